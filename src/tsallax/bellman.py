@@ -1,0 +1,181 @@
+"""The Bellman operator U of a regularised MDP, and what one application of it proves.
+
+    (Uv)(s) = max_p <p, Q(s, .)> + alpha Omega(p),   Q(s, a) = r(s, a) + gamma sum_s' T(s'|s, a) v(s')
+
+U is monotone and shifts with its argument: U(v + c) lies between Uv + b c and Uv + B c, where
+[b, B] holds gamma times the probability to go on, over all pairs (b = B = gamma where no episode
+ends; Lemmas 1 and 2 of the paper, for every regulariser).  Hence, with d = Uv - v, the optimal
+value V* is enclosed by (MacQueen 1966)
+
+    Uv + k(min d) <= V* <= Uv + k'(max d),   k(d) = d b/(1-b) for d > 0,  d B/(1-B) for d < 0,
+                                             k'(d) = d B/(1-B) for d > 0,  d b/(1-b) for d < 0,
+
+and the policy that is greedy in v is worth at least the lower end.  The enclosure is widened by
+the rounding of the sweep, so it holds for the floating-point result, with MDP and discount taken
+as the exact numbers they are.
+"""
+
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+from numba import get_num_threads
+from numpy.typing import NDArray
+
+from tsallax.kernels import cpu
+from tsallax.mdp import MDP
+from tsallax.regularizer import Regularizer
+
+Floats = NDArray[np.float64]
+
+UNIT = 2.0**-53
+ROW_SUM_ERROR = 16 * 2 * UNIT
+
+
+@dataclass(frozen=True)
+class Certificate:
+    """What the sweep v -> Uv proves: updated + low <= V* <= updated + high, except at terminals."""
+
+    v: Floats
+    updated: Floats
+    change: tuple[float, float]
+    low: float
+    high: float
+    rounding: float
+    terminal: NDArray[np.bool_]
+
+    @property
+    def error(self) -> float:
+        """Half the width of the enclosure, which is the same in all states."""
+        return 0.5 * (self.high - self.low)
+
+    def shifted(self, by: float) -> Floats:
+        """Uv + by, with the terminal states left at zero."""
+        return np.where(self.terminal, 0.0, self.updated + by)
+
+    @cached_property
+    def middle(self) -> Floats:
+        """The centre of the enclosure."""
+        return self.shifted(0.5 * (self.low + self.high))
+
+
+class Bellman:
+    """The operator U of one MDP and regulariser, its greedy policy and its count of sweeps."""
+
+    def __init__(self, mdp: MDP, regularizer: Regularizer) -> None:
+        self.mdp = mdp
+        self.alpha = float(regularizer.alpha)
+        self.q = float(regularizer.q)
+        self.arrays = arrays(mdp)
+        self.width = int(np.diff(mdp.pointer).max())
+        self.blocks = 4 * get_num_threads()
+        self.sweeps = 0
+        n, pairs = mdp.n_states, mdp.n_pairs
+        position = np.uint8 if self.width <= 256 else np.uint32
+        self.policy = cpu.Policy(
+            np.zeros(n, np.uint32), np.zeros(pairs, position), np.zeros(pairs), np.zeros(n)
+        )
+        ends = bool(mdp.terminal.any())
+        stays = 1.0 if mdp.termination is None else 1.0 - float(mdp.termination.max())
+        self._shift_low = 0.0 if ends else max(mdp.discount * (stays - ROW_SUM_ERROR), 0.0)
+        self._shift_high = mdp.discount * (1.0 + ROW_SUM_ERROR)
+        self._reward = float(max(mdp.rewards.max(), -mdp.rewards.min()))
+        self._successors = int(np.diff(mdp.transitions.indptr).max())
+        self._free = ~mdp.terminal
+        self._bonus = self.alpha * (1.0 + float(regularizer.max_entropy(self.width)))
+
+    def apply(self, v: Floats) -> Floats:
+        """Uv."""
+        out = np.empty_like(v)
+        self._sweep(v, out, NO_POLICY)
+        return out
+
+    def certify(self, v: Floats) -> Certificate:
+        """Uv with the enclosure of V* that it proves; `self.policy` becomes greedy in v."""
+        out = np.empty_like(v)
+        low, high = self._sweep(v, out, self.policy)
+        rounding = self._rounding(v, out)
+        down = _gain(self._shift_high if low < 0 else self._shift_low) * low
+        up = _gain(self._shift_high if high > 0 else self._shift_low) * high
+        rounding += 4 * UNIT * max(-down, up, 0.0)
+        return Certificate(
+            v, out, (low, high), down - rounding, up + rounding, rounding, self.mdp.terminal
+        )
+
+    def action_values(self, v: Floats) -> Floats:
+        """Q(s, a) = r(s, a) + gamma sum_s' T(s'|s, a) v(s') of every pair."""
+        out = np.empty(self.mdp.n_pairs)
+        cpu.action_values(self.arrays, v, self.blocks, out)
+        return out
+
+    @property
+    def scale(self) -> float:
+        """A bound on |V*| (1 - gamma): the largest reward and entropy bonus of one step."""
+        return self._reward + self._bonus
+
+    def action_value_rounding(self, *values: Floats) -> float:
+        """A bound on the rounding of `action_values` for these values."""
+        size = max(float(np.abs(v).max()) for v in values)
+        return UNIT * (self._successors + 8) * (self._reward + size)
+
+    def relax(self, order: NDArray[np.uint32], v: Floats) -> None:
+        """One Gauss-Seidel sweep v <- Uv in place, visiting the states in `order`."""
+        self.sweeps += 1
+        cpu.relax(self.arrays, self.alpha, self.q, self.width, order, v)
+
+    def pair_policy(self) -> Floats:
+        """The probabilities of `self.policy` for every pair."""
+        pointer, pi = self.mdp.pointer[:-1], self.policy
+        dense = np.zeros(self.mdp.n_pairs)
+        rank = np.arange(self.mdp.n_pairs) - np.repeat(pointer, np.diff(self.mdp.pointer))
+        inside = rank < np.repeat(pi.size, np.diff(self.mdp.pointer))
+        first = np.flatnonzero(inside) - rank[inside]
+        dense[first + pi.position[inside]] = pi.weight[inside]
+        return dense
+
+    def compact(self, pi: Floats) -> tuple[cpu.Policy, Floats]:
+        """A policy given for every pair by its support, and Omega(pi(s)) of every state."""
+        compact = cpu.Policy(*(np.zeros_like(part) for part in self.policy))
+        omega = np.zeros(self.mdp.n_states)
+        cpu.compact_policy(self.arrays.pointer, self.alpha, self.q, pi, compact, omega)
+        return compact, omega
+
+    def residual(self, pi: cpu.Policy, b: Floats, v: Floats) -> Floats:
+        """b - (I - gamma T_pi) v."""
+        out = np.empty_like(v)
+        cpu.policy_residual(self.arrays, pi, self.blocks, b, v, out)
+        return out
+
+    def _sweep(self, v: Floats, out: Floats, pi: cpu.Policy) -> tuple[float, float]:
+        self.sweeps += 1
+        low, high = cpu.sweep(
+            self.arrays, self.alpha, self.q, self.width, self.blocks, v, out, pi
+        )
+        return float(low), float(high)
+
+    def _rounding(self, v: Floats, out: Floats) -> float:
+        """How far the enclosure moves by the rounding of one sweep (running error analysis)."""
+        size = max(-v.min(), v.max(), -out.min(), out.max())
+        dot = (self._successors + 8) * (self._reward + size)
+        maximum = 8 * (self.width + 8) * self._bonus
+        return UNIT * (dot + maximum) / (1.0 - self._shift_high)
+
+
+NO_POLICY = cpu.Policy(np.zeros(0, np.uint32), np.zeros(0, np.uint8), np.zeros(0), np.zeros(0))
+
+
+def arrays(mdp: MDP) -> cpu.Arrays:
+    """An MDP's arrays for the kernels, without a copy."""
+    t = mdp.transitions
+    return cpu.Arrays(
+        _unsigned(t.indptr), _unsigned(t.indices), t.data, mdp.rewards,
+        _unsigned(mdp.pointer), mdp.discount,
+    )  # fmt: skip
+
+
+def _unsigned(index: NDArray[np.signedinteger]) -> NDArray[np.unsignedinteger]:
+    return index.view(f"u{index.itemsize}")
+
+
+def _gain(shift: float) -> float:
+    return shift / (1.0 - shift)

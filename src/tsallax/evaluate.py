@@ -1,0 +1,209 @@
+"""What a given policy is worth: value, visitation, entropy, return, and the paper's bounds on it.
+
+With G = I - gamma T_pi (the paper's Table I),
+
+    V_pi = G⁻¹ (r_pi + alpha Omega(pi)),   rho_pi' = d' G⁻¹,   rho_pi(s, a) = rho_pi(s) pi(a|s),
+    J = rho_pi' r_pi,   W or H = sum_s rho_pi(s) Omega(pi(s)),   d'V_pi = J + alpha W.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from tsallax.bellman import UNIT, Bellman, Floats
+from tsallax.errors import InvalidInput
+from tsallax.kernels import cpu
+from tsallax.linear import PolicySystem
+from tsallax.mdp import MDP
+from tsallax.regularizer import Hard, Regularizer
+from tsallax.solve import Solution
+
+ROW_TOLERANCE = 1e-6
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Evaluation:
+    """A policy's value and what it visits.
+
+    Attributes:
+        value: V_pi(s) of the regularised MDP (of the plain one where no regulariser is given).
+        q: Q_pi(s, a) = r + gamma E V_pi as a table (S, A), -inf where an action is missing.
+        visitation: rho_pi(s), the discounted expected number of visits from the start d.
+        state_action_visitation: rho_pi(s, a) as a table (S, A).
+        entropy: the causal entropy of the policy, W(pi) or H(pi); 0 without a regulariser.
+        expected_return: J, the expected discounted sum of rewards, without entropy.
+        regularized_return: J + alpha * entropy = d'V_pi.
+        error: a bound on |value - V_pi| in every state.
+    """
+
+    value: Floats
+    q: Floats
+    visitation: Floats
+    state_action_visitation: Floats
+    entropy: float
+    expected_return: float
+    regularized_return: float
+    error: float
+
+    def __repr__(self) -> str:
+        return (
+            f"Evaluation(expected_return={self.expected_return:.8g}, entropy={self.entropy:.6g}, "
+            f"regularized_return={self.regularized_return:.8g}, error<={self.error:.2g})"
+        )
+
+
+def evaluate(
+    mdp: MDP, policy: ArrayLike, regularizer: Regularizer | None = None
+) -> Evaluation:
+    """Value, visitation, entropy and return of a policy.
+
+    Args:
+        mdp: the problem.
+        policy: probabilities as a table (S, A) or one for each pair; or one action for each state,
+            as integers (S,). What a table says about terminal states is ignored.
+        regularizer: whose entropy counts; none: the plain MDP.
+
+    >>> from tsallax import Sparse, problems
+    >>> mdp = problems.forest(states=3, discount=0.9)
+    >>> evaluate(mdp, [0, 0, 0]).value.round(3)
+    array([26.244, 29.484, 33.484])
+    >>> evaluate(mdp, mdp.table(np.full(6, 0.5)), Sparse(1.0)).entropy
+    2.5
+    """
+    chosen = Hard() if regularizer is None else regularizer
+    pi = read_policy(mdp, policy)
+    operator = Bellman(mdp, chosen)
+    system, compact, omega = _system(operator, pi)
+    reward = _by_state(mdp, pi * mdp.rewards)
+    total = reward + operator.alpha * omega
+    value, error = _solve(operator, system, compact, total)
+    visitation = np.maximum(_visits(operator, system), 0.0)
+    return Evaluation(
+        value=value,
+        q=mdp.table(operator.action_values(value), fill=-math.inf),
+        visitation=visitation,
+        state_action_visitation=mdp.table(pi * visitation[mdp.state_of]),
+        entropy=float(visitation @ omega),
+        expected_return=float(visitation @ reward),
+        regularized_return=float(visitation @ total),
+        error=error,
+    )
+
+
+def performance_bound(mdp: MDP, regularizer: Regularizer) -> float:
+    """How much return the regulariser can cost: J(pi*) - J(pi) <= alpha Omega_max(|A|)/(1 - gamma).
+
+    Theorem 5 for `Sparse`, alpha (|A| - 1)/(2|A|)/(1 - gamma), which no number of actions lifts
+    above alpha/2/(1 - gamma); Theorem 6 for `Soft`, alpha log|A|/(1 - gamma), which grows.
+
+    >>> from tsallax import Soft, Sparse, problems
+    >>> mdp = problems.forest(states=3, discount=0.9)
+    >>> round(performance_bound(mdp, Sparse(0.1)), 6), round(performance_bound(mdp, Soft(0.1)), 6)
+    (0.25, 0.693147)
+    """
+    width = int(np.diff(mdp.pointer).max())
+    bonus = float(regularizer.alpha) * float(regularizer.max_entropy(width))
+    return bonus / (1.0 - mdp.discount)
+
+
+def gap_certificate(mdp: MDP, solution: Solution) -> Floats:
+    """A bound on V*(s) - V_pi(s), both of the plain MDP, for the solution's policy pi.
+
+    It is (I - gamma T_pi)⁻¹ alpha Omega(pi), the entropy that this very policy collects, and at
+    most the theorem's bound, plus the width of the solution's enclosure and the solver's residual.
+
+    >>> from tsallax import Sparse, problems, solve
+    >>> mdp = problems.forest(states=3, discount=0.9)
+    >>> solution = solve(mdp, Sparse(8.0))
+    >>> bool((gap_certificate(mdp, solution) <= performance_bound(mdp, Sparse(8.0))).all())
+    True
+    """
+    operator = Bellman(mdp, solution.regularizer)
+    system, compact, omega = _system(operator, solution.pair_policy)
+    bonus, error = _solve(operator, system, compact, operator.alpha * omega)
+    gap = bonus + error + (solution.upper - solution.lower)
+    return np.where(mdp.terminal, 0.0, np.nextafter(gap, math.inf))
+
+
+def read_policy(mdp: MDP, policy: ArrayLike) -> Floats:
+    """The probabilities of every pair, from any of the accepted forms, or InvalidInput."""
+    given = np.asarray(policy)
+    if given.shape == (mdp.n_states,) and np.issubdtype(given.dtype, np.integer):
+        return _deterministic(mdp, given)
+    if given.dtype.kind not in "fiub":
+        raise InvalidInput(f"a policy holds numbers, not {given.dtype}")
+    table = given.astype(np.float64)
+    if table.shape == (mdp.n_states, mdp.n_actions):
+        pi = mdp.flatten(table)
+        lost = np.where(mdp.terminal, 0.0, table.sum(axis=1) - _by_state(mdp, pi))
+        if np.any(np.abs(lost) > ROW_TOLERANCE):
+            s = int(np.argmax(np.abs(lost)))
+            raise InvalidInput(f"the policy gives {_state(mdp, s)} actions that it does not have")
+    elif table.shape == (mdp.n_pairs,):
+        pi = table
+    else:
+        raise InvalidInput(
+            f"a policy of this MDP has shape ({mdp.n_states}, {mdp.n_actions}), one number for "
+            f"each of {mdp.n_pairs} pairs, or one integer for each state, not {table.shape}"
+        )
+    wrong = ~((pi >= 0.0) & (pi < math.inf))
+    if wrong.any():
+        i = int(np.flatnonzero(wrong)[0])
+        raise InvalidInput(
+            f"the policy's probability of action {int(mdp.action_of[i])} in "
+            f"{_state(mdp, int(mdp.state_of[i]))} is {pi[i]}"
+        )
+    total = _by_state(mdp, pi)
+    off = np.where(mdp.terminal, 0.0, np.abs(total - 1.0))
+    if off.max() > ROW_TOLERANCE:
+        s = int(off.argmax())
+        raise InvalidInput(f"the policy of {_state(mdp, s)} sums to {total[s]:.8g}, not to 1")
+    return np.asarray(pi / total[mdp.state_of])
+
+
+def _deterministic(mdp: MDP, actions: NDArray[np.integer]) -> Floats:
+    pi = (mdp.action_of == actions[mdp.state_of]).astype(np.float64)
+    missing = (_by_state(mdp, pi) == 0.0) & ~mdp.terminal
+    if missing.any():
+        s = int(np.flatnonzero(missing)[0])
+        raise InvalidInput(f"{_state(mdp, s)} has no action {int(actions[s])}")
+    return pi
+
+
+def _state(mdp: MDP, s: int) -> str:
+    return f"state {s}" if mdp.state_names is None else f"state {mdp.state_names[s]!r}"
+
+
+def _by_state(mdp: MDP, per_pair: Floats) -> Floats:
+    return np.bincount(mdp.state_of, weights=per_pair, minlength=mdp.n_states)
+
+
+def _system(operator: Bellman, pi: Floats) -> tuple[PolicySystem, cpu.Policy, Floats]:
+    """The linear system of the policy, its support and Omega(pi(s)) of every state."""
+    compact, omega = operator.compact(pi)
+    order, _ = cpu.reach(operator.arrays, np.flatnonzero(operator.mdp.terminal))
+    return PolicySystem(operator.arrays, compact, order[::-1]), compact, omega
+
+
+def _solve(
+    operator: Bellman, system: PolicySystem, pi: cpu.Policy, b: Floats
+) -> tuple[Floats, float]:
+    """v with (I - gamma T_pi) v = b, and a bound on its error from the residual."""
+    gap = 1.0 - operator.mdp.discount
+    size = float(np.abs(b).max())
+    v = system.solve(b, np.zeros_like(b), 1e-15 * size)
+    for _ in range(2):  # iterative refinement: the residual is computed anew
+        v = v + system.solve(operator.residual(pi, b, v), np.zeros_like(b), 1e-15 * size * gap)
+    residual = operator.residual(pi, b, v)
+    rounding = operator.action_value_rounding(v) + 2 * UNIT * size
+    return v, (float(np.abs(residual).max()) + rounding) / (gap - 64 * UNIT)
+
+
+def _visits(operator: Bellman, system: PolicySystem) -> Floats:
+    return system.solve_transposed(
+        operator.mdp.initial, operator.mdp.initial.copy(), 1e-16 / operator.mdp.n_states
+    )

@@ -1,0 +1,323 @@
+"""Passes over the transitions of an MDP, compiled: the Bellman sweep and a policy's own operators.
+
+Everything is summed in a fixed order and without `fastmath`, so that a result does not depend on
+the number of threads.  Index arrays come as unsigned views: Numba then omits its test for negative
+indices, which makes a sweep 2.4 times faster.  One sweep costs about one SciPy `csr @ v`.
+"""
+
+import math
+from typing import Any, NamedTuple
+
+import numpy as np
+from numba import njit, prange
+from numpy.typing import NDArray
+
+from tsallax.kernels.row import deformed_exp, entropy_of, policy_of, regularized_maximum
+
+_ONE = np.uint64(1)
+Floats = NDArray[np.float64]
+Index = NDArray[Any]
+
+
+class Arrays(NamedTuple):
+    """An MDP as the kernels see it: pair i of state s has pointer[s] <= i < pointer[s + 1]."""
+
+    indptr: Index
+    indices: Index
+    data: Floats
+    rewards: Floats
+    pointer: Index
+    discount: float
+
+
+class Policy(NamedTuple):
+    """A policy by its support: the first size[s] entries from pointer[s] on are its actions'
+    positions in the state and their probabilities; reward[s] = r_pi(s) + alpha Omega(pi(s))."""
+
+    size: Index
+    position: Index
+    weight: Floats
+    reward: Floats
+
+
+@njit(cache=True, nogil=True)
+def _action_values(m: Any, s: Any, v: Any, row: Any) -> None:
+    """row = r(s, .) + gamma * sum_s' T(s'|s, .) v(s')."""
+    first = m.pointer[s]
+    for i in range(first, m.pointer[s + 1]):
+        total = 0.0
+        for k in range(m.indptr[i], m.indptr[i + 1]):
+            total += m.data[k] * v[m.indices[k]]
+        row[i - first] = m.rewards[i] + m.discount * total
+
+
+@njit(cache=True, nogil=True)
+def _best_action(m: Any, s: Any, v: Any) -> Any:
+    """(max, position) of the largest action value, the first if several are."""
+    first = m.pointer[s]
+    best, at = -math.inf, first
+    for i in range(first, m.pointer[s + 1]):
+        total = 0.0
+        for k in range(m.indptr[i], m.indptr[i + 1]):
+            total += m.data[k] * v[m.indices[k]]
+        total = m.rewards[i] + m.discount * total
+        at = at if total <= best else i
+        best = best if total <= best else total
+    return best, at - first
+
+
+@njit(cache=True, parallel=True, nogil=True)
+def sweep(m: Any, alpha: Any, q: Any, width: Any, blocks: Any, v: Any, out: Any, pi: Any) -> Any:
+    """out = Uv and, unless pi is empty, its greedy policy; returns min and max of out - v."""
+    states = len(m.pointer) - 1
+    low = np.full(blocks, math.inf)
+    high = np.full(blocks, -math.inf)
+    # Numba drops stores into a tuple's arrays inside prange: take them out of the tuple first
+    size, position, weight, reward = pi
+    for b in prange(blocks):
+        row = np.empty(width)
+        work = np.empty(width)
+        lo, hi, bad = math.inf, -math.inf, False
+        for s in range(b * states // blocks, (b + 1) * states // blocks):
+            first = m.pointer[s]
+            n = m.pointer[s + 1] - first
+            if n == 0:
+                out[s] = 0.0
+                if len(size) > 0:
+                    size[s] = 0
+                    reward[s] = 0.0
+                continue
+            if alpha == 0.0:
+                value, at = _best_action(m, s, v)
+                if len(size) > 0:
+                    size[s] = 1
+                    position[first] = at
+                    weight[first] = 1.0
+                    reward[s] = m.rewards[first + at]
+            else:
+                _action_values(m, s, v, row)
+                top, t, value = regularized_maximum(row, n, alpha, q, work)
+                if len(size) > 0:
+                    weights = weight[first : first + n]
+                    positions = position[first : first + n]
+                    k = policy_of(row, n, top, t, alpha, q, positions, weights)
+                    total = alpha * entropy_of(weights, k, q)
+                    for i in range(k):
+                        total += weights[i] * m.rewards[first + positions[i]]
+                    size[s] = k
+                    reward[s] = total
+            out[s] = value
+            change = value - v[s]
+            bad |= not math.isfinite(change)
+            lo = min(lo, change)
+            hi = max(hi, change)
+        low[b] = math.nan if bad else lo
+        high[b] = math.nan if bad else hi
+    return low.min(), high.max()
+
+
+@njit(cache=True, parallel=True, nogil=True)
+def action_values(m: Any, v: Any, blocks: Any, out: Any) -> None:
+    """out[i] = r_i + gamma * sum_s' T_i(s') v(s') for every pair i: Q from V."""
+    pairs = len(m.rewards)
+    for b in prange(blocks):
+        for i in range(b * pairs // blocks, (b + 1) * pairs // blocks):
+            total = 0.0
+            for k in range(m.indptr[i], m.indptr[i + 1]):
+                total += m.data[k] * v[m.indices[k]]
+            out[i] = m.rewards[i] + m.discount * total
+
+
+@njit(cache=True, nogil=True)
+def _expected_next(m: Any, pi: Any, s: Any, v: Any) -> Any:
+    """sum_s' T_pi(s'|s) v(s')."""
+    first = m.pointer[s]
+    total = 0.0
+    for j in range(first, first + pi.size[s]):
+        i = first + pi.position[j]
+        inner = 0.0
+        for k in range(m.indptr[i], m.indptr[i + 1]):
+            inner += m.data[k] * v[m.indices[k]]
+        total += pi.weight[j] * inner
+    return total
+
+
+@njit(cache=True, parallel=True, nogil=True)
+def policy_residual(m: Any, pi: Any, blocks: Any, b: Any, v: Any, out: Any) -> None:
+    """out = b - (I - gamma T_pi) v."""
+    states = len(v)
+    for block in prange(blocks):
+        for s in range(block * states // blocks, (block + 1) * states // blocks):
+            out[s] = b[s] - v[s] + m.discount * _expected_next(m, pi, s, v)
+
+
+@njit(cache=True, nogil=True)
+def compact_policy(pointer: Any, alpha: Any, q: Any, dense: Any, pi: Any, omega: Any) -> None:
+    """Write a policy given for every pair into pi by its support, and its entropy into omega."""
+    for s in range(len(pointer) - 1):
+        first = pointer[s]
+        k = first
+        for i in range(first, pointer[s + 1]):
+            if dense[i] > 0.0:
+                pi.position[k] = i - first
+                pi.weight[k] = dense[i]
+                k += _ONE
+        pi.size[s] = k - first
+        omega[s] = entropy_of(pi.weight[first:k], k - first, q) if alpha > 0.0 else 0.0
+
+
+@njit(cache=True, parallel=True, nogil=True)
+def evaluation_sweeps(
+    m: Any, pi: Any, blocks: Any, v: Any, out: Any, most: Any, stop: Any
+) -> Any:
+    """v <- r_pi + gamma T_pi v until the change is constant to within `stop`, `most` times at most.
+
+    Uses v and out in turn; returns the number of sweeps (odd: the result is in out) and the
+    change's min and max.
+    """
+    states = len(v)
+    low = np.zeros(blocks)
+    high = np.zeros(blocks)
+    sweeps = 0
+    for _ in range(most):
+        for b in prange(blocks):
+            lo, hi = math.inf, -math.inf
+            for s in range(b * states // blocks, (b + 1) * states // blocks):
+                value = pi.reward[s] + m.discount * _expected_next(m, pi, s, v)
+                if pi.size[s] > 0:
+                    lo = min(lo, value - v[s])
+                    hi = max(hi, value - v[s])
+                out[s] = value
+            low[b] = lo
+            high[b] = hi
+        v, out = out, v
+        sweeps += 1
+        if high.max() - low.min() <= stop:
+            break
+    return sweeps, low.min(), high.max()
+
+
+@njit(cache=True, nogil=True)
+def relax(m: Any, alpha: Any, q: Any, width: Any, order: Any, v: Any) -> None:
+    """One Gauss-Seidel sweep of v <- Uv, visiting the states in `order`.
+
+    Each state's own equation is solved by one Newton step: its chance to stay is divided out.
+    """
+    row = np.empty(width)
+    work = np.empty(width)
+    for j in range(len(order)):
+        s = order[j]
+        first = m.pointer[s]
+        n = m.pointer[s + 1] - first
+        if n == 0:
+            continue
+        loop = 0.0
+        if alpha == 0.0:
+            value, at = _best_action(m, s, v)
+            for k in range(m.indptr[first + at], m.indptr[first + at + 1]):
+                loop += m.data[k] if m.indices[k] == s else 0.0
+        else:
+            _action_values(m, s, v, row)
+            top, t, value = regularized_maximum(row, n, alpha, q, work)
+            for i in range(n):
+                p = deformed_exp((row[i] - top) / alpha - t, q)
+                if p > 0.0:
+                    for k in range(m.indptr[first + i], m.indptr[first + i + 1]):
+                        loop += p * m.data[k] if m.indices[k] == s else 0.0
+        v[s] += (value - v[s]) / (1.0 - m.discount * min(loop, 1.0))
+
+
+@njit(cache=True, nogil=True)
+def reach(m: Any, sources: Any) -> Any:
+    """(order, steps): the states breadth first by the fewest steps in which they can reach a source.
+
+    States that cannot reach one come last, as if one step further than all others.
+    """
+    states = len(m.pointer) - 1
+    seen = np.full(states, -1, np.int64)
+    start = np.zeros(states + 1, np.int64)
+    for s in range(states):
+        for k in range(m.indptr[m.pointer[s]], m.indptr[m.pointer[s + 1]]):
+            j = m.indices[k]
+            if seen[j] != s:
+                seen[j] = s
+                start[j + 1] += 1
+    for s in range(states):
+        start[s + 1] += start[s]
+    filled = start[:-1].copy()
+    before = np.empty(start[states], np.uint32)
+    seen[:] = -1
+    for s in range(states):
+        for k in range(m.indptr[m.pointer[s]], m.indptr[m.pointer[s + 1]]):
+            j = m.indices[k]
+            if seen[j] != s:
+                seen[j] = s
+                before[filled[j]] = s
+                filled[j] += 1
+    order = np.empty(states, np.uint32)
+    steps = np.full(states, -1, np.int32)
+    size = 0
+    for s in sources:
+        order[size] = s
+        steps[s] = 0
+        size += 1
+    head = 0
+    while head < size:
+        s = np.int64(order[head])
+        head += 1
+        for k in range(start[s], start[s + 1]):
+            j = before[k]
+            if steps[j] < 0:
+                steps[j] = steps[s] + 1
+                order[size] = j
+                size += 1
+    last = steps[order[size - 1]] + 1
+    for s in range(states):
+        if steps[s] < 0:
+            steps[s] = last
+            order[size] = s
+            size += 1
+    return order, steps
+
+
+@njit(cache=True, nogil=True)
+def certify_support(
+    m: Any, alpha: Any, q: Any, width: Any, low: Any, high: Any, verdict: Any
+) -> None:
+    """verdict = +1 where low <= Q* <= high proves an action in the support, -1 where out of it."""
+    row = np.empty(width)
+    work = np.empty(width)
+    for s in range(len(m.pointer) - 1):
+        first = m.pointer[s]
+        n = m.pointer[s + 1] - first
+        if n == 0:
+            continue
+        if alpha > 0.0 and (q <= 1.0 or n == 1):
+            verdict[first : first + n] = 1
+            continue
+        if alpha == 0.0:
+            # an optimal action: nothing can be above it
+            out = low[first : first + n].max()
+            at = high[first : first + n].argmax()
+            second = -math.inf
+            for i in range(n):
+                if i != at:
+                    second = max(second, high[first + i])
+            for i in range(n):
+                rest = second if i == at else high[first + at]
+                verdict[first + i] = 1 if low[first + i] >= rest else 0
+                if high[first + i] < out:
+                    verdict[first + i] = -1
+            continue
+        guard = 1e-15 * (n + 8.0)
+        row[:n] = low[first : first + n]
+        top, t, value = regularized_maximum(row, n, alpha, q, work)
+        out = top + alpha * (t - 1.0 / (q - 1.0)) - guard * (abs(top) + alpha)
+        row[:n] = high[first : first + n]
+        top, t, value = regularized_maximum(row, n, alpha, q, work)
+        inside = top + alpha * (t - 1.0 / (q - 1.0)) + guard * (abs(top) + alpha)
+        for i in range(n):
+            if high[first + i] <= out:
+                verdict[first + i] = -1
+            elif low[first + i] > inside:
+                verdict[first + i] = 1

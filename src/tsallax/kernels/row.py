@@ -1,0 +1,150 @@
+"""One state's regularised maximum, compiled: the four functions of a regulariser for one row.
+
+The family is a shape and a threshold.  With x_i = (row_i - max row)/alpha and the deformed
+exponential exp_q(u) = [1 + (q-1)u]₊^(1/(q-1)), which is exp at q=1 and [1+u]₊ at q=2,
+
+    policy   p_i = exp_q(x_i - t),  t such that sum p = 1,
+    value    max row + alpha (t + (sum p^q - 1)/q),
+    entropy  Omega(p) = (1 - sum p^q)/(q(q-1))   or   -sum p log p.
+
+The value is stationary in t, so an error in t enters it only squared.  alpha = 0 is the maximum.
+"""
+
+import math
+from typing import Any
+
+import numpy as np
+from numba import njit
+
+_ONE = np.uint64(1)
+
+
+@njit(cache=True, nogil=True)
+def deformed_exp(u: Any, q: Any) -> Any:
+    """exp_q(u) = [1 + (q-1)u]₊^(1/(q-1))."""
+    if q == 2.0:
+        return max(1.0 + u, 0.0)
+    if q == 1.0:
+        return math.exp(u)
+    if 1.0 + (q - 1.0) * u <= 0.0:
+        return 0.0
+    return math.exp(math.log1p((q - 1.0) * u) / (q - 1.0))
+
+
+@njit(cache=True, nogil=True)
+def regularized_maximum(row: Any, n: Any, alpha: Any, q: Any, work: Any) -> Any:
+    """(max row, t, value) of row[:n]; `work` is scratch of the same length."""
+    top = row[0]
+    for i in range(n):
+        top = row[i] if row[i] > top else top
+    if alpha == 0.0 or n == _ONE:
+        return top, 0.0, top
+    if q == 2.0:
+        t, gain = _sparse(row, n, top, alpha, work)
+    elif q == 1.0:
+        total = 0.0
+        for i in range(n):
+            total += math.exp((row[i] - top) / alpha)
+        t = math.log(total)
+        gain = alpha * t
+    else:
+        t, gain = _tsallis(row, n, top, alpha, q)
+    return top, t, top + gain
+
+
+@njit(cache=True, nogil=True)
+def _sparse(row: Any, n: Any, top: Any, alpha: Any, work: Any) -> Any:
+    """Michelot's Newton for t, in units of `row`, on the actions that can still have mass."""
+    m = np.uint64(0)
+    total = 0.0
+    for i in range(n):
+        x = row[i] - top + alpha
+        work[m] = x
+        total += max(x, 0.0)
+        m += np.uint64(x > 0.0)
+    while True:
+        t = (total - alpha) / m
+        k = np.uint64(0)
+        total = 0.0
+        for i in range(m):
+            x = work[i]
+            work[k] = x
+            total += x if x > t else 0.0
+            k += np.uint64(x > t)
+        if k == m or k == 0:
+            break
+        m = k
+    square = 0.0
+    for i in range(m):
+        square += (work[i] - t) * (work[i] - t)
+    return t / alpha, t + 0.5 * (square / alpha - alpha)
+
+
+@njit(cache=True, nogil=True)
+def _tsallis(row: Any, n: Any, top: Any, alpha: Any, q: Any) -> Any:
+    """Newton for t between 0 (one action) and ln_q n (all equal), bisecting where it leaves them."""
+    low, high = 0.0, -math.expm1((1.0 - q) * math.log(n)) / (q - 1.0)
+    t = 0.0
+    power = 1.0
+    for _ in range(200):
+        total = 0.0
+        slope = 0.0
+        power = 0.0
+        for i in range(n):
+            u = (row[i] - top) / alpha - t
+            p = deformed_exp(u, q)
+            if p > 0.0:
+                lift = 1.0 + (q - 1.0) * u
+                total += p
+                slope += p / lift
+                power += p * lift
+        if total >= 1.0:
+            low = t
+        else:
+            high = t
+        step = t + (total - 1.0) / slope
+        if not (low < step < high):
+            step = 0.5 * (low + high)
+        if step == t or abs(step - t) <= 4e-16 * abs(t):
+            break
+        t = step
+    return t, alpha * (t + (power - 1.0) / q)
+
+
+@njit(cache=True, nogil=True)
+def policy_of(row: Any, n: Any, top: Any, t: Any, alpha: Any, q: Any, pairs: Any, weights: Any) -> Any:
+    """Write the support of the policy, as positions in the row, and its probabilities; its size."""
+    k = np.uint64(0)
+    if alpha == 0.0 or n == _ONE:
+        for i in range(n):
+            if row[i] == top:
+                pairs[0] = i
+                weights[0] = 1.0
+                return _ONE
+        return k
+    total = 0.0
+    for i in range(n):
+        p = deformed_exp((row[i] - top) / alpha - t, q)
+        if p > 0.0:
+            pairs[k] = i
+            weights[k] = p
+            total += p
+            k += _ONE
+    for i in range(k):
+        weights[i] /= total
+    return k
+
+
+@njit(cache=True, nogil=True)
+def entropy_of(weights: Any, n: Any, q: Any) -> Any:
+    """Omega of the distribution weights[:n]."""
+    total = 0.0
+    if abs(q - 1.0) < 1e-9:
+        for i in range(n):
+            if weights[i] > 0.0:
+                total -= weights[i] * math.log(weights[i])
+        return total
+    for i in range(n):
+        if weights[i] > 0.0:
+            total -= weights[i] * math.expm1((q - 1.0) * math.log(weights[i]))
+    return total / (q * (q - 1.0))

@@ -1,0 +1,114 @@
+"""The linear systems of a fixed policy: its value (I - gamma T_pi) v = b and its visitation.
+
+Solved by BiCGSTAB (van der Vorst 1992), preconditioned by an incomplete LU of the matrix with the
+states numbered so that a step of the policy mostly leads to a later one.
+"""
+
+from collections.abc import Callable
+
+import numpy as np
+from numba import get_num_threads
+from numpy.typing import NDArray
+
+from tsallax.kernels import cpu
+from tsallax.kernels import linear as kernel
+
+Floats = NDArray[np.float64]
+Map = Callable[[Floats], Floats]
+
+
+class PolicySystem:
+    """The matrix A = I - gamma T_pi of a policy, factored once and solved for any right side."""
+
+    def __init__(self, m: cpu.Arrays, pi: cpu.Policy, order: NDArray[np.uint32]) -> None:
+        self._order = np.ascontiguousarray(order)
+        start, indices, data = kernel.policy_matrix(m, pi, self._order)
+        factor, diagonal = kernel.incomplete_lu(start, indices, data)
+        self._start, self._diagonal = start.view(np.uint64), diagonal.view(np.uint64)
+        self._indices, self._data, self._factor = indices, data, factor
+        self._blocks = 4 * get_num_threads()
+
+    def solve(self, b: Floats, guess: Floats, stop: float, most: int = 200) -> Floats:
+        """v with max|b - Av| <= stop, or the best found after `most` steps."""
+        return self._solve(self._multiply, self._precondition, b, guess, stop, most)
+
+    def solve_transposed(self, b: Floats, guess: Floats, stop: float, most: int = 200) -> Floats:
+        """x with max|b - A'x| <= stop, or the best found after `most` steps."""
+        return self._solve(
+            self._multiply_transposed, self._precondition_transposed, b, guess, stop, most
+        )
+
+    def _solve(
+        self, matrix: Map, precondition: Map, b: Floats, guess: Floats, stop: float, most: int
+    ) -> Floats:
+        out = np.empty_like(b)
+        out[self._order] = bicgstab(
+            matrix, precondition, b[self._order], guess[self._order], stop, most
+        )
+        return out
+
+    def _multiply(self, x: Floats) -> Floats:
+        out = np.empty_like(x)
+        kernel.multiply(self._start, self._indices, self._data, self._blocks, x, out)
+        return out
+
+    def _multiply_transposed(self, x: Floats) -> Floats:
+        out = np.empty_like(x)
+        kernel.multiply_transposed(self._start, self._indices, self._data, x, out)
+        return out
+
+    def _precondition(self, b: Floats) -> Floats:
+        x = np.empty_like(b)
+        kernel.solve_lu(self._start, self._indices, self._factor, self._diagonal, b, x)
+        return x
+
+    def _precondition_transposed(self, b: Floats) -> Floats:
+        x = np.empty_like(b)
+        kernel.solve_lu_transposed(
+            self._start, self._indices, self._factor, self._diagonal, b, x
+        )
+        return x
+
+
+def bicgstab(
+    matrix: Map, precondition: Map, b: Floats, x: Floats, stop: float, most: int
+) -> Floats:
+    """Solve A x = b from the guess x until max|b - Ax| <= stop; the best x of at most `most` steps.
+
+    A breakdown or a stall starts it again from the best x, with the true residual.
+    """
+    best, smallest, restarts = x, np.inf, 0
+    fresh = True
+    for _ in range(most):
+        if fresh:
+            x = best
+            r = b - matrix(x)
+            shadow, p, v = r, np.zeros_like(r), np.zeros_like(r)
+            rho = alpha = omega = 1.0
+            fresh = False
+            smallest = min(smallest, float(np.abs(r).max()))
+        if smallest <= stop:
+            break
+        rho, previous = float(shadow @ r), rho
+        p = r + (rho / previous) * (alpha / omega) * (p - omega * v)
+        y = precondition(p)
+        v = matrix(y)
+        alpha = rho / _safe(float(shadow @ v))
+        s = r - alpha * v
+        z = precondition(s)
+        t = matrix(z)
+        omega = _safe(float(t @ s) / _safe(float(t @ t)))
+        x = x + alpha * y + omega * z
+        r = s - omega * t
+        norm = float(np.abs(r).max())
+        if norm < smallest:
+            best, smallest = x, norm
+        if not norm < 1e8 * smallest or abs(rho) < 1e-280:
+            fresh, restarts = True, restarts + 1
+            if restarts > 3:
+                break
+    return best
+
+
+def _safe(x: float) -> float:
+    return x if x != 0.0 else 1e-300

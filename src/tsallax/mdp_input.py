@@ -1,0 +1,299 @@
+"""Reads every accepted form of an MDP into one row for each state-action pair.
+
+Only shapes, pairs and names are looked at here; `mdp_numbers` checks the numbers afterwards, when
+each row has its place, so that every refusal can name a state and an action.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from scipy.sparse import csr_array, issparse
+
+from tsallax.errors import InvalidInput
+
+Ints = NDArray[np.int32] | NDArray[np.int64]
+Floats = NDArray[np.float64]
+
+FORMS = (
+    "an array of shape (S, A, S), a sparse matrix of shape (S*A, S), "
+    "a list of A matrices of shape (S, S), or with pairs= a matrix of shape (N, S)"
+)
+
+
+@dataclass(frozen=True)
+class Layout:
+    """The state and action of every pair, and where its row lies in the input."""
+
+    n_states: int
+    n_actions: int
+    n_given: int
+    state: NDArray[np.int32]
+    action: NDArray[np.int32]
+    order: NDArray[np.int64] | None
+    rectangular: bool
+    state_names: tuple[str, ...] | None = None
+    action_names: tuple[str, ...] | None = None
+
+    def with_names(
+        self, state_names: Sequence[str] | None, action_names: Sequence[str] | None
+    ) -> Layout:
+        """Add the names, which messages use."""
+        return replace(
+            self,
+            state_names=read_names(state_names, "state", self.n_states),
+            action_names=read_names(action_names, "action", self.n_actions),
+        )
+
+    def place(self, pair: int) -> str:
+        """Name the state and the action of a pair for a message."""
+        state, action = int(self.state[pair]), int(self.action[pair])
+        return ", ".join(
+            [named("state", state, self.state_names), named("action", action, self.action_names)]
+        )
+
+
+def named(kind: str, index: int, names: tuple[str, ...] | None) -> str:
+    """Write an index for a message, with its name where it has one."""
+    return f"{kind} {index}" if names is None else f"{kind} {index} ({names[index]!r})"
+
+
+def frozen(array: NDArray[Any]) -> NDArray[Any]:
+    """Give a read-only view, leaving the array itself as it was."""
+    view = array.view()
+    view.flags.writeable = False
+    return view
+
+
+def numbers(values: ArrayLike, what: str) -> NDArray[Any]:
+    """Read real numbers into an array of their own type, or refuse what is not numeric."""
+    try:
+        array = np.asarray(values)
+    except ValueError as error:
+        raise InvalidInput(f"{what} must be a regular array of numbers: {error}") from None
+    if array.dtype.kind not in "biuf":
+        raise InvalidInput(f"{what} must be real numbers, not of type {array.dtype}")
+    return array
+
+
+def read_discount(discount: float) -> float:
+    """Read γ, which lies in [0, 1)."""
+    try:
+        gamma = float(discount)
+    except (TypeError, ValueError):
+        raise InvalidInput(f"discount must be a number in [0, 1), not {discount!r}") from None
+    if not 0.0 <= gamma < 1.0:
+        raise InvalidInput(f"discount must lie in [0, 1), not {gamma}")
+    return gamma
+
+
+def read_names(names: Sequence[str] | None, kind: str, count: int) -> tuple[str, ...] | None:
+    """Read one distinct name for each of the states or actions."""
+    if names is None:
+        return None
+    if isinstance(names, str):
+        raise InvalidInput(f"{kind}_names must be a list of names, not one string")
+    result = tuple(names)
+    strange = next((name for name in result if not isinstance(name, str)), None)
+    if strange is not None:
+        raise InvalidInput(f"{kind}_names must be strings, not {strange!r}")
+    if len(result) != count:
+        raise InvalidInput(f"{kind}_names has {len(result)} names for {count} {kind}s")
+    if len(set(result)) != count:
+        again, _ = Counter(result).most_common(1)[0]
+        raise InvalidInput(f"{kind}_names holds {again!r} twice")
+    return tuple(str(name) for name in result)
+
+
+def read_terminal(terminal: ArrayLike | None, n_states: int) -> NDArray[np.bool_]:
+    """Read the terminal states, given by index or as a mask, as a mask."""
+    mask = np.zeros(n_states, bool)
+    if terminal is None:
+        return mask
+    given = np.atleast_1d(np.asarray(terminal))
+    if given.dtype == bool:
+        if given.shape != (n_states,):
+            raise InvalidInput(
+                f"terminal as a mask must have shape ({n_states},), not {given.shape}"
+            )
+        return given.copy()
+    if given.size == 0:
+        return mask
+    if given.dtype.kind not in "iu" or given.ndim != 1:
+        raise InvalidInput("terminal must be a list of state indices or a boolean mask")
+    if given.min() < 0 or given.max() >= n_states:
+        bad = int(given.min() if given.min() < 0 else given.max())
+        raise InvalidInput(f"terminal names state {bad}, but states are 0 to {n_states - 1}")
+    mask[given] = True
+    return mask
+
+
+def read_rows(transitions: Any, pairs: ArrayLike | None) -> tuple[csr_array, int, bool]:
+    """Read transitions as a CSR with one row per given pair.
+
+    Returns the matrix, the number of actions (0 where `pairs` will tell) and whether the matrix
+    may share its arrays with the caller.
+    """
+    matrices = matrices_of(transitions) if pairs is None else None
+    if matrices is not None:
+        return interleave(matrices, "transitions"), len(matrices), False
+    if not issparse(transitions):
+        transitions = numbers(transitions, "transitions")
+    shape = tuple(transitions.shape)
+    if pairs is not None:
+        if len(shape) != 2:
+            raise InvalidInput(
+                f"transitions with pairs= must be a matrix of shape (N, S), not {shape}"
+            )
+        actions = 0
+    elif len(shape) == 3:
+        if shape[0] != shape[2]:
+            swapped = "; it looks like (A, S, S): pass list(transitions)" * (shape[1] == shape[2])
+            raise InvalidInput(
+                f"transitions as an array must have shape (S, A, S), not {shape}{swapped}"
+            )
+        actions = shape[1]
+        transitions = transitions.reshape(shape[0] * shape[1], shape[2])
+    elif len(shape) == 2:
+        if shape[1] == 0 or shape[0] % shape[1]:
+            raise InvalidInput(
+                f"transitions as one matrix must have shape (S*A, S), not {shape}; "
+                "where states differ in their actions, give pairs="
+            )
+        actions = shape[0] // shape[1]
+    else:
+        raise InvalidInput(f"transitions must be {FORMS}, not of shape {shape}")
+    if transitions.shape[1] == 0 or transitions.shape[0] == 0:
+        raise InvalidInput(f"transitions of shape {shape} hold no state-action pair")
+    csr = as_csr(transitions, "transitions")
+    return csr, actions, _share(csr, transitions)
+
+
+def _share(csr: csr_array, given: Any) -> bool:
+    """Tell whether the arrays of a CSR may be those of the caller's matrix."""
+    names = ("data", "indices", "indptr")
+    theirs = [getattr(given, name, None) for name in names] if issparse(given) else []
+    return any(
+        isinstance(array, np.ndarray) and np.may_share_memory(array, getattr(csr, name))
+        for name, array in zip(names, theirs)
+    )
+
+
+def matrices_of(form: Any) -> list[Any] | None:
+    """Tell a list of matrices, one for each action, from every other form."""
+    if isinstance(form, list | tuple) and len(form) and all(hasattr(m, "shape") for m in form):
+        return list(form)
+    return None
+
+
+def as_csr(matrix: Any, what: str) -> csr_array:
+    """Read a matrix as a CSR of float64, sharing what can be shared."""
+    if matrix.dtype.kind not in "biuf":
+        raise InvalidInput(f"{what} must be real numbers, not of type {matrix.dtype}")
+    csr = csr_array(matrix)
+    try:
+        csr.check_format(full_check=True)
+    except ValueError as error:
+        raise InvalidInput(f"{what} is not a valid sparse matrix: {error}") from None
+    small = max(csr.nnz, csr.shape[1]) <= np.iinfo(np.int32).max
+    index = np.int32 if small else np.int64
+    data = csr.data.astype(np.float64, copy=False)
+    indices, indptr = (array.astype(index, copy=False) for array in (csr.indices, csr.indptr))
+    return csr_array((data, indices, indptr), shape=csr.shape)
+
+
+def interleave(matrices: Sequence[Any], what: str) -> csr_array:
+    """Build the CSR of all pairs, row s·A + a, from the A matrices of shape (S, S)."""
+    states, actions = (*matrices[0].shape, 0)[0], len(matrices)
+    for action, matrix in enumerate(matrices):
+        if tuple(matrix.shape) != (states, states) or not states:
+            raise InvalidInput(
+                f"{what} as a list must hold matrices of shape (S, S), "
+                f"but that of action {action} has shape {tuple(matrix.shape)}"
+            )
+    parts = [as_csr(matrix, what) for matrix in matrices]
+    counts = np.stack([np.diff(part.indptr) for part in parts], axis=1)
+    indptr = np.zeros(states * actions + 1, np.int64)
+    np.cumsum(counts.ravel(), out=indptr[1:])
+    small = max(int(indptr[-1]), states) <= np.iinfo(np.int32).max
+    indptr = indptr.astype(np.int32 if small else np.int64)
+    indices = np.empty(indptr[-1], indptr.dtype)
+    data = np.empty(indptr[-1])
+    for action, part in enumerate(parts):
+        start = indptr[action:-1:actions] - part.indptr[:-1]
+        to = np.repeat(start, counts[:, action])
+        to += np.arange(part.nnz)
+        indices[to], data[to] = part.indices, part.data
+    return csr_array((data, indices, indptr), shape=(states * actions, states))
+
+
+def read_layout(
+    pairs: ArrayLike | None, shape: tuple[int, int], n_actions: int, terminal: NDArray[np.bool_]
+) -> Layout:
+    """Put the pairs into the order of their states and actions, without terminal states."""
+    n_given, n_states = shape
+    if pairs is None:
+        state = np.repeat(np.arange(n_states, dtype=np.int32), n_actions)
+        action = np.tile(np.arange(n_actions, dtype=np.int32), n_states)
+        order = None
+    else:
+        state, action, order = _read_pairs(pairs, n_given, n_states)
+    keep = ~terminal[state]
+    if not keep.all():
+        state, action = state[keep], action[keep]
+        order = np.flatnonzero(keep) if order is None else order[keep]
+    if not state.size:
+        raise InvalidInput("every state is terminal: there is nothing to decide")
+    n_actions = n_actions or int(action.max()) + 1
+    return Layout(n_states, n_actions, n_given, state, action, order, pairs is None)
+
+
+def _read_pairs(
+    pairs: ArrayLike, n_given: int, n_states: int
+) -> tuple[NDArray[np.int32], NDArray[np.int32], NDArray[np.int64] | None]:
+    given = np.asarray(pairs)
+    if given.dtype.kind not in "iu":
+        raise InvalidInput(f"pairs must be integers (state, action), not of type {given.dtype}")
+    if given.shape != (n_given, 2):
+        raise InvalidInput(
+            f"pairs must have shape ({n_given}, 2), one (state, action) for each row "
+            f"of transitions, not {given.shape}"
+        )
+    limits = (n_states, np.iinfo(np.int32).max)
+    for column, what in enumerate(("state", "action")):
+        low, high = int(given[:, column].min()), int(given[:, column].max())
+        if low < 0 or high >= limits[column]:
+            bad = low if low < 0 else high
+            at = int(np.flatnonzero(given[:, column] == bad)[0])
+            raise InvalidInput(
+                f"pairs names {what} {bad} in row {at}; it must be 0 to {limits[column] - 1}"
+            )
+    state, action = given[:, 0].astype(np.int32, copy=False), given[:, 1].astype(np.int32)
+    same = state[1:] == state[:-1]
+    order = None
+    if ((state[1:] < state[:-1]) | (same & (action[1:] < action[:-1]))).any():
+        order = np.lexsort((action, state))
+        state, action = state[order], action[order]
+        same = state[1:] == state[:-1]
+    twice = np.flatnonzero(same & (action[1:] == action[:-1]))
+    if twice.size:
+        s, a = int(state[twice[0]]), int(action[twice[0]])
+        raise InvalidInput(f"pairs holds state {s}, action {a} twice")
+    return state, action, order
+
+
+def require_actions(layout: Layout, terminal: NDArray[np.bool_]) -> Ints:
+    """Give where the pairs of every state start, refusing a state that has none."""
+    pointer = np.searchsorted(layout.state, np.arange(layout.n_states + 1, dtype=np.int32))
+    stuck = np.flatnonzero((pointer[1:] == pointer[:-1]) & ~terminal)
+    if stuck.size:
+        raise InvalidInput(
+            f"{named('state', int(stuck[0]), layout.state_names)} has no actions; "
+            "list it in terminal= if the episode ends there"
+        )
+    return pointer.astype(np.int32) if pointer[-1] <= np.iinfo(np.int32).max else pointer

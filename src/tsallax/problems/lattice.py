@@ -1,0 +1,157 @@
+"""Continuous dynamics on an even grid: each coordinate moves on its own axis, rows are products.
+
+A point between grid points becomes a distribution over its neighbours with the same mean (linear
+interpolation), and the joint distribution of independent coordinates is the product of theirs:
+multilinear interpolation, or more generally T(s'|s,a) = Π_i T_i(s'_i|s,a).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from math import isfinite, isqrt
+from operator import index
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.sparse import csr_array
+
+from tsallax.errors import InvalidInput
+
+SNAP = 1e-9
+"""A point this close to a grid point, in cells, lies on it."""
+
+
+@dataclass(frozen=True)
+class Move:
+    """Where one coordinate goes: probabilities `weights` of the axis points `indices`.
+
+    Both have shape (..., k), increasing `indices` along the last axis. The leading axes are those
+    of the states and the actions, or broadcast against them. `size` is the axis' point count.
+    """
+
+    indices: NDArray[np.int32]
+    weights: NDArray[np.float64]
+    size: int
+
+
+def interpolate(cells: NDArray[np.float64], size: int, periodic: bool = False) -> Move:
+    """Split points between their two grid neighbours so that the mean is the point.
+
+    Args:
+        cells: the points, in cells from the first of the `size` grid points; points beyond the
+            ends are moved to the end, unless the axis is periodic.
+        size: number of grid points, at least 2.
+        periodic: whether the point `size` is the point 0 again.
+
+    >>> interpolate(np.array([1.25]), 4).weights
+    array([[0.75, 0.25]])
+    >>> interpolate(np.array([3.25]), 4, periodic=True).indices
+    array([[0, 3]], dtype=int32)
+    """
+    nearest = np.rint(cells)
+    cells = np.where(np.abs(cells - nearest) < SNAP, nearest, cells)
+    if not periodic:
+        cells = np.clip(cells, 0, size - 1)
+    left = np.floor(cells)
+    if not periodic:
+        left = np.minimum(left, size - 2)
+    share = cells - left
+    lower = left.astype(np.int64) % size
+    upper = (lower + 1) % size
+    wraps = upper < lower
+    indices = np.stack([np.where(wraps, upper, lower), np.where(wraps, lower, upper)], axis=-1)
+    weights = np.stack([np.where(wraps, share, 1 - share), np.where(wraps, 1 - share, share)], -1)
+    return Move(indices.astype(np.int32), weights, size)
+
+
+def joint_rows(*moves: Move) -> csr_array:
+    """Multiply independent coordinates into T(s'|s,a), one CSR row for each leading index.
+
+    States and successors are numbered with the last coordinate running fastest.
+
+    >>> half = Move(np.array([[0, 1]], np.int32), np.array([[0.5, 0.5]]), 2)
+    >>> joint_rows(half, half).toarray()
+    array([[0.25, 0.25, 0.25, 0.25]])
+    """
+    n = len(moves)
+    successors: NDArray[np.int32] = np.zeros((1,) * (n + 1), np.int32)
+    chances: NDArray[np.float64] = np.ones((1,) * (n + 1))
+    states = 1
+    for i, move in enumerate(moves):
+        spread = [1] * n
+        spread[i] = move.indices.shape[-1]
+        shape = (*move.indices.shape[:-1], *spread)
+        successors = successors * np.int32(move.size) + move.indices.reshape(shape)
+        chances = chances * move.weights.reshape(shape)
+        states *= move.size
+    successors = successors.reshape(-1, int(np.prod(successors.shape[-n:])))
+    chances = chances.reshape(successors.shape)
+    kept = chances > 0
+    starts = np.zeros(len(kept) + 1, np.int64)
+    np.cumsum(kept.sum(axis=1), out=starts[1:])
+    if starts[-1] <= np.iinfo(np.int32).max:
+        starts = starts.astype(np.int32)
+    return csr_array((chances[kept], successors[kept], starts), shape=(len(kept), states))
+
+
+def counts(name: str, given: int | tuple[int, ...], length: int, total: bool = False) -> list[int]:
+    """Read how many points each of `length` axes has, from one number or a tuple.
+
+    One number is the count of every axis or, if `total`, of all combinations of two axes.
+
+    >>> counts("actions", 25, 2, total=True), counts("grid", (15, 11), 2)
+    ([5, 5], [15, 11])
+    """
+    try:
+        if isinstance(given, tuple):
+            sizes = [index(size) for size in given]
+        else:
+            side = isqrt(max(0, index(given))) if total else index(given)
+            if total and side * side != given:
+                raise InvalidInput(f"{name} must be a square such as 25 or a tuple, not {given}")
+            sizes = [side] * length
+    except TypeError:
+        raise InvalidInput(f"{name} must be whole numbers, not {given!r}") from None
+    if len(sizes) != length or min(sizes) < 2:
+        raise InvalidInput(f"{name} must be {length} numbers of at least 2 each, not {given}")
+    return sizes
+
+
+def number(name: str, value: float) -> float:
+    """Read a number, refusing what is none.
+
+    >>> number("turn", 1)
+    1.0
+    """
+    try:
+        return float(value)
+    except (TypeError, ValueError):
+        raise InvalidInput(f"{name} must be a number, not {value!r}") from None
+
+
+def positive(name: str, value: float, zero: bool = False) -> float:
+    """Read a finite number above zero (or zero, if allowed).
+
+    >>> positive("time_step", 0.5)
+    0.5
+    """
+    value = number(name, value)
+    if not isfinite(value) or value < 0 or (value == 0 and not zero):
+        rule = "at least zero" if zero else "above zero"
+        raise InvalidInput(f"{name} must be a finite number {rule}, not {value}")
+    return value
+
+
+def point(name: str, value: tuple[float, float]) -> NDArray[np.float64]:
+    """Read the coordinates (x, y) of a point in the plane.
+
+    >>> point("goal", (1, 2))
+    array([1., 2.])
+    """
+    try:
+        place = np.asarray(value, np.float64)
+    except (TypeError, ValueError):
+        raise InvalidInput(f"{name} must be two finite numbers, not {value!r}") from None
+    if place.shape != (2,) or not np.isfinite(place).all():
+        raise InvalidInput(f"{name} must be two finite numbers, not {value}")
+    return place

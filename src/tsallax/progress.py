@@ -1,0 +1,42 @@
+"""A progress bar with an ETA on standard error, for work that takes more than two seconds."""
+
+import sys
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+
+Report = Callable[[float], None]
+
+
+@contextmanager
+def bar(label: str, show: bool | None = None, after: float = 2.0) -> Iterator[Report]:
+    """Yield report(share), 0 to 1; `show` None means: on a terminal, once `after` seconds passed."""
+    if show is False or (show is None and not sys.stderr.isatty()):
+        yield lambda share: None
+        return
+    from rich.console import Console
+    from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
+    from rich.progress import TimeRemainingColumn as Remaining
+
+    columns = (
+        TextColumn("{task.description}"),
+        BarColumn(),
+        TextColumn("{task.percentage:>3.0f}%"),
+        TimeElapsedColumn(),
+        TextColumn("ETA"),
+        Remaining(),
+    )
+    progress = Progress(*columns, console=Console(stderr=True), transient=True)
+    task = progress.add_task(label, total=1.0)
+    begin = time.monotonic()
+
+    def report(share: float) -> None:
+        if not progress.live.is_started and (show or time.monotonic() - begin > after):
+            progress.start()
+        progress.update(task, completed=share)
+
+    try:
+        yield report
+    finally:
+        if progress.live.is_started:
+            progress.stop()

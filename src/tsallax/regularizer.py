@@ -1,0 +1,277 @@
+"""Regularisers on the simplex: `Hard`, `Soft`, `Sparse` and their common family `Tsallis`.
+
+A regulariser Omega with coefficient alpha gives four functions, and everything else calls these:
+
+    policy(z)      = argmax_p <p, z> + alpha Omega(p)     the greedy step
+    value(z)       = max_p    <p, z> + alpha Omega(p)     the Bellman maximum
+    entropy(p)     = Omega(p)
+    max_entropy(n) = Omega of the uniform distribution over n actions
+
+    max z <= value(z) <= max z + alpha max_entropy(n)     (eq. spmax_bnd, for every index)
+
+========================  =====================  =====================  ============================
+                          value(z)               policy(z)              entropy(p)
+========================  =====================  =====================  ============================
+`Hard()`                  max z                  one-hot argmax z       0
+`Soft(alpha)`             a logsumexp(z/a)       softmax(z/a)           -sum p log p
+`Sparse(alpha)`           a spmax(z/a)           sparsemax(z/a)         (1 - sum p^2)/2
+`Tsallis(alpha, q)`       a tsallis_max(z/a, q)  entmax(z/a, q)         (1 - sum p^q)/(q (q - 1))
+========================  =====================  =====================  ============================
+
+`Tsallis(alpha, 2)` is `Sparse(alpha)` and `Tsallis(alpha, 1)` is `Soft(alpha)`, bit for bit. All
+are JAX pytrees: alpha is a leaf, to be mapped with `jax.vmap` or differentiated, and the index is
+static. Alpha is one number per call; an array of them is mapped.
+"""
+
+import numbers
+from abc import ABC, abstractmethod
+from dataclasses import dataclass, field
+from typing import Any, ClassVar, TypeVar, final, overload
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jax import Array, lax
+from jax.typing import ArrayLike
+
+from tsallax import simplex
+from tsallax.errors import InvalidInput
+
+__all__ = ["Hard", "Regularizer", "Soft", "Sparse", "Tsallis", "by_name"]
+
+T = TypeVar("T")
+
+
+class Regularizer(ABC):
+    """What planning and learning ask of a regulariser, for action values along one axis.
+
+    `where` and entries of -inf leave actions out; the conventions are those of `tsallax.simplex`.
+    """
+
+    name: ClassVar[str]
+    alpha: Any
+    q: float
+
+    @abstractmethod
+    def value(self, values: ArrayLike, axis: int = -1, where: ArrayLike | None = None) -> Array:
+        """max_p <p, values> + alpha Omega(p)."""
+
+    @abstractmethod
+    def policy(self, values: ArrayLike, axis: int = -1, where: ArrayLike | None = None) -> Array:
+        """argmax_p <p, values> + alpha Omega(p)."""
+
+    @abstractmethod
+    def entropy(self, policy: ArrayLike, axis: int = -1, where: ArrayLike | None = None) -> Array:
+        """Omega(policy), without alpha; the policy is taken to be a distribution."""
+
+    @overload
+    def max_entropy(self, n: int) -> float: ...
+    @overload
+    def max_entropy(self, n: np.ndarray) -> np.ndarray: ...
+    @abstractmethod
+    def max_entropy(self, n: Any) -> Any:
+        """The largest Omega over n actions (or each of an array of n), in double precision."""
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, Regularizer):
+            return NotImplemented
+        return self.q == other.q and bool(np.array_equal(self.alpha, other.alpha))
+
+    def __hash__(self) -> int:
+        return hash((self.alpha, self.q))
+
+
+def _pytree(cls: type[T]) -> type[T]:
+    """Register a dataclass with the leaf alpha; leaves that JAX puts back are not checked again."""
+
+    def flatten(r: Any) -> tuple[tuple[Any], float]:
+        return (r.alpha,), r.q
+
+    def flatten_with_keys(r: Any) -> tuple[tuple[tuple[Any, Any]], float]:
+        return ((jax.tree_util.GetAttrKey("alpha"), r.alpha),), r.q
+
+    def unflatten(q: float, leaves: Any) -> T:
+        r = object.__new__(cls)
+        object.__setattr__(r, "alpha", leaves[0])
+        if not hasattr(cls, "q"):
+            object.__setattr__(r, "q", q)
+        return r
+
+    jax.tree_util.register_pytree_with_keys(cls, flatten_with_keys, unflatten, flatten)
+    return cls
+
+
+@final
+@jax.tree_util.register_static
+@dataclass(frozen=True, eq=False)
+class Hard(Regularizer):
+    """No regulariser: the maximum, and all probability on the first maximiser.
+
+    >>> Hard().value([1.0, 3.0, 3.0]), Hard().policy([1.0, 3.0, 3.0])
+    (Array(3., dtype=float32), Array([0., 1., 0.], dtype=float32))
+    """
+
+    name: ClassVar[str] = "hard"
+    alpha: float = field(default=0.0, init=False, repr=False)
+    q: float = field(default=2.0, init=False, repr=False)
+
+    def value(self, values: ArrayLike, axis: int = -1, where: ArrayLike | None = None) -> Array:
+        """max_a values(a)."""
+        z, dtype = simplex.rows(values, axis, where)
+        first = jnp.argmax(z, -1, keepdims=True)
+        top = jnp.take_along_axis(z, first, -1)[..., 0]
+        return (top + 0 * top).astype(dtype)
+
+    def policy(self, values: ArrayLike, axis: int = -1, where: ArrayLike | None = None) -> Array:
+        """One-hot at the first maximum."""
+        z, dtype = simplex.rows(values, axis, where)
+        p = jax.nn.one_hot(jnp.argmax(z, -1), z.shape[-1], dtype=z.dtype)
+        p = p + lax.stop_gradient(0 * jnp.max(z, -1, keepdims=True))
+        return jnp.moveaxis(p, -1, axis).astype(dtype)
+
+    def entropy(self, policy: ArrayLike, axis: int = -1, where: ArrayLike | None = None) -> Array:
+        """0 for every policy."""
+        p, dtype = simplex.rows(policy, axis, where, fill=0.0)
+        return jnp.sum(0 * p, -1).astype(dtype)
+
+    def max_entropy(self, n: Any) -> Any:
+        """0 for every n."""
+        return 0.0 * _count(n)
+
+
+class _Family(Regularizer):
+    """The four functions of the Tsallis entropy with index q, for a coefficient alpha > 0."""
+
+    def value(self, values: ArrayLike, axis: int = -1, where: ArrayLike | None = None) -> Array:
+        """max_p <p, values> + alpha Omega(p)."""
+        z, dtype = simplex.rows(values, axis, where)
+        value: Array = simplex.maximum(self.q, z, self._coefficient(z.dtype))
+        return value.astype(dtype)
+
+    def policy(self, values: ArrayLike, axis: int = -1, where: ArrayLike | None = None) -> Array:
+        """argmax_p <p, values> + alpha Omega(p)."""
+        z, dtype = simplex.rows(values, axis, where)
+        p = simplex.maximizer(self.q, z, self._coefficient(z.dtype))
+        return jnp.moveaxis(p, -1, axis).astype(dtype)
+
+    def entropy(self, policy: ArrayLike, axis: int = -1, where: ArrayLike | None = None) -> Array:
+        """Omega(policy), without alpha; the policy is taken to be a distribution."""
+        p, dtype = simplex.rows(policy, axis, where, fill=0.0)
+        omega: Array = simplex.entropy(self.q, p)
+        return omega.astype(dtype)
+
+    def max_entropy(self, n: Any) -> Any:
+        """(1 - n^(1-q)) / (q (q - 1)), log n for q = 1."""
+        n = _count(n)
+        if self.q == 1:
+            most = np.log(n)
+        elif self.q == 2:
+            most = (n - 1) / (2 * n)
+        else:
+            most = np.expm1((1 - self.q) * np.log(n)) / (self.q * (1 - self.q))
+        return most if np.ndim(most) else float(most)
+
+    def _coefficient(self, dtype: Any) -> Array:
+        if jnp.ndim(self.alpha):
+            raise InvalidInput(
+                f"alpha of shape {jnp.shape(self.alpha)} must be one number per call: use jax.vmap"
+            )
+        alpha = jnp.asarray(self.alpha, dtype)
+        return jnp.where(alpha > 0, alpha, jnp.nan)
+
+
+@final
+@_pytree
+@dataclass(frozen=True, eq=False)
+class Soft(_Family):
+    """The Boltzmann-Gibbs-Shannon entropy: log-sum-exp and softmax.
+
+    >>> Soft(alpha=1.0).value([0.0, 0.0])
+    Array(0.6931472, dtype=float32)
+    """
+
+    name: ClassVar[str] = "soft"
+    alpha: Any
+    q: float = field(default=1.0, init=False, repr=False)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "alpha", _positive(self.alpha))
+
+
+@final
+@_pytree
+@dataclass(frozen=True, eq=False)
+class Sparse(_Family):
+    """The paper's sparse Tsallis entropy (1 - sum p^2)/2: spmax and sparsemax.
+
+    >>> Sparse(alpha=0.5).policy([1.0, 0.75, 0.0])
+    Array([0.75, 0.25, 0.  ], dtype=float32)
+    """
+
+    name: ClassVar[str] = "sparse"
+    alpha: Any
+    q: float = field(default=2.0, init=False, repr=False)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "alpha", _positive(self.alpha))
+
+
+@final
+@_pytree
+@dataclass(frozen=True, eq=False)
+class Tsallis(_Family):
+    """The Tsallis entropy with any index q > 0: sparse for q > 1, heavy-tailed for q < 1.
+
+    >>> Tsallis(alpha=0.5, q=2.0) == Sparse(alpha=0.5)
+    True
+    """
+
+    name: ClassVar[str] = "tsallis"
+    alpha: Any
+    q: float
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "alpha", _positive(self.alpha))
+        object.__setattr__(self, "q", simplex.index(self.q))
+
+
+def by_name(name: str, alpha: Any = None, q: float | None = None) -> Regularizer:
+    """The regulariser that the words `hard`, `soft`, `sparse` and `tsallis` stand for.
+
+    >>> by_name("sparse", alpha=0.1)
+    Sparse(alpha=0.1)
+    """
+    fields = {"hard": (), "soft": ("alpha",), "sparse": ("alpha",), "tsallis": ("alpha", "q")}
+    if name not in fields:
+        raise InvalidInput(f"unknown regularizer {name!r}: choose from {', '.join(fields)}")
+    given = {key: value for key, value in (("alpha", alpha), ("q", q)) if value is not None}
+    for key in fields[name]:
+        if key not in given:
+            raise InvalidInput(f"regularizer {name!r} needs {key}")
+    for key in given:
+        if key not in fields[name]:
+            raise InvalidInput(f"regularizer {name!r} takes no {key}")
+    classes: dict[str, Any] = {"hard": Hard, "soft": Soft, "sparse": Sparse, "tsallis": Tsallis}
+    regularizer: Regularizer = classes[name](**given)
+    return regularizer
+
+
+def _positive(alpha: Any) -> Any:
+    """A coefficient alpha > 0; a traced one is let through, to give NaN if it is not."""
+    if isinstance(alpha, jax.core.Tracer):
+        return alpha
+    if isinstance(alpha, bool) or not isinstance(alpha, (numbers.Real, np.ndarray, Array)):
+        raise InvalidInput(f"alpha must be a positive number, not {type(alpha).__name__}")
+    numeric = np.asarray(alpha, np.float64)
+    refused = numeric[~((numeric > 0) & (numeric < np.inf))]
+    if refused.size:
+        raise InvalidInput(f"alpha must be positive and finite, got {refused.flat[0]}")
+    return float(alpha) if isinstance(alpha, numbers.Real) else alpha
+
+
+def _count(n: Any) -> Any:
+    """A number of actions, or an array of them, as float64."""
+    count = np.asarray(n)
+    if count.dtype.kind not in "iu" or np.any(count < 1):
+        raise InvalidInput(f"the number of actions must be an integer of at least 1, got {n}")
+    return count.astype(np.float64) if count.ndim else float(count)

@@ -1,0 +1,287 @@
+"""Solve a finite MDP, hard, soft, sparse or Tsallis, with a proof of the error.
+
+`solve` repeats one step until the enclosure of V* that `tsallax.bellman` proves is narrow enough:
+
+    certify   one sweep at v: Uv, the greedy policy, lower <= V* <= upper
+    advance   the method's next v (`tsallax.methods`)
+
+The returned value is the centre of the enclosure, so |value - V*| <= error <= tolerance in every
+state, and the returned policy is worth at least `lower` in the regularised MDP.
+"""
+
+from __future__ import annotations
+
+import math
+import time
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from tsallax.bellman import Bellman, Certificate, Floats
+from tsallax.errors import InvalidInput
+from tsallax.kernels import cpu
+from tsallax.mdp import MDP
+from tsallax.methods import METHODS, value_iteration
+from tsallax.progress import bar
+from tsallax.regularizer import Regularizer
+
+
+@dataclass(frozen=True, repr=False, eq=False)
+class Solution:
+    """The optimal value and policy of a regularised MDP, with what is proven about them.
+
+    Attributes:
+        value: V(s), shape (S,): the centre of the enclosure.
+        lower: a bound below V*(s), which the returned policy's own value reaches, too.
+        upper: a bound above V*(s).
+        pair_q: Q(s, a) = r + gamma E V of every pair; `q` lays it out as a table.
+        pair_policy: pi(a|s) of every pair; `policy` lays it out as a table.
+        converged: whether `error` is at most the tolerance asked for.
+        iterations: certificates made.
+        sweeps: applications of the Bellman operator to all states.
+        seconds: wall time.
+        method: the method asked for.
+        tolerance: the tolerance asked for.
+    """
+
+    mdp: MDP
+    regularizer: Regularizer
+    value: Floats
+    lower: Floats
+    upper: Floats
+    pair_q: Floats
+    pair_policy: Floats
+    converged: bool
+    iterations: int
+    sweeps: int
+    seconds: float
+    method: str
+    tolerance: float
+
+    @property
+    def error(self) -> float:
+        """The largest distance of `value` to V* that the enclosure leaves open."""
+        return float(np.max(self.upper - self.lower)) / 2
+
+    @cached_property
+    def q(self) -> Floats:
+        """Action values as a table (S, A), -inf where the state lacks the action."""
+        return self.mdp.table(self.pair_q, fill=-math.inf)
+
+    @cached_property
+    def policy(self) -> Floats:
+        """The optimal policy as a table (S, A); rows of terminal states are zero."""
+        return self.mdp.table(self.pair_policy)
+
+    @cached_property
+    def support(self) -> NDArray[np.bool_]:
+        """Where the policy is positive, as a table (S, A)."""
+        return self.policy > 0.0
+
+    @property
+    def support_ratio(self) -> float:
+        """Share of the pairs that the policy uses."""
+        return float(np.count_nonzero(self.pair_policy)) / self.mdp.n_pairs
+
+    @cached_property
+    def certified_support(self) -> NDArray[np.int8]:
+        """What is proven of the optimal policy's support, as a table (S, A): +1 in, -1 out, 0 open.
+
+        From Q_lower <= Q* <= Q_upper: an action is out where Q_upper(s, a) is at or below the
+        threshold of Q_lower(s, .), since thresholds grow with Q, and in where Q_lower(s, a) is
+        above the threshold of Q_upper(s, .).  A hard policy's support are the optimal actions; a
+        soft policy (q <= 1) uses every action.
+        """
+        bellman = Bellman(self.mdp, self.regularizer)
+        low, high = (bellman.action_values(v) for v in (self.lower, self.upper))
+        verdict = np.zeros(self.mdp.n_pairs, np.int8)
+        slack = bellman.action_value_rounding(self.lower, self.upper)
+        cpu.certify_support(
+            bellman.arrays, bellman.alpha, bellman.q, bellman.width, low - slack, high + slack,
+            verdict,
+        )  # fmt: skip
+        return self.mdp.table(verdict)
+
+    @property
+    def expected_return(self) -> float:
+        """d'V: the regularised value at the start."""
+        return float(self.mdp.initial @ self.value)
+
+    def __repr__(self) -> str:
+        state = "converged" if self.converged else "not converged"
+        return (
+            f"Solution({self.regularizer}, {state}: error <= {self.error:.2g}, "
+            f"{self.method}, {self.iterations} iterations, {self.sweeps} sweeps, "
+            f"{self.seconds:.3g} s, value {self.value.min():.6g} to {self.value.max():.6g}, "
+            f"support {self.support_ratio:.1%})"
+        )
+
+
+class NotConverged(RuntimeError):
+    """The tolerance was not reached; `solution` is what was reached, its enclosure still valid."""
+
+    def __init__(self, message: str, solution: Solution) -> None:
+        super().__init__(message)
+        self.solution = solution
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return type(self), (str(self), self.solution)
+
+
+def bellman(mdp: MDP, regularizer: Regularizer, value: ArrayLike) -> Floats:
+    """Uv: the Bellman operator of the regularised MDP applied once, in float64.
+
+    >>> from tsallax import Hard, problems
+    >>> bellman(problems.forest(), Hard(), [0.0, 0.0, 0.0])
+    array([0., 1., 4.])
+    """
+    return Bellman(mdp, regularizer).apply(_read_value(mdp, value))
+
+
+def solve(
+    mdp: MDP,
+    regularizer: Regularizer,
+    tolerance: float = 1e-6,
+    method: str = "auto",
+    *,
+    initial_value: ArrayLike | None = None,
+    max_sweeps: int | None = None,
+    progress: bool | None = None,
+) -> Solution:
+    """Solve the regularised MDP to a proven error of at most `tolerance` in every state.
+
+    Args:
+        mdp: the problem.
+        regularizer: `Hard()`, `Soft(alpha)`, `Sparse(alpha)` or `Tsallis(alpha, q)`.
+        tolerance: the largest allowed |value - V*|.
+        method: "value_iteration", "modified_policy_iteration", "policy_iteration", or "auto",
+            which starts as the second and goes on as the third where that is slow.
+        initial_value: a first guess of V (warm start), such as the value of a similar problem.
+        max_sweeps: give up after this many sweeps (default: what value iteration may need).
+        progress: show a progress bar; default: on a terminal, for solves over two seconds.
+
+    Raises:
+        NotConverged: with the solution so far, where the tolerance is out of reach.
+        InvalidInput: where an argument makes no sense.
+
+    >>> from tsallax import Sparse, problems
+    >>> solution = solve(problems.forest(), Sparse(0.5), tolerance=1e-9)
+    >>> solution.converged, solution.policy.round(3)
+    (True, array([[1., 0.], [1., 0.], [1., 0.]]))
+    """
+    operator, v, most, clock = _prepare(
+        mdp, regularizer, tolerance, method, initial_value, max_sweeps
+    )
+    advance = METHODS[method](operator, tolerance)
+    first = best = math.inf
+    stalled = iterations = 0
+    with bar("solving", progress) as report:
+        while True:
+            certificate = operator.certify(v)
+            iterations += 1
+            first = certificate.error if iterations == 1 else first
+            report(_share(first, certificate.error, tolerance))
+            stalled = 0 if certificate.error < 0.9 * best else stalled + 1
+            best = min(best, certificate.error)
+            reason = _stop(certificate, tolerance, stalled, operator.sweeps, most)
+            if reason is not None:
+                break
+            if stalled == 20 and method != "value_iteration":
+                # Newton's steps are not contractions: go on with a method that cannot stall
+                advance = value_iteration(operator, tolerance)
+            v = advance(certificate)
+    solution = Solution(
+        mdp=mdp,
+        regularizer=regularizer,
+        value=certificate.middle,
+        lower=certificate.shifted(certificate.low),
+        upper=certificate.shifted(certificate.high),
+        pair_q=operator.action_values(certificate.middle),
+        pair_policy=operator.pair_policy(),
+        converged=certificate.error <= tolerance,
+        iterations=iterations,
+        sweeps=operator.sweeps,
+        seconds=time.perf_counter() - clock,
+        method=method,
+        tolerance=tolerance,
+    )
+    if not solution.converged:
+        raise NotConverged(reason, solution)
+    return solution
+
+
+def _prepare(
+    mdp: MDP,
+    regularizer: Regularizer,
+    tolerance: float,
+    method: str,
+    initial_value: ArrayLike | None,
+    max_sweeps: int | None,
+) -> tuple[Bellman, Floats, int, float]:
+    """Refuse what cannot be solved, before any work; the operator, the first v and the limit."""
+    if not isinstance(mdp, MDP):
+        raise InvalidInput(f"solve needs an MDP, not {type(mdp).__name__}")
+    if not isinstance(regularizer, Regularizer):
+        raise InvalidInput(f"solve needs a regularizer such as Sparse(0.1), not {regularizer!r}")
+    if not (isinstance(tolerance, int | float | np.floating) and 0 < tolerance < math.inf):
+        raise InvalidInput(f"tolerance must be a positive number, not {tolerance!r}")
+    if method not in METHODS:
+        raise InvalidInput(f"unknown method {method!r}: use one of {', '.join(METHODS)}")
+    if max_sweeps is not None and max_sweeps < 1:
+        raise InvalidInput(f"max_sweeps must be at least 1, not {max_sweeps}")
+    clock = time.perf_counter()
+    operator = Bellman(mdp, regularizer)
+    v = np.zeros(mdp.n_states) if initial_value is None else _read_value(mdp, initial_value)
+    return operator, v, max_sweeps or _enough_sweeps(operator, v, tolerance), clock
+
+
+def _read_value(mdp: MDP, value: ArrayLike) -> Floats:
+    v = np.array(value, dtype=np.float64)
+    if v.shape != (mdp.n_states,):
+        raise InvalidInput(f"a value of this MDP has shape ({mdp.n_states},), not {v.shape}")
+    if not np.isfinite(v).all():
+        s = int(np.flatnonzero(~np.isfinite(v))[0])
+        raise InvalidInput(f"the value of state {s} is {v[s]}: it must be finite")
+    v[mdp.terminal] = 0.0
+    return v
+
+
+def _enough_sweeps(operator: Bellman, v: Floats, tolerance: float) -> int:
+    """Sweeps in which value iteration is sure to get there, by Lemma 3, twice over."""
+    gamma = operator.mdp.discount
+    if gamma == 0.0:
+        return 100
+    far = operator.scale + (1.0 + gamma) * float(np.abs(v).max())
+    sweeps = math.log(max(far / (tolerance * (1.0 - gamma) ** 2), 2.0)) / -math.log(gamma)
+    return 2 * math.ceil(sweeps) + 100
+
+
+def _stop(
+    c: Certificate, tolerance: float, stalled: int, sweeps: int, most: int
+) -> str | None:
+    """Why to stop now ("" where the tolerance is met), or None to go on."""
+    if not math.isfinite(c.error):
+        return "the values overflow float64: scale the rewards down"
+    if c.error <= tolerance:
+        return ""
+    if c.rounding > tolerance or (stalled > 40 and c.rounding > 0.01 * tolerance):
+        return (
+            f"tolerance {tolerance:g} is below what float64 can prove here ({c.rounding:.1g}): "
+            "ask for more, or scale the rewards down"
+        )
+    if sweeps >= most:
+        return (
+            f"error {c.error:.3g} after {sweeps} sweeps, above the tolerance {tolerance:g}: "
+            "raise max_sweeps or tolerance"
+        )
+    return None
+
+
+def _share(first: float, error: float, tolerance: float) -> float:
+    """The share of the way from the first error to the tolerance, on a logarithmic scale."""
+    if not (tolerance < error < math.inf and first > error):
+        return 0.0 if error > tolerance else 1.0
+    return math.log(first / error) / math.log(first / tolerance)

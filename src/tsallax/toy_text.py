@@ -1,0 +1,113 @@
+"""Reads the transition table `P` of a Gymnasium toy-text environment.
+
+P[s][a] lists (probability, s', reward, terminated). Duplicate successors are merged. Mass that
+terminates goes into the successor where that is a terminal state, and is a termination of the
+pair otherwise. A state is terminal if something enters it, all that enters it terminates, and no
+episode starts there.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+from scipy.sparse import csr_array
+
+from tsallax.errors import InvalidInput
+
+ACTION_NAMES = {
+    "FrozenLakeEnv": ("left", "down", "right", "up"),
+    "CliffWalkingEnv": ("up", "right", "down", "left"),
+    "TaxiEnv": ("south", "north", "east", "west", "pick up", "drop off"),
+}
+
+
+def arguments(env: Any, make_kwargs: Mapping[str, Any]) -> tuple[str, dict[str, Any]]:
+    """Give the name of an environment and what `MDP` needs, but for the discount."""
+    if not isinstance(env, str):
+        if make_kwargs:
+            options = ", ".join(make_kwargs)
+            raise InvalidInput(f"{options}: only for an environment given by its id, not made yet")
+        return _table(getattr(env, "unwrapped", env))
+    made = _make(env, make_kwargs)
+    try:
+        return _table(made.unwrapped, env)
+    finally:
+        made.close()
+
+
+def _make(name: str, options: Mapping[str, Any]) -> Any:
+    try:
+        import gymnasium
+    except ImportError:
+        raise InvalidInput(f"{name}: needs Gymnasium: pip install gymnasium") from None
+    try:
+        return gymnasium.make(name, **options)
+    except (gymnasium.error.Error, TypeError, ValueError, KeyError, ImportError) as error:
+        reason = " ".join(str(error).split())
+        raise InvalidInput(f"{name}: Gymnasium cannot make it: {reason}") from None
+
+
+def _table(env: Any, given_name: str | None = None) -> tuple[str, dict[str, Any]]:
+    spec = getattr(env, "spec", None)
+    name: str = given_name or getattr(spec, "id", None) or type(env).__name__
+    table = getattr(env, "P", None)
+    if not isinstance(table, Mapping | list | tuple) or not len(table):
+        raise InvalidInput(
+            f"{name}: has no table P[state][action] of (probability, next state, reward, "
+            "terminated); FrozenLake, Taxi and CliffWalking have one"
+        )
+    if getattr(env, "fickle_passenger", False):
+        raise InvalidInput(f"{name}: with fickle_passenger=True its table P is not what it does")
+    n_states = len(table)
+    initial = getattr(env, "initial_state_distrib", None)
+    starts = np.zeros(n_states) if initial is None else np.asarray(initial, float)
+    if starts.shape != (n_states,):
+        raise InvalidInput(f"{name}: {starts.size} initial probabilities for {n_states} states")
+    pairs, entries = _entries(name, table, n_states)
+    pair, chance, successor, reward, ends = entries
+    entered = np.bincount(successor, minlength=n_states) > 0
+    continued = np.bincount(successor, ~ends, minlength=n_states) > 0
+    terminal = entered & ~continued & (starts == 0)
+    stops = ends & ~terminal[successor]
+    shape = (len(pairs), n_states)
+    stays = ~stops
+    return name, {
+        "transitions": csr_array((chance[stays], (pair[stays], successor[stays])), shape=shape),
+        "rewards": np.bincount(pair, chance * reward, minlength=len(pairs)),
+        "initial": initial,
+        "pairs": pairs,
+        "terminal": terminal,
+        "termination": np.bincount(pair[stops], chance[stops], minlength=len(pairs)),
+        "action_names": ACTION_NAMES.get(type(env).__name__),
+    }
+
+
+def _entries(name: str, table: Any, n_states: int) -> tuple[Any, tuple[Any, ...]]:
+    """List the pairs, and of all outcomes that can happen pair, probability, s', reward, end."""
+    pairs: list[tuple[int, int]] = []
+    rows: list[tuple[int, float, int, float, bool]] = []
+    for state in range(n_states):
+        try:
+            actions = table[state]
+            listed = actions.items() if isinstance(actions, Mapping) else enumerate(actions)
+            for action, outcomes in listed:
+                for chance, successor, reward, ends in outcomes:
+                    if not 0 <= successor < n_states:
+                        raise InvalidInput(
+                            f"{name}: P[{state}][{action}] leads to state {successor} "
+                            f"of 0 to {n_states - 1}"
+                        )
+                    if chance != 0:
+                        rows.append((len(pairs), chance, int(successor), reward, bool(ends)))
+                pairs.append((state, int(action)))
+        except (TypeError, ValueError, KeyError, IndexError) as error:
+            if isinstance(error, InvalidInput):
+                raise
+            raise InvalidInput(f"{name}: P[{state}] cannot be read: {error!r}") from None
+    if not rows:
+        raise InvalidInput(f"{name}: its table P holds no transition")
+    columns = zip(*rows, strict=True)
+    types = (np.int64, np.float64, np.int64, np.float64, np.bool_)
+    return np.array(pairs), tuple(np.array(c, t) for c, t in zip(columns, types, strict=True))

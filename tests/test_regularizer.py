@@ -1,0 +1,282 @@
+"""The four functions of each regulariser, its place in JAX, and what it refuses."""
+
+import math
+import subprocess
+import sys
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tsallax import simplex
+from tsallax.errors import InvalidInput
+from tsallax.regularizer import Hard, Regularizer, Soft, Sparse, Tsallis, by_name
+
+WIDTH = 5
+EPS = float(np.finfo(np.float32).eps)
+REGULARIZERS = [Hard(), Soft(0.3), Sparse(0.3), Tsallis(0.3, 1.5), Tsallis(0.3, 0.5), Tsallis(2, 4)]
+names = [repr(r) for r in REGULARIZERS]
+each = pytest.mark.parametrize("r", REGULARIZERS, ids=names)
+smooth = pytest.mark.parametrize("r", REGULARIZERS[1:], ids=names[1:])
+values = st.lists(st.floats(-3, 3, width=32), min_size=WIDTH, max_size=WIDTH).map(np.float32)
+
+
+@each
+@given(z=values)
+def test_the_policy_attains_the_value(r, z):
+    p = np.asarray(r.policy(z), float)
+    assert abs(p.sum() - 1) < 8 * EPS
+    attained = p @ z + r.alpha * float(r.entropy(np.float32(p)))
+    assert abs(attained - float(r.value(z))) < 1e-5
+
+
+@each
+@given(z=values, other=values)
+def test_no_policy_does_better_than_the_value(r, z, other):
+    p = np.asarray(jax.nn.softmax(other))
+    assert p @ z + r.alpha * float(r.entropy(p)) <= float(r.value(z)) + 1e-5
+
+
+@each
+@given(z=values)
+def test_the_value_lies_between_the_maximum_and_the_bound(r, z):
+    value, top = float(r.value(z)), float(z.max())
+    assert top <= value <= top + r.alpha * r.max_entropy(WIDTH) + 8 * EPS * (1 + abs(top))
+
+
+@each
+def test_the_largest_entropy_is_that_of_the_uniform_policy(r):
+    for n in (1, 2, 7, 1000):
+        uniform = np.full(n, 1 / n, np.float32)
+        np.testing.assert_allclose(
+            float(r.entropy(uniform)), r.max_entropy(n), rtol=1e-5, atol=1e-6
+        )
+    counts = np.array([1, 2, 7, 1000])
+    np.testing.assert_array_equal(r.max_entropy(counts), [r.max_entropy(int(n)) for n in counts])
+    assert r.max_entropy(counts).dtype == np.float64
+    assert isinstance(r.max_entropy(np.int64(7)), float)
+
+
+def test_the_largest_entropies_have_their_closed_forms():
+    assert Hard().max_entropy(9) == 0
+    assert Soft(1).max_entropy(9) == math.log(9)
+    assert Sparse(1).max_entropy(9) == 8 / 18
+    np.testing.assert_allclose(Tsallis(1, 3).max_entropy(9), (1 - 9**-2) / 6, rtol=1e-15)
+    np.testing.assert_allclose(Tsallis(1, 1 + 1e-12).max_entropy(9), math.log(9), rtol=1e-11)
+
+
+def test_values_and_policies_are_the_simplex_functions_of_the_scaled_values():
+    z = np.float32(np.random.default_rng(0).normal(size=(6, 40)))
+    a = 0.25
+    np.testing.assert_allclose(Sparse(a).value(z), a * simplex.spmax(z / a), rtol=1e-6)
+    np.testing.assert_array_equal(Sparse(a).policy(z), simplex.sparsemax(z / a))
+    np.testing.assert_allclose(Soft(a).value(z), a * jax.nn.logsumexp(z / a, -1), rtol=1e-6)
+    np.testing.assert_allclose(Soft(a).policy(z), jax.nn.softmax(z / a), rtol=1e-5)
+    np.testing.assert_allclose(Tsallis(a, 1.5).policy(z), simplex.entmax(z / a, 1.5), atol=1e-6)
+    np.testing.assert_array_equal(Hard().value(z), z.max(-1))
+    np.testing.assert_array_equal(np.asarray(Hard().policy(z)).argmax(-1), z.argmax(-1))
+
+
+@pytest.mark.parametrize(("special", "q"), [(Sparse, 2), (Soft, 1)])
+def test_sparse_and_soft_are_members_of_the_family_bit_for_bit(special, q):
+    z = np.float32(np.random.default_rng(1).normal(size=(6, 40)))
+    one, other = special(0.3), Tsallis(0.3, q)
+    np.testing.assert_array_equal(one.value(z), other.value(z))
+    np.testing.assert_array_equal(one.policy(z), other.policy(z))
+    p = one.policy(z)
+    np.testing.assert_array_equal(one.entropy(p), other.entropy(p))
+    assert one.max_entropy(7) == other.max_entropy(7)
+    assert one == other
+    assert hash(one) == hash(other)
+    assert one != special(0.4)
+    assert one != Tsallis(0.3, 1.5)
+
+
+def test_equality_of_coefficients_that_are_arrays():
+    assert Sparse(jnp.array([0.1, 0.2])) == Sparse(np.float32([0.1, 0.2]))
+    assert Sparse(jnp.array([0.1, 0.2])) != Sparse(0.1)
+    assert Hard() == Hard()
+    assert Hard() != Sparse(0.1)
+    assert Sparse(0.1) != "sparse"
+
+
+@smooth
+def test_derivatives_of_the_value_are_the_policy_and_the_entropy(r):
+    z = np.float32([0.4, 0.3, 0.25, -1.0])
+    by_z = jax.grad(r.value)(z)
+    by_r = jax.grad(lambda s: s.value(z))(r)
+    np.testing.assert_allclose(by_z, r.policy(z), atol=1e-6)
+    assert type(by_r) is type(r)
+    np.testing.assert_allclose(by_r.alpha, r.entropy(r.policy(z)), rtol=1e-6)
+    h = 1e-2
+    low, high = (jax.tree.map(lambda a, s=s: a + s, r).value(z) for s in (-h, h))
+    np.testing.assert_allclose((high - low) / (2 * h), by_r.alpha, rtol=5e-3, atol=1e-4)
+
+
+@smooth
+def test_derivative_of_the_policy_by_alpha(r):
+    z = np.float32([0.4, 0.3, 0.25, -1.0])
+
+    def policy(alpha):
+        return jax.tree.map(lambda _: alpha, r).policy(z)
+
+    h = 1e-2
+    expected = (policy(r.alpha + h) - policy(r.alpha - h)) / (2 * h)
+    np.testing.assert_allclose(jax.jacfwd(policy)(r.alpha), expected, atol=2e-2)
+    np.testing.assert_allclose(jax.jacrev(policy)(r.alpha), jax.jacfwd(policy)(r.alpha), atol=1e-6)
+
+
+def test_the_derivative_by_alpha_ignores_missing_actions():
+    z = np.float32([1.0, -np.inf, 0.95])
+    for make in (Soft, Sparse, lambda a: Tsallis(a, 1.5)):
+        slope = jax.grad(lambda a, make=make: make(a).value(z))(0.1)
+        np.testing.assert_allclose(slope, make(0.1).entropy(make(0.1).policy(z)), rtol=1e-6)
+
+
+@pytest.mark.parametrize("q", [0.5, 1.0, 1.5, 2.0])
+def test_alpha_can_be_mapped(q):
+    z = np.float32([0.4, 0.3, -1.0])
+    alphas = np.float32([0.1, 1.0, 10.0])
+    mapped = jax.vmap(lambda r: r.value(z))(Tsallis(alphas, q))
+    single = [Tsallis(float(a), q).value(z) for a in alphas]
+    np.testing.assert_allclose(mapped, single, rtol=1e-6)
+    with pytest.raises(InvalidInput, match="vmap"):
+        Tsallis(alphas, q).value(z)
+
+
+@smooth
+def test_a_tiny_coefficient_is_the_hard_maximum(r):
+    z = np.float32([1e3, 999.0, -1e3])
+    for alpha in (1e-8, 1e-30):
+        tiny = jax.tree.map(lambda _, a=alpha: a, r)
+        np.testing.assert_allclose(tiny.value(z), 1e3)
+        if r.q > 0.9:
+            np.testing.assert_allclose(tiny.policy(z), [1, 0, 0], atol=1e-6)
+        assert np.isfinite(jax.grad(tiny.value)(z)).all()
+
+
+@each
+def test_pytrees_carry_any_leaf_and_keep_the_index(r):
+    leaves, structure = jax.tree.flatten(r)
+    assert len(leaves) == (0 if r == Hard() else 1)
+    for leaf in (object(), None, -1.0, "leaf"):
+        rebuilt = jax.tree.unflatten(structure, [leaf] * len(leaves))
+        assert type(rebuilt) is type(r)
+        assert rebuilt.q == r.q
+    assert jax.tree.unflatten(structure, leaves) == r
+    z = np.float32([0.4, 0.3, -1.0])
+    np.testing.assert_allclose(jax.jit(lambda s: s.value(z))(r), r.value(z), rtol=1e-6)
+
+
+@each
+def test_masks_and_axes_reach_the_operators(r):
+    z = np.float32(np.random.default_rng(2).normal(size=(4, 3)))
+    mask = np.array([[1, 1, 0], [1, 0, 0], [0, 1, 1], [1, 1, 1]], bool)
+    missing = np.where(mask, z, -np.inf)
+    np.testing.assert_array_equal(r.value(z, where=mask), r.value(missing))
+    np.testing.assert_array_equal(r.policy(z, where=mask), r.policy(missing))
+    np.testing.assert_array_equal(r.value(z.T, axis=0), r.value(z))
+    np.testing.assert_array_equal(np.transpose(r.policy(z.T, axis=0)), r.policy(z))
+    p = r.policy(z, where=mask)
+    np.testing.assert_array_equal(r.entropy(np.where(mask, p, np.nan), where=mask), r.entropy(p))
+    np.testing.assert_array_equal(r.entropy(np.transpose(p), axis=0), r.entropy(p))
+
+
+@each
+def test_short_floats_come_back_short(r):
+    z = jnp.asarray([[0.5, 0.25, -1.0]], jnp.bfloat16)
+    assert r.value(z).dtype == r.policy(z).dtype == r.entropy(r.policy(z)).dtype == jnp.bfloat16
+    np.testing.assert_array_equal(r.value(z), r.value(z.astype(jnp.float32)).astype(jnp.bfloat16))
+
+
+@each
+def test_nan_and_infinity_never_give_a_plausible_answer(r):
+    for bad in (np.nan, np.inf):
+        z = np.float32([0.0, bad, 1.0])
+        assert np.isnan(r.value(z))
+        assert np.isnan(r.policy(z)).all()
+    assert np.isnan(r.entropy(np.float32([np.nan, 0.5])))
+    with pytest.raises(InvalidInput, match="no actions"):
+        r.value(np.float32([-np.inf, -np.inf]))
+    assert np.isnan(jax.jit(r.policy)(np.float32([-np.inf, -np.inf]))).all()
+
+
+@smooth
+def test_a_traced_coefficient_that_is_not_positive_gives_nan(r):
+    z = np.float32([0.0, 1.0])
+    for alpha in (0.0, -1.0, np.nan):
+        assert np.isnan(jax.jit(lambda s: s.value(z))(jax.tree.map(lambda _, a=alpha: a, r)))
+
+
+def test_hard_takes_the_first_maximum_and_its_gradient_follows():
+    z = np.float32([1.0, 3.0, 3.0])
+    np.testing.assert_array_equal(Hard().policy(z), [0, 1, 0])
+    np.testing.assert_array_equal(jax.grad(Hard().value)(z), [0, 1, 0])
+    assert (Hard().alpha, Hard().q) == (0.0, 2.0)
+
+
+@pytest.mark.parametrize("make", [Soft, Sparse, lambda a: Tsallis(a, 1.5)])
+@pytest.mark.parametrize(
+    "alpha",
+    [0, 0.0, -1, math.nan, math.inf, np.array([0.1, -1.0]), jnp.array(0.0), "0.1", None, True],
+    ids=str,
+)
+def test_a_coefficient_that_is_not_positive_is_refused(make, alpha):
+    with pytest.raises(InvalidInput, match="alpha must be") as caught:
+        make(alpha)
+    assert "\n" not in str(caught.value)
+
+
+@pytest.mark.parametrize("q", [0, -1, math.nan, math.inf, "2", None])
+def test_an_index_that_is_not_positive_is_refused(q):
+    with pytest.raises(InvalidInput, match="q must be"):
+        Tsallis(0.1, q)
+
+
+@pytest.mark.parametrize("n", [0, -1, 2.5, np.array([1, 0])])
+@each
+def test_a_number_of_actions_below_one_is_refused(r, n):
+    with pytest.raises(InvalidInput, match="number of actions"):
+        r.max_entropy(n)
+
+
+def test_names_become_regularizers_and_back():
+    made = [by_name("hard"), by_name("soft", 0.1), by_name("sparse", 0.1), by_name("tsallis", 1, 3)]
+    assert made == [Hard(), Soft(0.1), Sparse(0.1), Tsallis(1.0, 3.0)]
+    assert [r.name for r in made] == ["hard", "soft", "sparse", "tsallis"]
+    assert all(isinstance(r, Regularizer) for r in made)
+    assert repr(made) == "[Hard(), Soft(alpha=0.1), Sparse(alpha=0.1), Tsallis(alpha=1.0, q=3.0)]"
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (("shannon", 0.1), "choose from hard, soft, sparse, tsallis"),
+        (("sparse",), "needs alpha"),
+        (("tsallis", 0.1), "needs q"),
+        (("hard", 0.1), "takes no alpha"),
+        (("soft", 0.1, 2.0), "takes no q"),
+    ],
+)
+def test_names_with_wrong_arguments_are_refused(arguments, message):
+    with pytest.raises(InvalidInput, match=message):
+        by_name(*arguments)
+
+
+def test_regularizers_are_frozen():
+    with pytest.raises(AttributeError):
+        Sparse(0.1).alpha = 0.2
+
+
+def test_importing_regularizers_loads_nothing_heavy_besides_jax():
+    code = (
+        "import sys, tsallax.regularizer; "
+        "print([m for m in ('numba', 'scipy.sparse.linalg', 'gymnasium', 'matplotlib', 'torch', "
+        "'typer') if m in sys.modules and 'jax' in sys.modules])"
+    )
+    out = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    loaded = out.stdout.strip()
+    assert loaded in ("[]", "['scipy.sparse.linalg']")
