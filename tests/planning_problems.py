@@ -15,8 +15,8 @@ from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
-from oracle import Enclosure, ExactMDP, Pair, exact_mdp, optimal_support, optimal_value
 
+from oracle import Enclosure, ExactMDP, Pair, exact_mdp, optimal_support, optimal_value
 from tsallax.mdp import MDP
 from tsallax.regularizer import Hard, Regularizer, Soft, Sparse, Tsallis
 
@@ -226,6 +226,12 @@ def survival() -> Problem:
     return Problem("survival", 1, rows, 0.9, hard_value=(-2.0,))
 
 
+def half_life() -> Problem:
+    """One state, one action, ending with probability 1/2: V* = 1 / (1 - gamma / 2)."""
+    rows = (Row(0, 0, 1.0, {0: 0.5}, 0.5),)
+    return Problem("half-life", 1, rows, 0.99, hard_value=(1 / (1 - 0.495),))
+
+
 def gauss(rng: np.random.Generator) -> float:
     return float(rng.normal())
 
@@ -239,6 +245,7 @@ PROBLEMS: tuple[Problem, ...] = (
     ladder(5, 0.9),
     symmetric_ring(4),
     survival(),
+    half_life(),
     Problem("garnet", 7, random_rows(0, 7, 4, gauss), 0.9),
     Problem("garnet-ragged", 8, random_rows(1, 8, 4, gauss, ragged=True), 0.95),
     Problem("all-negative", 6, random_rows(2, 6, 3, lambda g: -1 - g.random()), 0.95),

@@ -7,19 +7,20 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+
 from oracle import evaluate_policy, exact_mdp, exact_policy, optimal_value
 from planning_problems import (
     BY_NAME,
     CHOICES,
     PROBLEMS,
     Problem,
+    Row,
     gauss,
     puterman_two_state,
     random_rows,
     stored,
     truth,
 )
-
 from tsallax.errors import InvalidInput
 from tsallax.evaluate import evaluate, gap_certificate, performance_bound
 from tsallax.regularizer import Hard, Soft, Sparse, Tsallis
@@ -186,17 +187,24 @@ def test_a_row_that_does_not_sum_to_one_is_refused_by_name(problem):
 
 def test_mass_on_a_missing_action_is_refused_by_name():
     mdp = puterman_two_state().mdp()
-    with pytest.raises(InvalidInput, match=r"state 1.*action 1"):
-        evaluate(mdp, np.array([[0.5, 0.5], [0.5, 0.5]]))
+    for mass in (0.5, -0.5, 1e-3, np.nan):
+        with pytest.raises(InvalidInput, match="state 1"):
+            evaluate(mdp, np.array([[0.5, 0.5], [1.0 - mass, mass]]))
+        with pytest.raises(InvalidInput, match="state 1"):
+            evaluate(mdp, np.array([[0.5, 0.5], [1.0, mass]]))
     with pytest.raises(InvalidInput, match="state 1"):
         evaluate(mdp, np.array([0, 1]))
 
 
-def test_mass_in_a_terminal_state_is_refused():
+def test_masses_on_missing_actions_that_cancel_are_refused():
+    mdp = Problem("gaps", 2, (Row(0, 0, 1.0, {1: 1.0}), Row(1, 2, 1.0, {0: 1.0})), 0.9).mdp()
+    with pytest.raises(InvalidInput, match="state 0"):
+        evaluate(mdp, np.array([[1.0, 0.5, -0.5], [0.0, 0.0, 1.0]]))
+
+
+def test_what_a_table_says_about_terminal_states_is_ignored():
     mdp = BY_NAME["ladder-5"].mdp()
-    table = np.ones((5, 1))
-    with pytest.raises(InvalidInput, match="state 4"):
-        evaluate(mdp, table)
+    assert np.array_equal(evaluate(mdp, np.ones((5, 1))).value, evaluate(mdp, np.ones(4)).value)
 
 
 @pytest.mark.parametrize("bad", [np.nan, np.inf, -0.25])

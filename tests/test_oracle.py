@@ -5,6 +5,7 @@ from itertools import product
 
 import numpy as np
 import pytest
+
 from oracle import (
     CONTEXT,
     ExactMDP,

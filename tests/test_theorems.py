@@ -12,8 +12,8 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from planning_problems import Problem, random_rows
 
+from planning_problems import Problem, random_rows
 from tsallax.evaluate import evaluate, performance_bound
 from tsallax.mdp import MDP
 from tsallax.regularizer import Hard, Soft, Sparse, Tsallis

@@ -22,6 +22,7 @@ import numpy as np
 from numba import get_num_threads
 from numpy.typing import NDArray
 
+from tsallax.errors import InvalidInput
 from tsallax.kernels import cpu
 from tsallax.mdp import MDP
 from tsallax.regularizer import Regularizer
@@ -30,6 +31,7 @@ Floats = NDArray[np.float64]
 
 UNIT = 2.0**-53
 ROW_SUM_ERROR = 16 * 2 * UNIT
+SMALL = 50_000  # transitions under which a second thread costs more than it saves
 
 
 @dataclass(frozen=True)
@@ -75,10 +77,13 @@ class Bellman:
         self.policy = cpu.Policy(
             np.zeros(n, np.uint32), np.zeros(pairs, position), np.zeros(pairs), np.zeros(n)
         )
-        ends = bool(mdp.terminal.any())
+        self.small = mdp.transitions.nnz < SMALL
+        self.ends = bool(mdp.terminal.any()) or mdp.termination is not None
         stays = 1.0 if mdp.termination is None else 1.0 - float(mdp.termination.max())
-        self._shift_low = 0.0 if ends else max(mdp.discount * (stays - ROW_SUM_ERROR), 0.0)
+        self._shift_low = 0.0 if mdp.terminal.any() else max(mdp.discount * (stays - ROW_SUM_ERROR), 0.0)
         self._shift_high = mdp.discount * (1.0 + ROW_SUM_ERROR)
+        if self._shift_high >= 1.0:
+            raise InvalidInput(f"discount {mdp.discount!r} is too close to 1 for float64")
         self._reward = float(max(mdp.rewards.max(), -mdp.rewards.min()))
         self._successors = int(np.diff(mdp.transitions.indptr).max())
         self._free = ~mdp.terminal
@@ -102,10 +107,24 @@ class Bellman:
             v, out, (low, high), down - rounding, up + rounding, rounding, self.mdp.terminal
         )
 
+    def follow(self, v: Floats, most: int, stop: float) -> Floats:
+        """v <- r_pi + alpha Omega(pi) + gamma T_pi v for `self.policy`, again and again.
+
+        Ends after `most` times, or when the change is the same in all states to within `stop`.
+        """
+        v, other = v.copy(), np.empty_like(v)
+        if self.small:
+            times = cpu.evaluation_sweeps_serial(self.arrays, self.policy, v, other, most, stop)
+        else:
+            times = cpu.evaluation_sweeps(
+                self.arrays, self.policy, self.blocks, v, other, most, stop
+            )
+        return other if times % 2 else v
+
     def action_values(self, v: Floats) -> Floats:
         """Q(s, a) = r(s, a) + gamma sum_s' T(s'|s, a) v(s') of every pair."""
         out = np.empty(self.mdp.n_pairs)
-        cpu.action_values(self.arrays, v, self.blocks, out)
+        cpu.action_values(self.arrays, v, out)
         return out
 
     @property
@@ -143,14 +162,16 @@ class Bellman:
     def residual(self, pi: cpu.Policy, b: Floats, v: Floats) -> Floats:
         """b - (I - gamma T_pi) v."""
         out = np.empty_like(v)
-        cpu.policy_residual(self.arrays, pi, self.blocks, b, v, out)
+        cpu.policy_residual(self.arrays, pi, b, v, out)
         return out
 
     def _sweep(self, v: Floats, out: Floats, pi: cpu.Policy) -> tuple[float, float]:
         self.sweeps += 1
-        low, high = cpu.sweep(
-            self.arrays, self.alpha, self.q, self.width, self.blocks, v, out, pi
-        )
+        common = (self.arrays, self.alpha, self.q, self.width)
+        if self.small:
+            low, high = cpu.sweep_range(*common, 0, len(v), v, out, pi)
+        else:
+            low, high = cpu.sweep(*common, self.blocks, v, out, pi)
         return float(low), float(high)
 
     def _rounding(self, v: Floats, out: Floats) -> float:

@@ -97,8 +97,8 @@ def evaluate(
 def performance_bound(mdp: MDP, regularizer: Regularizer) -> float:
     """How much return the regulariser can cost: J(pi*) - J(pi) <= alpha Omega_max(|A|)/(1 - gamma).
 
-    Theorem 5 for `Sparse`, alpha (|A| - 1)/(2|A|)/(1 - gamma), which no number of actions lifts
-    above alpha/2/(1 - gamma); Theorem 6 for `Soft`, alpha log|A|/(1 - gamma), which grows.
+    Theorem 4 for `Sparse`, alpha (|A| - 1)/(2|A|)/(1 - gamma), which no number of actions lifts
+    above alpha/2/(1 - gamma); Theorem 5 for `Soft`, alpha log|A|/(1 - gamma), which grows.
 
     >>> from tsallax import Soft, Sparse, problems
     >>> mdp = problems.forest(states=3, discount=0.9)
@@ -139,10 +139,8 @@ def read_policy(mdp: MDP, policy: ArrayLike) -> Floats:
     table = given.astype(np.float64)
     if table.shape == (mdp.n_states, mdp.n_actions):
         pi = mdp.flatten(table)
-        lost = np.where(mdp.terminal, 0.0, table.sum(axis=1) - _by_state(mdp, pi))
-        if np.any(np.abs(lost) > ROW_TOLERANCE):
-            s = int(np.argmax(np.abs(lost)))
-            raise InvalidInput(f"the policy gives {_state(mdp, s)} actions that it does not have")
+        if not mdp.rectangular:
+            _refuse_missing(mdp, table)
     elif table.shape == (mdp.n_pairs,):
         pi = table
     else:
@@ -163,6 +161,16 @@ def read_policy(mdp: MDP, policy: ArrayLike) -> Floats:
         s = int(off.argmax())
         raise InvalidInput(f"the policy of {_state(mdp, s)} sums to {total[s]:.8g}, not to 1")
     return np.asarray(pi / total[mdp.state_of])
+
+
+def _refuse_missing(mdp: MDP, table: Floats) -> None:
+    """Refuse a policy that gives a state an action that it lacks."""
+    extra = table != 0.0
+    extra[mdp.state_of, mdp.action_of] = False
+    extra[mdp.terminal] = False
+    if extra.any():
+        s, a = (int(i) for i in np.argwhere(extra)[0])
+        raise InvalidInput(f"the policy gives {_state(mdp, s)} the action {a}, which it lacks")
 
 
 def _deterministic(mdp: MDP, actions: NDArray[np.integer]) -> Floats:

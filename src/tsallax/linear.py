@@ -42,9 +42,10 @@ class PolicySystem:
         self, matrix: Map, precondition: Map, b: Floats, guess: Floats, stop: float, most: int
     ) -> Floats:
         out = np.empty_like(b)
-        out[self._order] = bicgstab(
-            matrix, precondition, b[self._order], guess[self._order], stop, most
-        )
+        with np.errstate(all="ignore"):  # a breakdown is seen in the residual
+            out[self._order] = bicgstab(
+                matrix, precondition, b[self._order], guess[self._order], stop, most
+            )
         return out
 
     def _multiply(self, x: Floats) -> Floats:

@@ -1,50 +1,53 @@
-"""Writes and reads an MDP as one `.npz` file: plain arrays, no pickles, versioned.
-
-A file is written under a temporary name and moved into place when it is complete. Reading checks
-the checksums of all arrays before it looks at any of them, and never unpickles anything.
-"""
+"""Writes and reads an MDP as one `.npz` file of plain arrays (`tsallax.npz`)."""
 
 from __future__ import annotations
 
-import os
-import secrets
-import zipfile
 from os import PathLike
-from pathlib import Path
-from typing import TYPE_CHECKING, Any, BinaryIO
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
+from tsallax import npz
 from tsallax.errors import InvalidInput
 
 if TYPE_CHECKING:
     from tsallax.mdp import MDP
 
-FORMAT = "tsallax-mdp"
-VERSION = 1
-
-REQUIRED = {
-    "data": ("f", 1),
-    "indices": ("i", 1),
-    "indptr": ("i", 1),
-    "rewards": ("f", 1),
-    "pointer": ("i", 1),
-    "action_of": ("i", 1),
-    "discount": ("f", 0),
-    "initial": ("f", 1),
-}
 NAMES = ("state_names", "action_names")
-OPTIONAL = {"termination": ("f", 1), **dict.fromkeys(NAMES, ("U", 1))}
+FORMAT = npz.Format(
+    name="tsallax-mdp",
+    version=1,
+    what="MDP",
+    writer="MDP.save",
+    required={
+        "data": ("f", 1),
+        "indices": ("i", 1),
+        "indptr": ("i", 1),
+        "rewards": ("f", 1),
+        "pointer": ("i", 1),
+        "action_of": ("i", 1),
+        "discount": ("f", 0),
+        "initial": ("f", 1),
+    },
+    optional={"termination": ("f", 1), **dict.fromkeys(NAMES, ("U", 1))},
+)
 
 
 def write(path: str | PathLike[str], mdp: MDP) -> None:
     """Write the arrays of an MDP to a file, whole or not at all."""
-    target = Path(path)
+    npz.write(path, FORMAT, arrays_of(mdp))
+
+
+def read(path: str | PathLike[str]) -> dict[str, Any]:
+    """Read what `MDP` needs to build the MDP of a file again."""
+    return arguments(path, npz.read(path, FORMAT))
+
+
+def arrays_of(mdp: MDP) -> dict[str, Any]:
+    """Give the arrays that make up an MDP, by their names in a file."""
     arrays: dict[str, Any] = {
-        "format": FORMAT,
-        "version": VERSION,
         "data": mdp.transitions.data,
         "indices": mdp.transitions.indices,
         "indptr": mdp.transitions.indptr,
@@ -54,34 +57,14 @@ def write(path: str | PathLike[str], mdp: MDP) -> None:
         "discount": mdp.discount,
         "initial": mdp.initial,
     }
-    for name in OPTIONAL:
+    for name in FORMAT.optional:
         if (value := getattr(mdp, name)) is not None:
             arrays[name] = value
-    partial = target.with_name(f".{target.name}.{secrets.token_hex(4)}.partial")
-    try:
-        try:
-            with open(partial, "xb") as file:
-                _write_arrays(file, arrays)
-                file.flush()
-                os.fsync(file.fileno())
-            os.replace(partial, target)
-        finally:
-            partial.unlink(missing_ok=True)
-    except OSError as error:
-        raise InvalidInput(f"{path}: cannot be written: {error.strerror or error}") from error
+    return arrays
 
 
-def _write_arrays(file: BinaryIO, arrays: dict[str, Any]) -> None:
-    """Write an `.npz` that depends on the arrays alone, not on the time of writing."""
-    with zipfile.ZipFile(file, "w") as archive:
-        for name, value in arrays.items():
-            with archive.open(zipfile.ZipInfo(f"{name}.npy"), "w", force_zip64=True) as member:
-                np.lib.format.write_array(member, np.asarray(value), allow_pickle=False)
-
-
-def read(path: str | PathLike[str]) -> dict[str, Any]:
-    """Read what `MDP` needs to build the MDP of a file again."""
-    arrays = _arrays(path)
+def arguments(path: str | PathLike[str], arrays: dict[str, NDArray[Any]]) -> dict[str, Any]:
+    """Turn the arrays of a file into the arguments of `MDP`."""
     pointer, n_pairs = arrays["pointer"], len(arrays["action_of"])
     counts = np.diff(pointer)
     if len(pointer) < 2 or pointer[0] != 0 or pointer[-1] != n_pairs or (counts < 0).any():
@@ -111,41 +94,3 @@ def read(path: str | PathLike[str]) -> dict[str, Any]:
         "state_names": names.get("state_names"),
         "action_names": names.get("action_names"),
     }
-
-
-def _arrays(path: str | PathLike[str]) -> dict[str, NDArray[Any]]:
-    """Read the arrays of a file, each with the kind and dimension it must have.
-
-    What zipfile and NumPy raise on damaged bytes is not documented, so all of it is caught.
-    """
-    if not Path(path).is_file():
-        raise InvalidInput(f"{path}: no such file")
-    try:
-        with zipfile.ZipFile(path) as archive:
-            damaged = archive.testzip()
-        if damaged is not None:
-            raise InvalidInput(f"{path}: damaged: {damaged} does not match its checksum")
-        with np.load(path, allow_pickle=False) as file:
-            kind = file["format"] if "format" in file.files else None
-            if kind is None or kind.dtype.kind != "U" or str(kind) != FORMAT:
-                raise InvalidInput(f"{path}: not a file written by MDP.save")
-            version = file["version"] if "version" in file.files else np.array(-1)
-            if version.shape != () or version.dtype.kind not in "iu" or version != VERSION:
-                raise InvalidInput(
-                    f"{path}: version {version}, but this tsallax reads version {VERSION}"
-                )
-            missing = [key for key in REQUIRED if key not in file.files]
-            if missing:
-                raise InvalidInput(f"{path}: incomplete: {', '.join(missing)} missing")
-            wanted = {k: v for k, v in (REQUIRED | OPTIONAL).items() if k in file.files}
-            arrays: dict[str, NDArray[Any]] = {key: file[key] for key in wanted}
-    except InvalidInput:
-        raise
-    except Exception as error:
-        reason = " ".join(str(error).split()) or type(error).__name__
-        raise InvalidInput(f"{path}: not a readable MDP file: {reason}") from None
-    for key, (kind_, ndim) in wanted.items():
-        array = arrays[key]
-        if array.dtype.kind != kind_ or array.ndim != ndim:
-            raise InvalidInput(f"{path}: {key} has type {array.dtype} and {array.ndim} dimensions")
-    return arrays

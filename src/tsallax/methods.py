@@ -26,18 +26,13 @@ def modified_policy_iteration(bellman: Bellman, tolerance: float) -> Step:
 
     The sweeps stop when the change has become constant, since the enclosure then tells the rest.
     """
-    ends = bool(bellman.mdp.terminal.any())
 
     def step(c: Certificate) -> Floats:
         span = c.change[1] - c.change[0]
         stop = max(1e-3 * span, 0.1 * tolerance * (1.0 - bellman.mdp.discount))
         support = max(int(bellman.policy.size.sum()), 1)
         most = min(max(2 * bellman.mdp.n_pairs // support, 8), 64)
-        v, other = (c.updated if ends else c.middle).copy(), np.empty_like(c.v)
-        sweeps, *_ = cpu.evaluation_sweeps(
-            bellman.arrays, bellman.policy, bellman.blocks, v, other, most, stop
-        )
-        return other if sweeps % 2 else v
+        return bellman.follow(c.updated if bellman.ends else c.middle, most, stop)
 
     return step
 

@@ -15,6 +15,7 @@ import math
 import time
 from dataclasses import dataclass
 from functools import cached_property
+from os import PathLike
 from typing import Any
 
 import numpy as np
@@ -110,6 +111,33 @@ class Solution:
         """d'V: the regularised value at the start."""
         return float(self.mdp.initial @ self.value)
 
+    def save(self, path: str | PathLike[str]) -> None:
+        """Write the solution and its MDP as an `.npz` file without pickles, whole or not at all.
+
+        >>> import tempfile, pathlib
+        >>> from tsallax import Hard, problems
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     solve(problems.forest(), Hard()).save(pathlib.Path(folder, "forest.npz"))
+        ...     Solution.load(pathlib.Path(folder, "forest.npz")).policy[:, 0]
+        array([1., 1., 1.])
+        """
+        from tsallax import solution_io
+
+        solution_io.write(path, self)
+
+    @classmethod
+    def load(cls, path: str | PathLike[str]) -> Solution:
+        """Read a solution that `save` wrote, with its MDP.
+
+        >>> Solution.load("absent.npz")
+        Traceback (most recent call last):
+        ...
+        tsallax.errors.InvalidInput: absent.npz: no such file
+        """
+        from tsallax import solution_io
+
+        return cls(**solution_io.read(path))
+
     def __repr__(self) -> str:
         state = "converged" if self.converged else "not converged"
         return (
@@ -176,6 +204,8 @@ def solve(
         mdp, regularizer, tolerance, method, initial_value, max_sweeps
     )
     advance = METHODS[method](operator, tolerance)
+    # value iteration contracts by gamma: half of that is the least that counts as progress
+    progress_factor = 0.5 + 0.5 * mdp.discount
     first = best = math.inf
     stalled = iterations = 0
     with bar("solving", progress) as report:
@@ -184,7 +214,7 @@ def solve(
             iterations += 1
             first = certificate.error if iterations == 1 else first
             report(_share(first, certificate.error, tolerance))
-            stalled = 0 if certificate.error < 0.9 * best else stalled + 1
+            stalled = 0 if certificate.error < progress_factor * best else stalled + 1
             best = min(best, certificate.error)
             reason = _stop(certificate, tolerance, stalled, operator.sweeps, most)
             if reason is not None:
@@ -201,7 +231,7 @@ def solve(
         upper=certificate.shifted(certificate.high),
         pair_q=operator.action_values(certificate.middle),
         pair_policy=operator.pair_policy(),
-        converged=certificate.error <= tolerance,
+        converged=bool(certificate.error <= tolerance),
         iterations=iterations,
         sweeps=operator.sweeps,
         seconds=time.perf_counter() - clock,
@@ -254,9 +284,9 @@ def _enough_sweeps(operator: Bellman, v: Floats, tolerance: float) -> int:
     gamma = operator.mdp.discount
     if gamma == 0.0:
         return 100
-    far = operator.scale + (1.0 + gamma) * float(np.abs(v).max())
-    sweeps = math.log(max(far / (tolerance * (1.0 - gamma) ** 2), 2.0)) / -math.log(gamma)
-    return 2 * math.ceil(sweeps) + 100
+    far = operator.scale + (1.0 + gamma) * float(np.abs(v).max()) + 1e-300
+    digits = math.log(far) - math.log(tolerance) - 2.0 * math.log1p(-gamma)
+    return 2 * math.ceil(max(digits, 1.0) / -math.log(gamma)) + 100
 
 
 def _stop(
@@ -267,7 +297,7 @@ def _stop(
         return "the values overflow float64: scale the rewards down"
     if c.error <= tolerance:
         return ""
-    if c.rounding > tolerance or (stalled > 40 and c.rounding > 0.01 * tolerance):
+    if stalled > 40 or (stalled > 2 and c.rounding > tolerance):
         return (
             f"tolerance {tolerance:g} is below what float64 can prove here ({c.rounding:.1g}): "
             "ask for more, or scale the rewards down"

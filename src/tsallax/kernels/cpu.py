@@ -66,66 +66,72 @@ def _best_action(m: Any, s: Any, v: Any) -> Any:
     return best, at - first
 
 
+@njit(cache=True, nogil=True)
+def sweep_range(
+    m: Any, alpha: Any, q: Any, width: Any, begin: Any, end: Any, v: Any, out: Any, pi: Any
+) -> Any:
+    """out = Uv and, unless pi is empty, its greedy policy, for the states begin..end.
+
+    Returns min and max of out - v, NaN where a value is not finite.
+    """
+    row = np.empty(width)
+    work = np.empty(width)
+    low, high, bad = math.inf, -math.inf, False
+    keep = len(pi.size) > 0
+    for s in range(begin, end):
+        first = m.pointer[s]
+        n = m.pointer[s + 1] - first
+        if n == 0:
+            out[s] = 0.0
+            if keep:
+                pi.size[s] = 0
+                pi.reward[s] = 0.0
+            continue
+        if alpha == 0.0:
+            value, at = _best_action(m, s, v)
+            if keep:
+                pi.size[s] = 1
+                pi.position[first] = at
+                pi.weight[first] = 1.0
+                pi.reward[s] = m.rewards[first + at]
+        else:
+            _action_values(m, s, v, row)
+            top, t, value = regularized_maximum(row, n, alpha, q, work)
+            if keep:
+                weights = pi.weight[first : first + n]
+                positions = pi.position[first : first + n]
+                k = policy_of(row, n, top, t, alpha, q, positions, weights)
+                total = alpha * entropy_of(weights, k, q)
+                for i in range(k):
+                    total += weights[i] * m.rewards[first + positions[i]]
+                pi.size[s] = k
+                pi.reward[s] = total
+        out[s] = value
+        change = value - v[s]
+        bad |= not math.isfinite(change)
+        low = min(low, change)
+        high = max(high, change)
+    return (math.nan, math.nan) if bad else (low, high)
+
+
 @njit(cache=True, parallel=True, nogil=True)
 def sweep(m: Any, alpha: Any, q: Any, width: Any, blocks: Any, v: Any, out: Any, pi: Any) -> Any:
-    """out = Uv and, unless pi is empty, its greedy policy; returns min and max of out - v."""
+    """`sweep_range` for all states, on all threads."""
     states = len(m.pointer) - 1
-    low = np.full(blocks, math.inf)
-    high = np.full(blocks, -math.inf)
-    # Numba drops stores into a tuple's arrays inside prange: take them out of the tuple first
-    size, position, weight, reward = pi
+    low = np.empty(blocks)
+    high = np.empty(blocks)
     for b in prange(blocks):
-        row = np.empty(width)
-        work = np.empty(width)
-        lo, hi, bad = math.inf, -math.inf, False
-        for s in range(b * states // blocks, (b + 1) * states // blocks):
-            first = m.pointer[s]
-            n = m.pointer[s + 1] - first
-            if n == 0:
-                out[s] = 0.0
-                if len(size) > 0:
-                    size[s] = 0
-                    reward[s] = 0.0
-                continue
-            if alpha == 0.0:
-                value, at = _best_action(m, s, v)
-                if len(size) > 0:
-                    size[s] = 1
-                    position[first] = at
-                    weight[first] = 1.0
-                    reward[s] = m.rewards[first + at]
-            else:
-                _action_values(m, s, v, row)
-                top, t, value = regularized_maximum(row, n, alpha, q, work)
-                if len(size) > 0:
-                    weights = weight[first : first + n]
-                    positions = position[first : first + n]
-                    k = policy_of(row, n, top, t, alpha, q, positions, weights)
-                    total = alpha * entropy_of(weights, k, q)
-                    for i in range(k):
-                        total += weights[i] * m.rewards[first + positions[i]]
-                    size[s] = k
-                    reward[s] = total
-            out[s] = value
-            change = value - v[s]
-            bad |= not math.isfinite(change)
-            lo = min(lo, change)
-            hi = max(hi, change)
-        low[b] = math.nan if bad else lo
-        high[b] = math.nan if bad else hi
+        low[b], high[b] = sweep_range(
+            m, alpha, q, width, b * states // blocks, (b + 1) * states // blocks, v, out, pi
+        )
     return low.min(), high.max()
 
 
-@njit(cache=True, parallel=True, nogil=True)
-def action_values(m: Any, v: Any, blocks: Any, out: Any) -> None:
+@njit(cache=True, nogil=True)
+def action_values(m: Any, v: Any, out: Any) -> None:
     """out[i] = r_i + gamma * sum_s' T_i(s') v(s') for every pair i: Q from V."""
-    pairs = len(m.rewards)
-    for b in prange(blocks):
-        for i in range(b * pairs // blocks, (b + 1) * pairs // blocks):
-            total = 0.0
-            for k in range(m.indptr[i], m.indptr[i + 1]):
-                total += m.data[k] * v[m.indices[k]]
-            out[i] = m.rewards[i] + m.discount * total
+    for s in range(len(m.pointer) - 1):
+        _action_values(m, s, v, out[m.pointer[s] : m.pointer[s + 1]])
 
 
 @njit(cache=True, nogil=True)
@@ -142,13 +148,11 @@ def _expected_next(m: Any, pi: Any, s: Any, v: Any) -> Any:
     return total
 
 
-@njit(cache=True, parallel=True, nogil=True)
-def policy_residual(m: Any, pi: Any, blocks: Any, b: Any, v: Any, out: Any) -> None:
+@njit(cache=True, nogil=True)
+def policy_residual(m: Any, pi: Any, b: Any, v: Any, out: Any) -> None:
     """out = b - (I - gamma T_pi) v."""
-    states = len(v)
-    for block in prange(blocks):
-        for s in range(block * states // blocks, (block + 1) * states // blocks):
-            out[s] = b[s] - v[s] + m.discount * _expected_next(m, pi, s, v)
+    for s in range(len(v)):
+        out[s] = b[s] - v[s] + m.discount * _expected_next(m, pi, s, v)
 
 
 @njit(cache=True, nogil=True)
@@ -166,35 +170,52 @@ def compact_policy(pointer: Any, alpha: Any, q: Any, dense: Any, pi: Any, omega:
         omega[s] = entropy_of(pi.weight[first:k], k - first, q) if alpha > 0.0 else 0.0
 
 
+@njit(cache=True, nogil=True)
+def evaluation_range(m: Any, pi: Any, begin: Any, end: Any, v: Any, out: Any) -> Any:
+    """out = r_pi + alpha Omega(pi) + gamma T_pi v for the states begin..end; min, max of out - v."""
+    low, high = math.inf, -math.inf
+    for s in range(begin, end):
+        if pi.size[s] == 0:
+            out[s] = 0.0
+            continue
+        value = pi.reward[s] + m.discount * _expected_next(m, pi, s, v)
+        out[s] = value
+        low = min(low, value - v[s])
+        high = max(high, value - v[s])
+    return low, high
+
+
 @njit(cache=True, parallel=True, nogil=True)
 def evaluation_sweeps(
     m: Any, pi: Any, blocks: Any, v: Any, out: Any, most: Any, stop: Any
 ) -> Any:
-    """v <- r_pi + gamma T_pi v until the change is constant to within `stop`, `most` times at most.
+    """Repeat `evaluation_range` on all threads until its change is constant to within `stop`.
 
-    Uses v and out in turn; returns the number of sweeps (odd: the result is in out) and the
-    change's min and max.
+    At most `most` times, using v and out in turn; returns how often (odd: the result is in out).
     """
     states = len(v)
     low = np.zeros(blocks)
     high = np.zeros(blocks)
-    sweeps = 0
-    for _ in range(most):
+    for i in range(most):
         for b in prange(blocks):
-            lo, hi = math.inf, -math.inf
-            for s in range(b * states // blocks, (b + 1) * states // blocks):
-                value = pi.reward[s] + m.discount * _expected_next(m, pi, s, v)
-                if pi.size[s] > 0:
-                    lo = min(lo, value - v[s])
-                    hi = max(hi, value - v[s])
-                out[s] = value
-            low[b] = lo
-            high[b] = hi
-        v, out = out, v
-        sweeps += 1
+            low[b], high[b] = evaluation_range(
+                m, pi, b * states // blocks, (b + 1) * states // blocks, v, out
+            )
         if high.max() - low.min() <= stop:
-            break
-    return sweeps, low.min(), high.max()
+            return i + 1
+        v, out = out, v
+    return most
+
+
+@njit(cache=True, nogil=True)
+def evaluation_sweeps_serial(m: Any, pi: Any, v: Any, out: Any, most: Any, stop: Any) -> Any:
+    """`evaluation_sweeps` on one thread, for small problems."""
+    for i in range(most):
+        low, high = evaluation_range(m, pi, 0, len(v), v, out)
+        if high - low <= stop:
+            return i + 1
+        v, out = out, v
+    return most
 
 
 @njit(cache=True, nogil=True)
@@ -271,7 +292,7 @@ def reach(m: Any, sources: Any) -> Any:
                 steps[j] = steps[s] + 1
                 order[size] = j
                 size += 1
-    last = steps[order[size - 1]] + 1
+    last = 0 if size == 0 else steps[order[size - 1]] + 1
     for s in range(states):
         if steps[s] < 0:
             steps[s] = last

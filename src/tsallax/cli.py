@@ -1,0 +1,261 @@
+"""The command line, in the words of the Python API: `tsallax solve` and `tsallax reproduce`.
+
+Results go to standard output, everything else to standard error. An error is one line; the exit
+code is 2 for input that cannot be used, 1 for a tolerance that was not reached, 130 for Ctrl-C.
+Whatever is slow to import is imported inside the command that needs it.
+"""
+
+from __future__ import annotations
+
+import ast
+import os
+import signal
+import sys
+import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, NoReturn
+
+import typer
+
+from tsallax.errors import InvalidInput
+
+if TYPE_CHECKING:
+    from tsallax.mdp import MDP
+    from tsallax.regularizer import Regularizer
+
+FIGURES = ("figure1", "figure2a", "figure2b", "theorems")
+DISCOUNT = 0.99
+"""Of a Gymnasium environment, which has none of its own."""
+
+app = typer.Typer(
+    help="Planning with sparse, multi-modal policies: Tsallis-regularised MDPs.",
+    add_completion=False,
+    pretty_exceptions_enable=False,
+    rich_markup_mode=None,
+    context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
+)
+
+
+def main() -> NoReturn:
+    """Run the command line and exit."""
+    sys.exit(run(sys.argv[1:]))
+
+
+def run(arguments: list[str]) -> int:
+    """Run the command line and give its exit code; every error of use is one line."""
+    command = typer.main.get_command(app)
+    try:
+        return int(command.main(arguments, prog_name="tsallax", standalone_mode=False) or 0)
+    except typer.Abort:
+        return _complain("interrupted", 130)
+    except Exception as error:  # typer's own errors of use have no public common class
+        if not hasattr(error, "format_message"):
+            raise
+        context = getattr(error, "ctx", None)
+        path = context.command_path if context else "tsallax"
+        message = error.format_message().rstrip(".")
+        return _complain(f"{message[:1].lower()}{message[1:]}: see {path} --help", 2)
+
+
+@app.callback(invoke_without_command=True)
+def overview(
+    context: typer.Context,
+    version: Annotated[bool, typer.Option("--version", help="Print the version.")] = False,
+) -> None:
+    if version:
+        from tsallax import __version__
+
+        typer.echo(f"tsallax {__version__}")
+    elif context.invoked_subcommand is None:
+        typer.echo(context.get_help())
+
+
+@app.command(short_help="Solve a finite MDP, with a proof of the error.")
+def solve(
+    source: Annotated[
+        str,
+        typer.Argument(
+            metavar="FILE_OR_ENV",
+            help="An .npz file written by MDP.save, or the id of a Gymnasium toy-text environment.",
+        ),
+    ],
+    regularizer: Annotated[str, typer.Option(help="hard, soft, sparse or tsallis.")] = "sparse",
+    alpha: Annotated[
+        float | None, typer.Option(help="The regulariser's coefficient; hard has none.")
+    ] = None,
+    q: Annotated[
+        float | None, typer.Option(help="The entropic index, for tsallis: 1 is soft, 2 sparse.")
+    ] = None,
+    discount: Annotated[
+        float | None,
+        typer.Option(help=f"gamma. Default: that of the file; {DISCOUNT} for an environment."),
+    ] = None,
+    tolerance: Annotated[
+        float, typer.Option(help="The largest error of the value in any state.")
+    ] = 1e-6,
+    method: Annotated[
+        str,
+        typer.Option(help="auto, value_iteration, policy_iteration or modified_policy_iteration."),
+    ] = "auto",
+    max_sweeps: Annotated[
+        int | None, typer.Option(help="Give up after this many sweeps over the states.")
+    ] = None,
+    out: Annotated[
+        Path | None, typer.Option(help="Write the solution there, for Solution.load.")
+    ] = None,
+    json: Annotated[bool, typer.Option("--json", help="Print JSON, for programs.")] = False,
+    env_option: Annotated[
+        list[str] | None,
+        typer.Option(metavar="KEY=VALUE", help="Passed to gymnasium.make; may be repeated."),
+    ] = None,
+) -> None:
+    """Solve a finite MDP with a proof of the error, and print what was found.
+
+    \b
+    Examples:
+      tsallax solve FrozenLake-v1 --regularizer sparse --alpha 0.1
+      tsallax solve FrozenLake-v1 --alpha 0.1 --env-option is_slippery=False
+      tsallax solve Taxi-v3 --regularizer hard --discount 0.999 --json
+      tsallax solve mdp.npz --regularizer soft --alpha 0.5 --out solution.npz
+      tsallax solve mdp.npz --regularizer tsallis --alpha 0.5 --q 1.5 --tolerance 1e-9
+
+    The certificates bound how much return the regulariser costs: `performance bound` holds for
+    every MDP of this size (Theorems 4 and 5), `gap certificate` for this one, from its start.
+    If the tolerance cannot be reached, nothing is written and the exit code is 1.
+    """
+    with _one_line_errors("nothing was written"):
+        if out is not None:
+            _require_writable(out)
+        chosen = _regularizer(regularizer, alpha, q)
+        mdp = _read(source, discount, env_option or [])
+        from tsallax import summary
+        from tsallax.solve import NotConverged
+        from tsallax.solve import solve as solve_mdp
+
+        try:
+            solution = solve_mdp(mdp, chosen, tolerance, method, max_sweeps=max_sweeps)
+        except NotConverged as error:
+            raise typer.Exit(_complain(f"not converged: {error}; nothing was written", 1)) from None
+        report = summary.summarize(source, solution)
+        if out is not None:
+            solution.save(out)
+        typer.echo(summary.as_json(report) if json else summary.as_text(report))
+        if out is not None and not json:
+            typer.echo(f"\nThe solution is in {out}")
+
+
+@app.command(short_help="Compute figures of the paper again.")
+def reproduce(
+    what: Annotated[
+        list[str] | None,
+        typer.Argument(metavar="NAME", help=f"{', '.join(FIGURES)}, or all (the default)."),
+    ] = None,
+    out: Annotated[Path, typer.Option(help="The folder of the report.")] = Path("out/paper"),
+    quick: Annotated[
+        bool, typer.Option("--quick", help="Small grids and few cases, to try it out in seconds.")
+    ] = False,
+) -> None:
+    """Compute figures of the paper again, next to its values, as one HTML report.
+
+    \b
+    Examples:
+      tsallax reproduce figure1 --quick
+      tsallax reproduce figure2a figure2b --out out/unicycle
+      tsallax reproduce all --out out/paper
+
+    \b
+    figure1    multi-goal point mass: sparse and softmax policies of 9 and 49 actions
+    figure2a   unicycle: the cost of regularisation against the number of actions
+    figure2b   unicycle: the support ratio against alpha
+    theorems   every lemma and theorem, checked on many random MDPs
+    """
+    names = what or ["all"]
+    for name in names:
+        if name not in (*FIGURES, "all"):
+            known = ", ".join(FIGURES)
+            raise typer.Exit(_complain(f"cannot reproduce {name!r}: choose from {known}, all", 2))
+    chosen = [name for name in FIGURES if name in names or "all" in names]
+    with _one_line_errors(f"{out} holds only what was finished"):
+        from tsallax import paper
+
+        index = paper.reproduce(chosen, out, quick=quick)
+        typer.echo(f"The report is in {index}")
+
+
+def _read(source: str, discount: float | None, options: list[str]) -> MDP:
+    """The MDP of a file or of an environment, with the discount asked for."""
+    from tsallax.mdp import MDP
+
+    if not (source.endswith(".npz") or os.path.isfile(source)):
+        gamma = DISCOUNT if discount is None else discount
+        with warnings.catch_warnings(action="ignore"):
+            return MDP.from_gymnasium(source, gamma, **_options(options))
+    if options:
+        raise InvalidInput(f"{source}: a file takes no --env-option")
+    mdp = MDP.load(source)
+    return mdp if discount is None else mdp.with_discount(discount)
+
+
+def _options(pairs: list[str]) -> dict[str, Any]:
+    """Options of an environment: Python values where they are, words otherwise."""
+    options: dict[str, Any] = {}
+    for pair in pairs:
+        key, equals, value = pair.partition("=")
+        if not (equals and key.isidentifier()):
+            raise InvalidInput(f"--env-option {pair}: must have the form KEY=VALUE")
+        try:
+            options[key] = ast.literal_eval(value)
+        except (ValueError, SyntaxError):
+            options[key] = {"true": True, "false": False}.get(value, value)
+    return options
+
+
+def _regularizer(name: str, alpha: float | None, q: float | None) -> Regularizer:
+    from tsallax.regularizer import by_name
+
+    try:
+        return by_name(name, alpha, q)
+    except InvalidInput as error:
+        message = str(error)
+        for option, example in (("alpha", "0.1"), ("q", "1.5")):
+            if message.endswith(f"needs {option}"):
+                message += f": add --{option}, such as --{option} {example}"
+            elif message.endswith(f"takes no {option}"):
+                message += f": leave --{option} out"
+        raise InvalidInput(message) from None
+
+
+def _require_writable(out: Path) -> None:
+    """Refuse before the work what could not be written after it."""
+    folder = out.parent
+    if out.is_dir():
+        raise InvalidInput(f"--out {out}: is a folder, give the name of a file")
+    if not folder.is_dir():
+        raise InvalidInput(f"--out {out}: there is no folder {folder}")
+    if not os.access(folder, os.W_OK):
+        raise InvalidInput(f"--out {out}: the folder {folder} cannot be written to")
+
+
+@contextmanager
+def _one_line_errors(when_interrupted: str) -> Iterator[None]:
+    """Turn what a user can cause into one line and an exit code."""
+    try:
+        yield
+    except InvalidInput as error:
+        raise typer.Exit(_complain(str(error), 2)) from None
+    except KeyboardInterrupt:
+        signal.signal(signal.SIGINT, signal.SIG_IGN)
+        raise typer.Exit(_complain(f"interrupted: {when_interrupted}", 130)) from None
+    except MemoryError:
+        raise typer.Exit(_complain("the problem does not fit into memory", 2)) from None
+
+
+def _complain(message: str, code: int) -> int:
+    sys.stderr.write(f"tsallax: error: {' '.join(message.split())}\n")
+    return code
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,156 @@
+"""Run the paper's experiments and write them down: figures, data, parameters and one page.
+
+Every experiment leaves `name`.png, `name`.svg, `name`.csv and `name`.json in the folder; the page
+`index.html` shows all that the folder holds, also from earlier runs.  A file appears whole or not
+at all: it is written under another name and renamed.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import platform
+import tempfile
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from datetime import UTC, datetime
+from functools import partial
+from importlib import import_module
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any
+
+from tsallax import __version__
+from tsallax.errors import InvalidInput
+from tsallax.paper.page import page
+from tsallax.paper.result import Report, Result, write_csv
+from tsallax.progress import bar
+
+QUICK: Mapping[str, Mapping[str, Any]] = {
+    "figure1": {"grid": 13},
+    "figure2a": {"actions": (9, 25, 49), "grid": (9, 9, 8)},
+    "figure2b": {"alphas": (0.1, 1.0, 10.0, 100.0), "grid": (9, 9, 8)},
+    "theorems": {"cases": 6},
+}
+NAMES = tuple(QUICK)
+
+
+def reproduce(
+    names: Sequence[str] = NAMES,
+    out: str | os.PathLike[str] = "report",
+    *,
+    progress: bool | None = None,
+    quick: bool = False,
+) -> Path:
+    """Do the named experiments of the paper again and return the path of the page.
+
+    Args:
+        names: of "figure1", "figure2a", "figure2b" and "theorems"; default: all.
+        out: the folder to write to; what it holds from earlier runs is kept and shown.
+        progress: show progress bars; default: on a terminal.
+        quick: smaller grids and fewer cases, to try things out in seconds; the page says so.
+
+    Raises:
+        BoundViolated: where a measured gap is above its theorem's bound.
+        InvalidInput: where a name is unknown or the folder cannot be one.
+    """
+    folder = Path(out)
+    for name in names:
+        if name not in NAMES:
+            raise InvalidInput(f"unknown experiment {name!r}: choose from {', '.join(NAMES)}")
+    if not names:
+        raise InvalidInput(f"name at least one experiment: {', '.join(NAMES)}")
+    if folder.exists() and not folder.is_dir():
+        raise InvalidInput(f"{folder} is a file: name a folder for the report")
+    folder.mkdir(parents=True, exist_ok=True)
+    for name in dict.fromkeys(names):
+        begin = time.perf_counter()
+        with bar(name, progress) as report:
+            result = _experiment(name, quick)(report)
+        write_result(result, folder, seconds=time.perf_counter() - begin, quick=quick)
+    return write_page(folder)
+
+
+def _experiment(name: str, quick: bool) -> Callable[[Report], Result]:
+    run = getattr(import_module(f"tsallax.paper.{name}"), name)
+    return partial(run, **(QUICK[name] if quick else {}))
+
+
+def write_result(result: Result, folder: Path, *, seconds: float, quick: bool = False) -> None:
+    """Write an experiment's figures, data and parameters; the parameters last."""
+    from tsallax.paper.style import paper_style
+
+    for picture in result.pictures:
+        with paper_style():
+            for kind, metadata in (("png", {"Software": None}), ("svg", {"Date": None})):
+                with _whole(folder / f"{picture.name}.{kind}") as path:
+                    picture.figure.savefig(path, format=kind, metadata=metadata)
+    for table in result.tables:
+        with (
+            _whole(folder / f"{table.name}.csv") as path,
+            path.open("w", encoding="utf-8", newline="") as file,
+        ):
+            write_csv(table.rows, file)
+    record = {
+        "name": result.name,
+        "title": result.title,
+        "caption": list(result.caption),
+        "quick": quick,
+        "parameters": dict(result.parameters),
+        "comparison": [vars(line) for line in result.comparison],
+        "pictures": [{"name": p.name, "alt": p.alt} for p in result.pictures],
+        "tables": [{"name": t.name, "title": t.title, "shown": t.shown} for t in result.tables],
+        "seconds": round(seconds, 2),
+        "date": datetime.now(UTC).isoformat(timespec="seconds"),
+        "environment": environment(),
+    }
+    with _whole(folder / f"{result.name}.json") as path:
+        path.write_text(json.dumps(record, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
+
+
+def write_page(folder: Path) -> Path:
+    """Write index.html from what the folder holds."""
+    with _whole(folder / "index.html") as path:
+        path.write_text(page(folder, NAMES), encoding="utf-8")
+    return folder / "index.html"
+
+
+def environment() -> dict[str, Any]:
+    """What the numbers were computed with.
+
+    >>> sorted(environment())
+    ['cores', 'cpu', 'jax', 'numba', 'numpy', 'python', 'scipy', 'system', 'tsallax']
+    """
+    return {
+        "tsallax": __version__,
+        "python": platform.python_version(),
+        **{name: version(name) for name in ("numpy", "scipy", "numba", "jax")},
+        "system": f"{platform.system()} {platform.machine()}",
+        "cpu": _cpu(),
+        "cores": os.cpu_count(),
+    }
+
+
+def _cpu() -> str:
+    try:
+        for line in Path("/proc/cpuinfo").read_text(encoding="utf-8").splitlines():
+            if line.startswith("model name"):
+                return line.split(":", 1)[1].strip()
+    except OSError:
+        pass
+    return platform.processor() or platform.machine()
+
+
+@contextmanager
+def _whole(path: Path) -> Iterator[Path]:
+    """Yield another name in the same folder, and rename it to `path` if all went well."""
+    handle, name = tempfile.mkstemp(prefix=f".{path.name}.", dir=path.parent)
+    os.close(handle)
+    draft = Path(name)
+    try:
+        yield draft
+        draft.chmod(0o644)
+        draft.replace(path)
+    finally:
+        draft.unlink(missing_ok=True)

@@ -1,0 +1,124 @@
+"""What an experiment returns: figures, the numbers in them, and how they compare with the paper."""
+
+from __future__ import annotations
+
+import csv
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, TextIO
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+Cell = str | int | float
+Row = Mapping[str, Cell]
+Report = Callable[[float], None]
+
+
+class BoundViolated(RuntimeError):
+    """A quantity that a theorem bounds was measured above its bound: a bug, here or there."""
+
+
+@dataclass(frozen=True)
+class Table:
+    """Rows of data under one header, written as `name`.csv.
+
+    Attributes:
+        name: the file's stem, such as "figure2a" or "figure1-actions".
+        title: one line on what a row is.
+        rows: the data; every row has the same keys in the same order.
+        shown: whether the page shows the table; "open", "folded" or "" for the file alone.
+    """
+
+    name: str
+    title: str
+    rows: tuple[Row, ...]
+    shown: str = ""
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """One line of "the paper says, we get"."""
+
+    what: str
+    paper: str
+    ours: str
+
+
+@dataclass(frozen=True, eq=False)
+class Picture:
+    """A figure with the words for those who cannot see it, written as `name`.png and `name`.svg."""
+
+    name: str
+    figure: Figure
+    alt: str
+
+
+@dataclass(frozen=True, eq=False)
+class Result:
+    """One experiment of the paper, done again.
+
+    Attributes:
+        name: the word by which it is asked for, such as "figure1".
+        title: its heading.
+        caption: paragraphs that say what is shown and what was found.
+        parameters: everything that was chosen.
+        tables: the data.
+        comparison: the paper's values next to ours.
+        pictures: the figures.
+    """
+
+    name: str
+    title: str
+    caption: tuple[str, ...]
+    parameters: Mapping[str, Any]
+    tables: tuple[Table, ...]
+    comparison: tuple[Comparison, ...]
+    pictures: tuple[Picture, ...] = field(default=())
+
+
+def tidy(value: float) -> float:
+    """Round to nine significant digits, fewer than the experiments are accurate to.
+
+    >>> tidy(1 / 3)
+    0.333333333
+    """
+    return float(f"{value:.9g}")
+
+
+def require_within(what: str, value: float, bound: float, slack: float) -> float:
+    """The margin bound - value, or BoundViolated where it is below -slack.
+
+    >>> require_within("gap", 0.25, 1.0, 1e-9)
+    0.75
+    """
+    if not value <= bound + slack:
+        raise BoundViolated(f"{what} is {value:.9g}, above its bound {bound:.9g}")
+    return bound - value
+
+
+def write_csv(rows: Iterable[Row], file: TextIO) -> None:
+    """Write rows under a header; floats so that they read back exactly."""
+    rows = list(rows)
+    writer = csv.DictWriter(file, fieldnames=list(rows[0]), lineterminator="\n")
+    writer.writeheader()
+    writer.writerows(rows)
+
+
+def read_csv(file: TextIO) -> list[dict[str, Cell]]:
+    """Rows as `write_csv` wrote them, numbers as numbers.
+
+    >>> import io
+    >>> read_csv(io.StringIO("claim,cases,margin\\nLemma 1,20,-1e-16\\n"))
+    [{'claim': 'Lemma 1', 'cases': 20, 'margin': -1e-16}]
+    """
+    return [{key: _cell(text) for key, text in row.items()} for row in csv.DictReader(file)]
+
+
+def _cell(text: str) -> Cell:
+    for kind in (int, float):
+        try:
+            return kind(text)
+        except ValueError:
+            continue
+    return text

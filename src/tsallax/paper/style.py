@@ -1,0 +1,55 @@
+"""The common look of the figures: sizes for a paper, colours that the colour-blind can tell apart."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from matplotlib import rc_context
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+SPARSE = "#0072B2"
+SOFT = "#D55E00"
+GREY = "#595959"
+COLOUR = {"sparse": SPARSE, "soft": SOFT}
+MARKER = {"sparse": "o", "soft": "s"}
+MAP = "viridis"
+
+SETTINGS: dict[str, Any] = {
+    "font.family": "DejaVu Sans",
+    "font.size": 8.0,
+    "axes.titlesize": 8.5,
+    "axes.labelsize": 8.0,
+    "axes.linewidth": 0.7,
+    "axes.spines.top": False,
+    "axes.spines.right": False,
+    "axes.grid": False,
+    "grid.color": "#d9d9d9",
+    "grid.linewidth": 0.5,
+    "xtick.labelsize": 7.5,
+    "ytick.labelsize": 7.5,
+    "xtick.major.width": 0.7,
+    "ytick.major.width": 0.7,
+    "legend.fontsize": 7.5,
+    "legend.frameon": False,
+    "lines.linewidth": 1.6,
+    "lines.markersize": 4.5,
+    "mathtext.fontset": "dejavusans",
+    "figure.dpi": 100,
+    "savefig.dpi": 200,
+    "svg.hashsalt": "tsallax",
+}
+
+
+def paper_style() -> Any:
+    """A context in which figures are made and written in the common look."""
+    return rc_context(SETTINGS)
+
+
+def letter(axes: Axes, text: str, x: float = -0.02, y: float = 1.04) -> None:
+    """Put a panel's letter, bold, above the upper left corner of its axes."""
+    axes.text(
+        x, y, text, transform=axes.transAxes, fontsize=10, fontweight="bold", ha="right",
+        va="bottom",
+    )  # fmt: skip

@@ -1,0 +1,91 @@
+"""Writes and reads a solution, together with its MDP, as one `.npz` file (`tsallax.npz`)."""
+
+from __future__ import annotations
+
+from os import PathLike
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from tsallax import mdp_io, npz
+from tsallax.errors import InvalidInput
+from tsallax.mdp import MDP
+from tsallax.regularizer import by_name
+
+if TYPE_CHECKING:
+    from tsallax.solve import Solution
+
+BY_STATE = ("value", "lower", "upper")
+BY_PAIR = ("pair_q", "pair_policy")
+NUMBERS = {
+    "converged": ("b", 0),
+    "iterations": ("i", 0),
+    "sweeps": ("i", 0),
+    "seconds": ("f", 0),
+    "method": ("U", 0),
+    "tolerance": ("f", 0),
+}
+FORMAT = npz.Format(
+    name="tsallax-solution",
+    version=1,
+    what="solution",
+    writer="Solution.save",
+    required={
+        **dict.fromkeys(BY_STATE + BY_PAIR, ("f", 1)),
+        "regularizer": ("U", 0),
+        "alpha": ("f", 0),
+        "q": ("f", 0),
+        **NUMBERS,
+        **mdp_io.FORMAT.required,
+    },
+    optional=mdp_io.FORMAT.optional,
+)
+
+
+def write(path: str | PathLike[str], solution: Solution) -> None:
+    """Write a solution and its MDP to a file, whole or not at all."""
+    regularizer = solution.regularizer
+    arrays = {
+        **{key: getattr(solution, key) for key in (*BY_STATE, *BY_PAIR, *NUMBERS)},
+        "regularizer": regularizer.name,
+        "alpha": float(regularizer.alpha),
+        "q": regularizer.q,
+        **mdp_io.arrays_of(solution.mdp),
+    }
+    for key in ("seconds", "tolerance"):
+        arrays[key] = float(arrays[key])
+    npz.write(path, FORMAT, arrays)
+
+
+def read(path: str | PathLike[str]) -> dict[str, Any]:
+    """Read what `Solution` needs to be the solution of a file again."""
+    arrays = npz.read(path, FORMAT)
+    try:
+        mdp = MDP(**mdp_io.arguments(path, arrays))
+        name = str(arrays["regularizer"])
+        given = {"alpha": float(arrays["alpha"]), "q": float(arrays["q"])}
+        known = {"hard": (), "tsallis": ("alpha", "q")}.get(name, ("alpha",))
+        regularizer = by_name(name, **{key: given[key] for key in known})
+    except InvalidInput as error:
+        raise InvalidInput(_named(path, str(error))) from None
+    for keys, size in ((BY_STATE, mdp.n_states), (BY_PAIR, mdp.n_pairs)):
+        for key in keys:
+            array = arrays[key]
+            if array.shape != (size,):
+                raise InvalidInput(f"{path}: {key} has {array.size} numbers, not {size}")
+            if arrays["converged"] and not np.isfinite(array).all():
+                raise InvalidInput(f"{path}: {key} of a converged solution is not finite")
+            array.flags.writeable = False
+    value = arrays["value"]
+    if ((value < arrays["lower"]) | (value > arrays["upper"])).any():
+        raise InvalidInput(f"{path}: damaged: a value lies outside its enclosure")
+    return {
+        "mdp": mdp,
+        "regularizer": regularizer,
+        **{key: arrays[key] for key in BY_STATE + BY_PAIR},
+        **{key: arrays[key].item() for key in NUMBERS},
+    }
+
+
+def _named(path: str | PathLike[str], message: str) -> str:
+    return message if message.startswith(f"{path}: ") else f"{path}: {message}"

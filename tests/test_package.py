@@ -1,0 +1,159 @@
+"""The package as a whole: quick to import, documented, typed, and its documents run."""
+
+from __future__ import annotations
+
+import inspect
+import re
+import subprocess
+import sys
+import tomllib
+from importlib import import_module
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import tsallax
+from tsallax import cli, problems, simplex
+
+ROOT = Path(__file__).parents[1]
+HEAVY = ("gymnasium", "mujoco", "matplotlib", "ray", "numba", "torch", "pandas")
+
+EXPLAINED = {
+    "Evaluation": "evaluate",
+    "InvalidInput": "MDP",
+    "NotConverged": "solve",
+    "Regularizer": "Sparse",
+    "Solution": "solve",
+}
+"""Public names without an example of their own, and the name whose documentation uses them."""
+
+
+def public(name: str) -> Any:
+    """A public object, by the module it is written in."""
+    module = import_module(tsallax._HOME[name])
+    return module if module.__name__ == f"tsallax.{name}" and not hasattr(module, name) else (
+        getattr(module, name)
+    )  # fmt: skip
+
+
+def fresh(program: str) -> str:
+    """The output of a program in a new process."""
+    command = [sys.executable, "-c", program]
+    return subprocess.run(command, capture_output=True, text=True, check=True, cwd=ROOT).stdout
+
+
+def seconds_to_import(module: str) -> float:
+    clock = f"import time; t = time.perf_counter(); import {module}; print(time.perf_counter() - t)"
+    return min(float(fresh(clock)) for _ in range(3))
+
+
+def test_importing_takes_less_than_one_and_a_half_times_importing_jax():
+    assert seconds_to_import("tsallax") < 1.5 * seconds_to_import("jax")
+
+
+@pytest.mark.parametrize(
+    "program", ["import tsallax", "from tsallax import MDP, Sparse, problems, simplex"]
+)
+def test_importing_leaves_out_what_is_not_used_yet(program):
+    loaded = fresh(f"{program}; import sys; print(*sys.modules)").split()
+    assert [name for name in HEAVY if name in loaded] == []
+
+
+def test_every_name_in_all_can_be_imported_and_no_other_is_listed():
+    assert len(set(tsallax.__all__)) == len(tsallax.__all__)
+    assert [name for name in tsallax.__all__ if not hasattr(tsallax, name)] == []
+    assert {*dir(tsallax)} == {*tsallax.__all__}
+    with pytest.raises(AttributeError, match="no attribute 'sparse_max'"):
+        tsallax.sparse_max  # noqa: B018
+
+
+@pytest.mark.parametrize(
+    "first", ["import tsallax.solve", "import tsallax.evaluate", "from tsallax import Solution"]
+)
+@pytest.mark.parametrize("name", ["solve", "evaluate", "bellman"])
+def test_a_public_function_is_one_whatever_was_imported_before(first, name):
+    program = f"{first}; from tsallax import {name}; import tsallax"
+    assert fresh(f"{program}; print(callable({name}), callable(tsallax.{name}))") == "True True\n"
+
+
+@pytest.mark.parametrize("name", sorted({*tsallax.__all__} - {"__version__"}))
+def test_every_public_name_is_documented_with_an_example(name):
+    text = inspect.getdoc(public(name)) or ""
+    assert len(text.splitlines()[0]) > 10
+    if inspect.ismodule(public(name)):
+        return
+    if name in EXPLAINED:
+        assert name not in {*EXPLAINED.values()}
+        assert ">>> " in (inspect.getdoc(public(EXPLAINED[name])) or "")
+    else:
+        assert ">>> " in text
+
+
+@pytest.mark.parametrize("module", [problems, simplex])
+def test_every_function_of_a_public_module_has_an_example(module):
+    for name in module.__all__:
+        assert ">>> " in (inspect.getdoc(getattr(module, name)) or ""), name
+
+
+def test_the_package_is_typed_and_its_version_is_the_projects():
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+    assert (Path(tsallax.__file__).parent / "py.typed").is_file()
+    assert tsallax.__version__ == project["version"]
+    assert f"## {project['version']}" in (ROOT / "CHANGELOG.md").read_text()
+
+
+DOCUMENTS = ["README.md", *sorted(f"docs/{path.name}" for path in (ROOT / "docs").glob("*.md"))]
+
+
+def blocks(document: str, language: str) -> list[str]:
+    """The fenced code blocks of a document in one language."""
+    return re.findall(rf"^```{language}\n(.*?)^```", (ROOT / document).read_text(), re.M | re.S)
+
+
+@pytest.mark.parametrize("document", [d for d in DOCUMENTS if blocks(d, "python")])
+def test_the_python_of_a_document_runs_and_prints_what_it_says(document, tmp_path, monkeypatch):
+    """All blocks of a document are one program; `# ...` after print tells its output."""
+    monkeypatch.chdir(tmp_path)
+    program = "\n".join(blocks(document, "python"))
+    promised = re.findall(r"^print\(.*\) +# (.*)$", program, re.M)
+    command = [sys.executable, "-W", "error::DeprecationWarning", "-c", program]
+    result = subprocess.run(command, capture_output=True, text=True)
+    assert result.returncode == 0, result.stderr
+    printed = result.stdout.splitlines()
+    assert len(printed) == program.count("print(")
+    if promised:
+        assert [line for line in promised if line not in printed] == []
+
+
+@pytest.mark.parametrize("document", DOCUMENTS)
+def test_links_of_a_document_lead_somewhere(document):
+    text = (ROOT / document).read_text()
+    for target in re.findall(r"\]\(([^)#]+)[^)]*\)", text):
+        if "://" not in target:
+            assert ((ROOT / document).parent / target).exists(), target
+
+
+@pytest.mark.parametrize("document", DOCUMENTS)
+def test_commands_of_a_document_are_read_without_error(document, capsys):
+    """Options are known, and the summary shown has the labels that are printed today."""
+    for block in blocks(document, "console"):
+        for line in re.findall(r"^\$ tsallax (.*)$", block, re.M):
+            words = line.split()
+            assert cli.run([words[0], "--help"]) == 0
+            known = capsys.readouterr().out
+            assert all(word in known for word in words if word.startswith("--"))
+
+
+def test_the_summary_in_the_readme_is_the_one_that_is_printed(capsys):
+    block = next(b for b in blocks("README.md", "console") if b.startswith("$ tsallax solve"))
+    command, *shown = block.splitlines()
+    assert cli.run(command.split()[2:]) == 0
+    printed = capsys.readouterr().out.splitlines()
+    exact = slice(0, 3)
+    assert shown[exact] == printed[exact]
+    assert [line[:20] for line in shown] == [line[:20] for line in printed]
+    for label in ("support ratio", "certified", "performance bound"):
+        assert [x for x in shown if x.startswith(label)] == [
+            x for x in printed if x.startswith(label)
+        ]
