@@ -7,8 +7,10 @@
 True
 """
 
+import sys
 from importlib import import_module
 from importlib.metadata import PackageNotFoundError, version
+from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
 try:
@@ -45,6 +47,18 @@ _HOME = {
 }
 
 __all__ = [*sorted(_HOME), "__version__"]
+
+
+class _Package(ModuleType):
+    """Keeps `tsallax.solve` the function when the module of that name is imported, and so on."""
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        public = name in _HOME and name not in ("simplex", "problems")
+        if not (public and isinstance(value, ModuleType)):
+            super().__setattr__(name, value)
+
+
+sys.modules[__name__].__class__ = _Package
 
 
 def __getattr__(name: str) -> Any:

@@ -1,6 +1,7 @@
 """The Bellman operator U of a regularised MDP, and what one application of it proves.
 
-    (Uv)(s) = max_p <p, Q(s, .)> + alpha Omega(p),   Q(s, a) = r(s, a) + gamma sum_s' T(s'|s, a) v(s')
+    Q(s, a) = r(s, a) + gamma sum_s' T(s'|s, a) v(s')
+    (Uv)(s) = max_p <p, Q(s, .)> + alpha Omega(p)
 
 U is monotone and shifts with its argument: U(v + c) lies between Uv + b c and Uv + B c, where
 [b, B] holds gamma times the probability to go on, over all pairs (b = B = gamma where no episode
@@ -80,7 +81,9 @@ class Bellman:
         self.small = mdp.transitions.nnz < SMALL
         self.ends = bool(mdp.terminal.any()) or mdp.termination is not None
         stays = 1.0 if mdp.termination is None else 1.0 - float(mdp.termination.max())
-        self._shift_low = 0.0 if mdp.terminal.any() else max(mdp.discount * (stays - ROW_SUM_ERROR), 0.0)
+        self._shift_low = (
+            0.0 if mdp.terminal.any() else max(mdp.discount * (stays - ROW_SUM_ERROR), 0.0)
+        )
         self._shift_high = mdp.discount * (1.0 + ROW_SUM_ERROR)
         if self._shift_high >= 1.0:
             raise InvalidInput(f"discount {mdp.discount!r} is too close to 1 for float64")
@@ -144,12 +147,8 @@ class Bellman:
 
     def pair_policy(self) -> Floats:
         """The probabilities of `self.policy` for every pair."""
-        pointer, pi = self.mdp.pointer[:-1], self.policy
         dense = np.zeros(self.mdp.n_pairs)
-        rank = np.arange(self.mdp.n_pairs) - np.repeat(pointer, np.diff(self.mdp.pointer))
-        inside = rank < np.repeat(pi.size, np.diff(self.mdp.pointer))
-        first = np.flatnonzero(inside) - rank[inside]
-        dense[first + pi.position[inside]] = pi.weight[inside]
+        cpu.expand_policy(self.arrays.pointer, self.policy, dense)
         return dense
 
     def compact(self, pi: Floats) -> tuple[cpu.Policy, Floats]:
@@ -176,7 +175,7 @@ class Bellman:
 
     def _rounding(self, v: Floats, out: Floats) -> float:
         """How far the enclosure moves by the rounding of one sweep (running error analysis)."""
-        size = max(-v.min(), v.max(), -out.min(), out.max())
+        size = float(max(-v.min(), v.max(), -out.min(), out.max()))
         dot = (self._successors + 8) * (self._reward + size)
         maximum = 8 * (self.width + 8) * self._bonus
         return UNIT * (dot + maximum) / (1.0 - self._shift_high)

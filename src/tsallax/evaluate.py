@@ -56,9 +56,7 @@ class Evaluation:
         )
 
 
-def evaluate(
-    mdp: MDP, policy: ArrayLike, regularizer: Regularizer | None = None
-) -> Evaluation:
+def evaluate(mdp: MDP, policy: ArrayLike, regularizer: Regularizer | None = None) -> Evaluation:
     """Value, visitation, entropy and return of a policy.
 
     Args:
@@ -71,7 +69,7 @@ def evaluate(
     >>> mdp = problems.forest(states=3, discount=0.9)
     >>> evaluate(mdp, [0, 0, 0]).value.round(3)
     array([26.244, 29.484, 33.484])
-    >>> evaluate(mdp, mdp.table(np.full(6, 0.5)), Sparse(1.0)).entropy
+    >>> round(evaluate(mdp, mdp.table(np.full(6, 0.5)), Sparse(1.0)).entropy, 9)
     2.5
     """
     chosen = Hard() if regularizer is None else regularizer
@@ -160,7 +158,7 @@ def read_policy(mdp: MDP, policy: ArrayLike) -> Floats:
     if off.max() > ROW_TOLERANCE:
         s = int(off.argmax())
         raise InvalidInput(f"the policy of {_state(mdp, s)} sums to {total[s]:.8g}, not to 1")
-    return np.asarray(pi / total[mdp.state_of])
+    return np.asarray(pi / total[mdp.state_of], np.float64)
 
 
 def _refuse_missing(mdp: MDP, table: Floats) -> None:
@@ -174,7 +172,7 @@ def _refuse_missing(mdp: MDP, table: Floats) -> None:
 
 
 def _deterministic(mdp: MDP, actions: NDArray[np.integer]) -> Floats:
-    pi = (mdp.action_of == actions[mdp.state_of]).astype(np.float64)
+    pi: Floats = np.where(mdp.action_of == actions[mdp.state_of], 1.0, 0.0)
     missing = (_by_state(mdp, pi) == 0.0) & ~mdp.terminal
     if missing.any():
         s = int(np.flatnonzero(missing)[0])
@@ -187,7 +185,8 @@ def _state(mdp: MDP, s: int) -> str:
 
 
 def _by_state(mdp: MDP, per_pair: Floats) -> Floats:
-    return np.bincount(mdp.state_of, weights=per_pair, minlength=mdp.n_states)
+    total = np.bincount(mdp.state_of, weights=per_pair, minlength=mdp.n_states)
+    return total.astype(np.float64, copy=False)
 
 
 def _system(operator: Bellman, pi: Floats) -> tuple[PolicySystem, cpu.Policy, Floats]:

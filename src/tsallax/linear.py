@@ -65,9 +65,7 @@ class PolicySystem:
 
     def _precondition_transposed(self, b: Floats) -> Floats:
         x = np.empty_like(b)
-        kernel.solve_lu_transposed(
-            self._start, self._indices, self._factor, self._diagonal, b, x
-        )
+        kernel.solve_lu_transposed(self._start, self._indices, self._factor, self._diagonal, b, x)
         return x
 
 

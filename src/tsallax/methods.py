@@ -42,8 +42,9 @@ def policy_iteration(bellman: Bellman, tolerance: float) -> Step:
 
     Newton is monotone from below and quick once the policy is right in most states, but from
     nothing it extends a good policy only a few steps at a time.  So it starts from the policy that
-    heads for the best states, numbers the states by their distance to them, for the linear solver,
-    and lets one Gauss-Seidel sweep of U in that order spread the news before it looks again.
+    heads for the best states, and numbers the states by their distance to them for the linear
+    solver.  The hard operator has kinks, at which Newton dawdles: one Gauss-Seidel sweep of U in
+    the same order spreads the news before it looks again.
     """
     order: NDArray[np.uint32] | None = None
 
@@ -62,8 +63,9 @@ def policy_iteration(bellman: Bellman, tolerance: float) -> Step:
         else:
             size = max(abs(c.change[0]), abs(c.change[1]))
             system = PolicySystem(bellman.arrays, bellman.policy, order[::-1])
-            v = system.solve(bellman.policy.reward, c.updated, max(1e-3 * size, 0.1 * gap))
-        bellman.relax(order, v)
+            v = system.solve(bellman.policy.reward, c.updated, max(1e-2 * size, 0.1 * gap))
+        if bellman.alpha == 0.0:
+            bellman.relax(order, v)
         return v
 
     return step
@@ -74,15 +76,15 @@ def auto(bellman: Bellman, tolerance: float) -> Step:
     trial = modified_policy_iteration(bellman, tolerance)
     newton = policy_iteration(bellman, tolerance)
     errors: list[float] = []
+    slow = False
 
     def step(c: Certificate) -> Floats:
+        nonlocal slow
         errors.append(c.error)
-        if len(errors) > 6:
-            rate = (errors[-1] / errors[-5]) ** 0.25 if len(errors) < 100 else 1.0
-            if errors[-1] * rate**8 > tolerance or len(errors) > 100:
-                errors.extend([c.error] * 100)
-                return newton(c)
-        return trial(c)
+        if not slow and len(errors) >= 4:
+            rate = (errors[-1] / errors[-4]) ** (1 / 3)
+            slow = errors[-1] * rate**12 > tolerance
+        return newton(c) if slow else trial(c)
 
     return step
 

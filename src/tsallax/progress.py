@@ -10,7 +10,7 @@ Report = Callable[[float], None]
 
 @contextmanager
 def bar(label: str, show: bool | None = None, after: float = 2.0) -> Iterator[Report]:
-    """Yield report(share), 0 to 1; `show` None means: on a terminal, once `after` seconds passed."""
+    """Yield report(share), 0 to 1; `show` None: on a terminal, once `after` seconds have passed."""
     if show is False or (show is None and not sys.stderr.isatty()):
         yield lambda share: None
         return

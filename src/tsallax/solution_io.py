@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from tsallax.solve import Solution
 
 BY_STATE = ("value", "lower", "upper")
-BY_PAIR = ("pair_q", "pair_policy")
+BY_PAIR = ("pair_policy",)
 NUMBERS = {
     "converged": ("b", 0),
     "iterations": ("i", 0),

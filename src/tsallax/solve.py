@@ -38,7 +38,6 @@ class Solution:
         value: V(s), shape (S,): the centre of the enclosure.
         lower: a bound below V*(s), which the returned policy's own value reaches, too.
         upper: a bound above V*(s).
-        pair_q: Q(s, a) = r + gamma E V of every pair; `q` lays it out as a table.
         pair_policy: pi(a|s) of every pair; `policy` lays it out as a table.
         converged: whether `error` is at most the tolerance asked for.
         iterations: certificates made.
@@ -53,7 +52,6 @@ class Solution:
     value: Floats
     lower: Floats
     upper: Floats
-    pair_q: Floats
     pair_policy: Floats
     converged: bool
     iterations: int
@@ -66,6 +64,11 @@ class Solution:
     def error(self) -> float:
         """The largest distance of `value` to V* that the enclosure leaves open."""
         return float(np.max(self.upper - self.lower)) / 2
+
+    @cached_property
+    def pair_q(self) -> Floats:
+        """Q(s, a) = r + gamma E V of every pair; `q` lays it out as a table."""
+        return Bellman(self.mdp, self.regularizer).action_values(self.value)
 
     @cached_property
     def q(self) -> Floats:
@@ -107,8 +110,8 @@ class Solution:
         return self.mdp.table(verdict)
 
     @property
-    def expected_return(self) -> float:
-        """d'V: the regularised value at the start."""
+    def regularized_return(self) -> float:
+        """d'V: what the start is worth, entropy included; `evaluate` has the return alone."""
         return float(self.mdp.initial @ self.value)
 
     def save(self, path: str | PathLike[str]) -> None:
@@ -229,7 +232,6 @@ def solve(
         value=certificate.middle,
         lower=certificate.shifted(certificate.low),
         upper=certificate.shifted(certificate.high),
-        pair_q=operator.action_values(certificate.middle),
         pair_policy=operator.pair_policy(),
         converged=bool(certificate.error <= tolerance),
         iterations=iterations,
@@ -289,9 +291,7 @@ def _enough_sweeps(operator: Bellman, v: Floats, tolerance: float) -> int:
     return 2 * math.ceil(max(digits, 1.0) / -math.log(gamma)) + 100
 
 
-def _stop(
-    c: Certificate, tolerance: float, stalled: int, sweeps: int, most: int
-) -> str | None:
+def _stop(c: Certificate, tolerance: float, stalled: int, sweeps: int, most: int) -> str | None:
     """Why to stop now ("" where the tolerance is met), or None to go on."""
     if not math.isfinite(c.error):
         return "the values overflow float64: scale the rewards down"

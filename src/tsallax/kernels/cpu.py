@@ -171,8 +171,17 @@ def compact_policy(pointer: Any, alpha: Any, q: Any, dense: Any, pi: Any, omega:
 
 
 @njit(cache=True, nogil=True)
+def expand_policy(pointer: Any, pi: Any, dense: Any) -> None:
+    """Write the probabilities of pi into `dense`, which is zero elsewhere."""
+    for s in range(len(pointer) - 1):
+        first = pointer[s]
+        for j in range(first, first + pi.size[s]):
+            dense[first + pi.position[j]] = pi.weight[j]
+
+
+@njit(cache=True, nogil=True)
 def evaluation_range(m: Any, pi: Any, begin: Any, end: Any, v: Any, out: Any) -> Any:
-    """out = r_pi + alpha Omega(pi) + gamma T_pi v for the states begin..end; min, max of out - v."""
+    """out = r_pi + alpha Omega(pi) + gamma T_pi v for begin..end; min and max of out - v."""
     low, high = math.inf, -math.inf
     for s in range(begin, end):
         if pi.size[s] == 0:
@@ -186,9 +195,7 @@ def evaluation_range(m: Any, pi: Any, begin: Any, end: Any, v: Any, out: Any) ->
 
 
 @njit(cache=True, parallel=True, nogil=True)
-def evaluation_sweeps(
-    m: Any, pi: Any, blocks: Any, v: Any, out: Any, most: Any, stop: Any
-) -> Any:
+def evaluation_sweeps(m: Any, pi: Any, blocks: Any, v: Any, out: Any, most: Any, stop: Any) -> Any:
     """Repeat `evaluation_range` on all threads until its change is constant to within `stop`.
 
     At most `most` times, using v and out in turn; returns how often (odd: the result is in out).
@@ -250,7 +257,7 @@ def relax(m: Any, alpha: Any, q: Any, width: Any, order: Any, v: Any) -> None:
 
 @njit(cache=True, nogil=True)
 def reach(m: Any, sources: Any) -> Any:
-    """(order, steps): the states breadth first by the fewest steps in which they can reach a source.
+    """(order, steps): the states, breadth first, by how few steps may take them to a source.
 
     States that cannot reach one come last, as if one step further than all others.
     """
@@ -284,12 +291,12 @@ def reach(m: Any, sources: Any) -> Any:
         size += 1
     head = 0
     while head < size:
-        s = np.int64(order[head])
+        here = np.int64(order[head])
         head += 1
-        for k in range(start[s], start[s + 1]):
+        for k in range(start[here], start[here + 1]):
             j = before[k]
             if steps[j] < 0:
-                steps[j] = steps[s] + 1
+                steps[j] = steps[here] + 1
                 order[size] = j
                 size += 1
     last = 0 if size == 0 else steps[order[size - 1]] + 1
@@ -332,10 +339,10 @@ def certify_support(
             continue
         guard = 1e-15 * (n + 8.0)
         row[:n] = low[first : first + n]
-        top, t, value = regularized_maximum(row, n, alpha, q, work)
+        top, t, _ = regularized_maximum(row, n, alpha, q, work)
         out = top + alpha * (t - 1.0 / (q - 1.0)) - guard * (abs(top) + alpha)
         row[:n] = high[first : first + n]
-        top, t, value = regularized_maximum(row, n, alpha, q, work)
+        top, t, _ = regularized_maximum(row, n, alpha, q, work)
         inside = top + alpha * (t - 1.0 / (q - 1.0)) + guard * (abs(top) + alpha)
         for i in range(n):
             if high[first + i] <= out:

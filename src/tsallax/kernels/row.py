@@ -82,7 +82,7 @@ def _sparse(row: Any, n: Any, top: Any, alpha: Any, work: Any) -> Any:
 
 @njit(cache=True, nogil=True)
 def _tsallis(row: Any, n: Any, top: Any, alpha: Any, q: Any) -> Any:
-    """Newton for t between 0 (one action) and ln_q n (all equal), bisecting where it leaves them."""
+    """Newton for t between 0 (one action) and ln_q n (all equal), bisecting where it strays."""
     low, high = 0.0, -math.expm1((1.0 - q) * math.log(n)) / (q - 1.0)
     t = 0.0
     power = 1.0
@@ -112,7 +112,9 @@ def _tsallis(row: Any, n: Any, top: Any, alpha: Any, q: Any) -> Any:
 
 
 @njit(cache=True, nogil=True)
-def policy_of(row: Any, n: Any, top: Any, t: Any, alpha: Any, q: Any, pairs: Any, weights: Any) -> Any:
+def policy_of(
+    row: Any, n: Any, top: Any, t: Any, alpha: Any, q: Any, pairs: Any, weights: Any
+) -> Any:
     """Write the support of the policy, as positions in the row, and its probabilities; its size."""
     k = np.uint64(0)
     if alpha == 0.0 or n == _ONE:
@@ -121,6 +123,14 @@ def policy_of(row: Any, n: Any, top: Any, t: Any, alpha: Any, q: Any, pairs: Any
                 pairs[0] = i
                 weights[0] = 1.0
                 return _ONE
+        return k
+    if q == 2.0:
+        scale, shift = 1.0 / alpha, 1.0 - t
+        for i in range(n):
+            p = (row[i] - top) * scale + shift
+            pairs[k] = i
+            weights[k] = p
+            k += np.uint64(p > 0.0)
         return k
     total = 0.0
     for i in range(n):
@@ -139,6 +149,10 @@ def policy_of(row: Any, n: Any, top: Any, t: Any, alpha: Any, q: Any, pairs: Any
 def entropy_of(weights: Any, n: Any, q: Any) -> Any:
     """Omega of the distribution weights[:n]."""
     total = 0.0
+    if q == 2.0:
+        for i in range(n):
+            total += weights[i] * (1.0 - weights[i])
+        return 0.5 * total
     if abs(q - 1.0) < 1e-9:
         for i in range(n):
             if weights[i] > 0.0:

@@ -16,7 +16,16 @@ from matplotlib.figure import Figure
 from numpy.typing import NDArray
 
 from tsallax.evaluate import evaluate, gap_certificate, performance_bound
-from tsallax.paper.result import Comparison, Picture, Report, Result, Table, require_within, tidy
+from tsallax.paper.result import (
+    Comparison,
+    Picture,
+    Report,
+    Result,
+    Table,
+    chosen,
+    require_within,
+    tidy,
+)
 from tsallax.paper.style import COLOUR, GREY, MAP, letter, paper_style
 from tsallax.problems.multigoal import (
     GOALS,
@@ -67,9 +76,8 @@ def figure1(
     levels = []
     for n in actions:
         levels.append(_level(n, alpha, grid))
-        report((len(levels)) / (len(actions) + 1))
+        report(len(levels) / (len(actions) + 1))
     reward = multigoal(actions[0], grid=grid).rewards[:: actions[0]]
-    marked = multigoal_state(MARKED, grid)
     with paper_style():
         picture = Picture("figure1", _draw(reward, levels, grid, alpha), _alt(levels, alpha))
     report(1.0)
@@ -79,16 +87,11 @@ def figure1(
         caption=_caption(levels, alpha),
         parameters={
             "problem": "multigoal",
-            "actions": list(actions),
+            **chosen(multigoal, actions=actions, grid=grid),
+            "goals": GOALS,
+            "marked_location": MARKED,
+            "marked_state": multigoal_state(MARKED, grid),
             "alpha": alpha,
-            "grid": grid,
-            "marked_state": marked,
-            "marked_location": list(MARKED),
-            "goals": [list(goal) for goal in GOALS],
-            "noise": 0.09,
-            "reward_scale": 0.2,
-            "time_step": 0.5,
-            "discount": multigoal(actions[0], grid=grid).discount,
             "tolerance": TOLERANCE,
         },
         tables=(_states(reward, levels, grid), _actions(levels)),
@@ -116,11 +119,8 @@ def _level(n: int, alpha: float, grid: int) -> _Level:
 
 
 def _draw(reward: Floats, levels: list[_Level], grid: int, alpha: float) -> Figure:
-    figure = Figure(figsize=(7.6, 7.0))
-    rows = figure.add_gridspec(
-        4, 1, height_ratios=[1, 1, 1, 0.055], hspace=0.45, left=0.075, right=0.985, top=0.95,
-        bottom=0.075,
-    )  # fmt: skip
+    figure = Figure(figsize=(7.6, 6.6))
+    rows = figure.add_gridspec(3, 1, hspace=0.36, left=0.075, right=0.985, top=0.955, bottom=0.145)
     top = rows[0].subgridspec(1, 4, wspace=0.45)
     _draw_reward(figure, figure.add_subplot(top[0]), reward, grid)
     for column, level in enumerate(levels, start=1):
@@ -143,12 +143,12 @@ def _draw(reward: Floats, levels: list[_Level], grid: int, alpha: float) -> Figu
             right.set_title(f"difference, mean {level.difference[kind].mean():.2f}")
             if column == 0:
                 letter(left, f"({'abc'[row]})", x=-0.16)
-    bars = rows[3].subgridspec(1, 2, wspace=0.18)
-    for cell, image, label in (
-        (bars[0], policy, "probability of the velocity in $s$ (blank: exactly zero)"),
-        (bars[1], loss, "difference to the optimum, $V^*(s)-V_\\pi(s)$ (darker is better)"),
+    for start, image, label in (
+        (0.075, policy, "probability of the velocity in $s$ (blank: exactly zero)"),
+        (0.565, loss, "difference to the optimum, $V^*(s)-V_\\pi(s)$ (darker is better)"),
     ):
-        figure.colorbar(image, cax=figure.add_subplot(cell), orientation="horizontal", label=label)
+        place = figure.add_axes((start, 0.078, 0.42, 0.014))
+        figure.colorbar(image, cax=place, orientation="horizontal", label=label)
     return figure
 
 
@@ -184,9 +184,9 @@ def _map(axes: Axes, values: Floats, scale: Normalize) -> Any:
         values.T, origin="lower", extent=(-SIZE, SIZE, -SIZE, SIZE), cmap=MAP, norm=scale,
         interpolation="nearest",
     )  # fmt: skip
-    axes.set_xticks([-3, 0, 3])
-    axes.set_yticks([-3, 0, 3])
-    axes.tick_params(length=2, pad=2)
+    axes.set_xticks([-2, 0, 2])
+    axes.set_yticks([-2, 0, 2])
+    axes.tick_params(length=2, pad=2, colors=GREY)
     axes.spines[:].set_visible(False)
     return image
 
@@ -258,17 +258,17 @@ def _used(level: _Level, kind: str) -> int:
 def _caption(levels: list[_Level], alpha: float) -> tuple[str, ...]:
     few, many = levels
     return (
-        "A point mass moves in the plane; an action is a velocity in [-3, 3] x [-3, 3]. (a) The "
+        "A point mass moves in the plane; an action is a velocity in [−3, 3] × [−3, 3]. (a) The "
         "reward has four maxima; next to it the optimal action values at the state s marked by the "
         f"cross, with {few.actions} and {many.actions} actions, and the mean over all states of "
         "the loss that (b) and (c) map. (b) The sparse policy at s, and at each state the "
         "difference between the optimal value and the value of that policy, both of the rewards "
         "alone. (c) The same for the softmax policy, on the same two colour scales.",
-        f"Both regularisers have alpha = {alpha:g}. At s the sparse policy uses "
+        f"Both regularisers have α = {alpha:g}. At s the sparse policy uses "
         f"{_used(few, 'sparse')} of {few.actions} and {_used(many, 'sparse')} of {many.actions} "
         f"velocities and gives the others exactly zero; softmax gives some probability to all "
         f"{_used(many, 'soft')}. The paper names neither the rewards' width, the time step, the "
-        "noise, the discount nor alpha: ours are in the parameter file.",
+        "noise, the discount nor α: ours are in the parameter file.",
     )
 
 

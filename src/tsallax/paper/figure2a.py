@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -21,6 +22,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.ticker import NullLocator
 
+from tsallax.errors import InvalidInput
 from tsallax.evaluate import evaluate, gap_certificate, performance_bound
 from tsallax.mdp import MDP
 from tsallax.paper.result import (
@@ -30,6 +32,7 @@ from tsallax.paper.result import (
     Result,
     Row,
     Table,
+    chosen,
     require_within,
     tidy,
 )
@@ -40,6 +43,14 @@ from tsallax.solve import solve
 
 KINDS = ("sparse", "soft")
 TOLERANCE = 1e-7
+NAMES = {
+    "value_gap": "value gap $d'V_{reg}-d'V^*$",
+    "return_gap": "return gap $J(\\pi^*)-J(\\pi)$",
+}
+LINES: dict[str, Any] = {
+    "certificate": {"linestyle": ":", "linewidth": 1.2},
+    "bound": {"linestyle": (0, (5, 2)), "linewidth": 1.2},
+}
 
 
 def figure2a(
@@ -53,10 +64,12 @@ def figure2a(
 
     Args:
         report: told the share of the work that is done.
-        actions: the numbers of actions, squares.
+        actions: two or more numbers of actions, squares, from few to many.
         alphas: the coefficients, one row of panels each.
         grid: number of grid points of (x, y, heading).
     """
+    if len(actions) < 2 or list(actions) != sorted(set(actions)):
+        raise InvalidInput(f"actions must be two or more increasing numbers, not {actions}")
     rows: list[Row] = []
     for i, n in enumerate(actions):
         mdp = unicycle(n, grid=grid)
@@ -72,11 +85,8 @@ def figure2a(
         caption=_caption(rows, alphas, grid, gamma),
         parameters={
             "problem": "unicycle",
-            "actions": list(actions),
-            "alphas": list(alphas),
-            "grid": list(grid),
-            "discount": gamma,
-            "other_parameters": "the defaults of tsallax.problems.unicycle",
+            **chosen(unicycle, actions=actions, grid=grid),
+            "alphas": alphas,
             "tolerance": TOLERANCE,
         },
         tables=(Table("figure2a", "gaps and bounds at the start", tuple(rows), "folded"),),
@@ -91,7 +101,7 @@ def _measure(mdp: MDP, n: int, alphas: Sequence[float]) -> list[Row]:
     solutions = [solve(mdp, regularizer, TOLERANCE, progress=False) for regularizer in cases]
     nearest = min(solutions, key=lambda s: performance_bound(mdp, s.regularizer))
     optimum = solve(mdp, Hard(), TOLERANCE, initial_value=nearest.value, progress=False)
-    best = optimum.expected_return
+    best = float(mdp.initial @ optimum.value)
     rows = []
     for solution in solutions:
         evaluation = evaluate(mdp, solution.pair_policy)
@@ -99,7 +109,7 @@ def _measure(mdp: MDP, n: int, alphas: Sequence[float]) -> list[Row]:
             gap_row(
                 n,
                 solution.regularizer,
-                value_gap=solution.expected_return - best,
+                value_gap=float(mdp.initial @ solution.value) - best,
                 return_gap=best - evaluation.expected_return,
                 certificate=float(mdp.initial @ gap_certificate(mdp, solution)),
                 bound=performance_bound(mdp, solution.regularizer),
@@ -152,9 +162,7 @@ def _draw(rows: Sequence[Row], alphas: Sequence[float]) -> Figure:
     figure = Figure(figsize=(7.4, 2.75 * len(alphas) + 0.5), layout="constrained")
     panels = figure.subplots(len(alphas), 2, squeeze=False)
     for i, alpha in enumerate(alphas):
-        for j, (column, name) in enumerate(
-            (("value_gap", "value gap $d'V_{reg}-d'V^*$"), ("return_gap", "return gap $J^*-J_\\pi$"))
-        ):
+        for j, (column, name) in enumerate(NAMES.items()):
             axes = panels[i, j]
             _draw_panel(axes, rows, alpha, column)
             axes.set_title(f"{name}, $\\alpha={alpha:g}$")
@@ -176,16 +184,13 @@ def _draw_panel(axes: Axes, rows: Sequence[Row], alpha: float, column: str) -> N
     ):
         for kind in KINDS:
             n = _series(rows, alpha, kind, "actions")
-            look: dict[str, Any] = {
-                column: {"marker": MARKER[kind]},
-                "certificate": {"linestyle": ":", "linewidth": 1.2},
-                "bound": {"linestyle": (0, (5, 2)), "linewidth": 1.2},
-            }[measure]
+            look = {column: {"marker": MARKER[kind]}, **LINES}[measure]
             label = f"{kind}: {words.format(theorem[kind])}"
-            axes.plot(n, _series(rows, alpha, kind, measure), color=COLOUR[kind], label=label, **look)
+            y = _series(rows, alpha, kind, measure)
+            axes.plot(n, y, color=COLOUR[kind], label=label, **look)
     axes.set_xscale("log")
     ticks = [int(t) for t in n]
-    crowded = [b < 1.3 * a for a, b in zip(ticks[:-1], ticks[1:], strict=True)] + [False]
+    crowded = [b < 1.3 * a for a, b in pairwise(ticks)] + [False]
     axes.set_xticks(ticks, ["" if c else str(t) for t, c in zip(ticks, crowded, strict=True)])
     axes.xaxis.set_minor_locator(NullLocator())
     axes.grid(axis="y")
@@ -202,31 +207,41 @@ def _ends(rows: Sequence[Row], alpha: float, kind: str, column: str) -> str:
     return f"{y[0]:.3g} to {y[-1]:.3g}"
 
 
+def _trend(rows: Sequence[Row], alpha: float, kind: str) -> str:
+    """What the return gap does over the range, in a word, with its ends."""
+    y = _series(rows, alpha, kind, "return_gap")
+    bound = _series(rows, alpha, kind, "bound")[-1]
+    word = "climbs" if y[-1] > 1.1 * y[0] else "falls" if y[-1] < 0.9 * y[0] else "is flat"
+    if max(y) < 0.01 * bound:
+        word = "stays below a hundredth of its bound"
+    return f"{word} ({y[0]:.3g} to {y[-1]:.3g})"
+
+
 def _caption(
     rows: Sequence[Row], alphas: Sequence[float], grid: tuple[int, ...], gamma: float
 ) -> tuple[str, ...]:
     large, small = alphas[0], alphas[-1]
     n = _series(rows, large, "soft", "actions")
-    size = " x ".join(str(g) for g in grid)
+    size = " × ".join(str(g) for g in grid)
     return (
-        f"The unicycle on a grid of {size} (x, y, heading), discount {gamma:g}, with "
-        f"{n[0]:.0f} to {n[-1]:.0f} actions. The gap has two readings. Left: the value gap, by "
-        "which the optimal value of the regularised MDP, entropy included, lies above that of the "
-        "plain MDP. Right: the return gap, the reward that the regularised policy gives away. "
-        "Both are at least zero, together they are exactly the entropy that the policy collects "
-        "(dotted: the certificate of this instance), and that is at most the theorem's bound "
-        "(dashed). Each of these inequalities is checked when the figure is made.",
-        "The value gap does what the paper describes: sparse levels off, soft grows like a "
-        f"logarithm (at alpha = {large:g} its slope against log|A| is "
-        f"{log_slope(rows, large, 'soft', 'value_gap'):.2f}, and alpha/(1 - gamma) is "
-        f"{large / (1 - gamma):.2f}). The return gap does not, at every alpha: finer steps inside "
-        "one and the same box of speeds and turns let a softmax policy converge to a density over "
-        "the box, and its loss with it. "
-        f"At alpha = {large:g} it is flat for soft ({_ends(rows, large, 'soft', 'return_gap')}) "
-        f"and falls for sparse ({_ends(rows, large, 'sparse', 'return_gap')}); at alpha = "
-        f"{small:g}, where few actions are still told apart, soft climbs "
-        f"({_ends(rows, small, 'soft', 'return_gap')}) and sparse stays "
-        f"({_ends(rows, small, 'sparse', 'return_gap')}).",
+        f"The unicycle on a grid of {size} (x, y, heading), γ = {gamma:g}, with {n[0]:.0f} to "
+        f"{n[-1]:.0f} actions. The paper measures the absolute difference between the expected "
+        "returns of the plain and of the regularised MDP, which can be read in two ways. Left: "
+        "the value gap, by which the optimal value of the regularised MDP, entropy included, lies "
+        "above that of the plain MDP. Right: the return gap, the reward that the regularised "
+        "policy gives away. Both are at least zero; together they are exactly α times the entropy "
+        "that the policy collects (dotted: the certificate of this instance); and that is at most "
+        "the theorem's bound (dashed). Each of these inequalities is checked when the figure is "
+        "made.",
+        "It is the value gap that does what the paper describes: sparse levels off, soft grows "
+        f"like a logarithm (at α = {large:g} its slope against log|A| is "
+        f"{log_slope(rows, large, 'soft', 'value_gap'):.2f}, where α/(1 − γ) is "
+        f"{large / (1 - gamma):.2f}). The return gap need not: finer steps inside one and the same "
+        "box of speeds and turns let a softmax policy converge to a density over the box, and its "
+        f"loss with it. At α = {large:g} the soft return gap {_trend(rows, large, 'soft')} and the "
+        f"sparse one {_trend(rows, large, 'sparse')}. At α = {small:g}, small enough to tell "
+        f"neighbouring actions apart, the soft one {_trend(rows, small, 'soft')} and the sparse "
+        f"one {_trend(rows, small, 'sparse')}.",
     )
 
 
@@ -236,28 +251,32 @@ def _comparison(
     lines = []
     for alpha in alphas:
         limit = alpha / (1 - gamma)
+        slope = log_slope(rows, alpha, "soft", "value_gap")
         lines += [
             Comparison(
-                f"sparse value gap, alpha = {alpha:g}",
-                f"converges, below {limit / 2:.4g}",
+                f"sparse value gap, α = {alpha:g}",
+                f"levels off (limit of the bound: {limit / 2:.4g})",
                 _ends(rows, alpha, "sparse", "value_gap"),
             ),
             Comparison(
-                f"soft value gap, alpha = {alpha:g}",
+                f"soft value gap, α = {alpha:g}",
                 "grows like a logarithm",
                 _ends(rows, alpha, "soft", "value_gap"),
             ),
             Comparison(
-                f"slope of the soft value gap against log|A|, alpha = {alpha:g}",
-                f"the bound's: alpha/(1 - gamma) = {limit:.4g}",
-                f"{log_slope(rows, alpha, 'soft', 'value_gap'):.4g} "
-                f"({log_slope(rows, alpha, 'soft', 'value_gap') / limit:.0%})",
+                f"its slope against log|A|, α = {alpha:g}",
+                f"not given (the bound's: {limit:.4g})",
+                f"{slope:.4g}, {slope / limit:.0%} of the bound's",
             ),
             Comparison(
-                f"sparse and soft return gap, alpha = {alpha:g}",
+                f"sparse return gap, α = {alpha:g}",
                 "not told apart from the value gap",
-                f"{_ends(rows, alpha, 'sparse', 'return_gap')}; "
-                f"{_ends(rows, alpha, 'soft', 'return_gap')}",
+                _ends(rows, alpha, "sparse", "return_gap"),
+            ),
+            Comparison(
+                f"soft return gap, α = {alpha:g}",
+                "not told apart from the value gap",
+                _ends(rows, alpha, "soft", "return_gap"),
             ),
         ]
     least = min(float(row["margin"]) / float(row["bound"]) for row in rows)
@@ -265,7 +284,7 @@ def _comparison(
         Comparison(
             "gaps below their bounds",
             "always",
-            f"all {2 * len(rows)}; closest: {math.floor(1000 * least) / 10:.1f}% of the bound left",
+            f"all {2 * len(rows)}, with at least {math.floor(1000 * least) / 10:.1f}% to spare",
         )
     )
     return tuple(lines)

@@ -12,7 +12,7 @@ import numpy as np
 from matplotlib.figure import Figure
 from matplotlib.ticker import FuncFormatter
 
-from tsallax.paper.result import Comparison, Picture, Report, Result, Row, Table, tidy
+from tsallax.paper.result import Comparison, Picture, Report, Result, Row, Table, chosen, tidy
 from tsallax.paper.style import GREY, MARKER, SOFT, SPARSE, paper_style
 from tsallax.problems.unicycle import unicycle
 from tsallax.regularizer import Soft, Sparse
@@ -46,7 +46,9 @@ def figure2b(
         sparse = solve(mdp, Sparse(float(alpha)), TOLERANCE, progress=False)
         soft = solve(mdp, Soft(float(alpha)), TOLERANCE, progress=False)
         proven = sparse.certified_support
-        used = {f"soft_above_{t:g}": np.mean(soft.pair_policy > t) for t in (THRESHOLD, *OTHERS)}
+        used = {
+            f"soft_above_{t:g}": float(np.mean(soft.pair_policy > t)) for t in (THRESHOLD, *OTHERS)
+        }
         rows.append(
             {
                 "alpha": tidy(alpha),
@@ -66,13 +68,10 @@ def figure2b(
         caption=_caption(rows, actions, grid, mdp.discount),
         parameters={
             "problem": "unicycle",
-            "actions": actions,
+            **chosen(unicycle, actions=actions, grid=grid),
             "alphas": [row["alpha"] for row in rows],
-            "grid": list(grid),
-            "discount": mdp.discount,
             "soft_threshold": THRESHOLD,
-            "other_thresholds": list(OTHERS),
-            "other_parameters": "the defaults of tsallax.problems.unicycle",
+            "other_thresholds": OTHERS,
             "tolerance": TOLERANCE,
         },
         tables=(Table("figure2b", "share of the state-action pairs used", tuple(rows), "folded"),),
@@ -136,19 +135,20 @@ def _caption(
 ) -> tuple[str, ...]:
     open_share = _column(rows, "sparse_not_proven_out") - _column(rows, "sparse_proven_in")
     share = f"for {1 - open_share.max():.2%} of the pairs or more" if open_share.any() else ""
-    size = " x ".join(str(g) for g in grid)
+    size = " × ".join(str(g) for g in grid)
+    grows = bool(np.all(np.diff(_column(rows, "sparse")) > 0))
     return (
         f"The share of all state-action pairs that the optimal policy of the unicycle uses, with "
-        f"{actions} actions on a grid of {size}, discount {gamma:g}. The sparse support is exact: "
+        f"{actions} actions on a grid of {size}, γ = {gamma:g}. The sparse support is exact: "
         "zeros are exact zeros, and the solver's enclosure of the optimum proves "
-        f"{share or 'for every pair'}, at every alpha, whether it is in the "
-        "support. A softmax support is the whole action set, exactly 1.00, at every alpha; a "
+        f"{share or 'for every pair'}, at every α, whether it is in the "
+        "support. A softmax support is the whole action set, exactly 1.00, at every α; a "
         "smaller number needs a threshold, and the paper names none. Ours counts probabilities "
         f"above {THRESHOLD:g}; two others are drawn thin.",
         "The paper gives no grid, speeds, scales or discount for this experiment. Our parameters "
         "were chosen so that the curves end at its four numbers: the agreement at the ends is a "
         "fit, not a confirmation. What the fit does not force is the shape in between: the sparse "
-        "support grows with alpha over the whole range.",
+        f"support {'grows' if grows else 'does not grow'} with α over the whole range.",
     )
 
 
@@ -156,7 +156,7 @@ def _comparison(rows: Sequence[Row]) -> tuple[Comparison, ...]:
     soft = f"soft_above_{THRESHOLD:g}"
     return tuple(
         Comparison(
-            f"{kind} support ratio at alpha = {rows[end]['alpha']:g}",
+            f"{kind} support ratio at α = {rows[end]['alpha']:g}",
             f"{PAPER[kind][end]:.2f}",
             f"{float(rows[end][column]):.3f}",
         )

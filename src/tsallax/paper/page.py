@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from base64 import b64encode
 from collections.abc import Sequence
 from html import escape
@@ -28,9 +29,8 @@ section { padding: 1.8rem 0 1.2rem; border-top: 1px solid var(--line); margin-to
 nav ul { padding: 0; display: flex; flex-wrap: wrap; gap: .3rem 1.4rem; list-style: none; }
 a { color: var(--link); }
 figure { margin: 0; }
-figure img { display: block; width: 100%; height: auto; background: #fff; border-radius: 6px;
-  border: 1px solid var(--line); padding: .5rem; }
-figure img.narrow { max-width: 46rem; margin: 0 auto; }
+figure img { display: block; width: 100%; height: auto; margin: 0 auto;
+  background: #fff; border-radius: 6px; border: 1px solid var(--line); padding: .5rem; }
 figcaption, .caption { margin-top: .8rem; }
 figcaption p, .caption p { margin: .5rem 0; }
 .files, .made, footer { color: var(--soft); font-size: .88rem; }
@@ -40,7 +40,7 @@ th, td { text-align: left; vertical-align: top; padding: .32rem .8rem .32rem 0;
   border-bottom: 1px solid var(--line); }
 th { font-weight: 600; vertical-align: bottom; }
 .number { text-align: right; font-variant-numeric: tabular-nums; white-space: nowrap; }
-td.keep { white-space: nowrap; }
+sub { line-height: 0; }
 .wrong { color: var(--bad); font-weight: 700; }
 .note { border-left: 4px solid var(--bad); padding: .2rem .8rem; background: var(--card); }
 details { margin: 1rem 0; }
@@ -53,9 +53,7 @@ footer { padding-bottom: 3rem; border-top: 1px solid var(--line); margin-top: 1.
 def page(folder: Path, names: Sequence[str]) -> str:
     """The HTML of all experiments of which the folder holds a record, in the order of `names`."""
     records = [_record(folder, name) for name in names if (folder / f"{name}.json").is_file()]
-    links = "".join(
-        f'<li><a href="#{r["name"]}">{escape(r["title"])}</a></li>' for r in records
-    )
+    links = "".join(f'<li><a href="#{r["name"]}">{escape(r["title"])}</a></li>' for r in records)
     sections = "\n".join(_section(folder, record) for record in records)
     return f"""<!DOCTYPE html>
 <html lang="en">
@@ -113,9 +111,13 @@ def _section(folder: Path, record: dict[str, Any]) -> str:
     return "\n".join(part for part in parts if part)
 
 
-def _image(folder: Path, picture: dict[str, str]) -> str:
+def _image(folder: Path, picture: dict[str, Any]) -> str:
     data = b64encode((folder / f"{picture['name']}.svg").read_bytes()).decode("ascii")
-    return f'<img src="data:image/svg+xml;base64,{data}" alt="{escape(picture["alt"])}">'
+    width = 7.8 * float(picture["width_inches"])
+    return (
+        f'<img src="data:image/svg+xml;base64,{data}" alt="{escape(picture["alt"])}" '
+        f'style="max-width: {width:.1f}rem">'
+    )
 
 
 def _comparison(lines: list[dict[str, str]]) -> str:
@@ -138,13 +140,13 @@ def _data(folder: Path, table: dict[str, str]) -> str:
 
 
 def _table(rows: list[dict[str, Cell]]) -> str:
-    numeric = {key: all(isinstance(row[key], int | float) for row in rows) for key in rows[0]}
+    numeric = {key: all(_is_number(row[key]) for row in rows) for key in rows[0]}
 
     def cell(key: str, value: Cell) -> str:
         if numeric[key]:
             return f'<td class="number">{_number(value)}</td>'
         kind = ' class="wrong"' if value == "NO" else ""
-        return f"<td{kind}>{escape(str(value))}</td>"
+        return f"<td{kind}>{_subscripts(escape(str(value)))}</td>"
 
     head = "".join(
         f'<th scope="col"{" class=number" if numeric[key] else ""}>'
@@ -158,6 +160,15 @@ def _table(rows: list[dict[str, Cell]]) -> str:
         f'<div class="wide" tabindex="0"><table><thead><tr>{head}</tr></thead>'
         f"<tbody>{body}</tbody></table></div>"
     )
+
+
+def _subscripts(text: str) -> str:
+    """Set what follows an underscore, in braces or one word, as a subscript."""
+    return re.sub(r"_(?:\{([^}]*)\}|(\w+))", lambda m: f"<sub>{m[1] or m[2]}</sub>", text)
+
+
+def _is_number(value: Cell) -> bool:
+    return isinstance(value, int | float) or value.replace(".", "", 1).isdecimal()
 
 
 def _number(value: Cell) -> str:
@@ -175,6 +186,6 @@ def _files(record: dict[str, Any]) -> str:
     return (
         f'<p class="files">Files: {links} (parameters).</p>'
         f'<p class="made">{record["seconds"]:.1f} s on {escape(made["cpu"])}, {made["cores"]} '
-        f'cores; tsallax {made["tsallax"]}, Python {made["python"]}, NumPy {made["numpy"]}, '
+        f"cores; tsallax {made['tsallax']}, Python {made['python']}, NumPy {made['numpy']}, "
         f"Numba {made['numba']}, JAX {made['jax']}; {escape(record['date'])}.</p>"
     )

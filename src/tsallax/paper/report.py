@@ -99,7 +99,10 @@ def write_result(result: Result, folder: Path, *, seconds: float, quick: bool = 
         "quick": quick,
         "parameters": dict(result.parameters),
         "comparison": [vars(line) for line in result.comparison],
-        "pictures": [{"name": p.name, "alt": p.alt} for p in result.pictures],
+        "pictures": [
+            {"name": p.name, "alt": p.alt, "width_inches": float(p.figure.get_figwidth())}
+            for p in result.pictures
+        ],
         "tables": [{"name": t.name, "title": t.title, "shown": t.shown} for t in result.tables],
         "seconds": round(seconds, 2),
         "date": datetime.now(UTC).isoformat(timespec="seconds"),

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import csv
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
+from inspect import signature
 from typing import TYPE_CHECKING, Any, TextIO
 
 if TYPE_CHECKING:
@@ -74,16 +75,28 @@ class Result:
     parameters: Mapping[str, Any]
     tables: tuple[Table, ...]
     comparison: tuple[Comparison, ...]
-    pictures: tuple[Picture, ...] = field(default=())
+    pictures: tuple[Picture, ...] = ()
+
+
+def chosen(function: Callable[..., Any], **given: Any) -> dict[str, Any]:
+    """The arguments a call gets: those given, and the defaults of the others.
+
+    >>> chosen(round, number=0.5)
+    {'number': 0.5, 'ndigits': None}
+    """
+    return {
+        name: given.get(name, parameter.default)
+        for name, parameter in signature(function).parameters.items()
+    }
 
 
 def tidy(value: float) -> float:
-    """Round to nine significant digits, fewer than the experiments are accurate to.
+    """Round to seven significant digits: more would be the solver's, not the problem's.
 
     >>> tidy(1 / 3)
-    0.333333333
+    0.3333333
     """
-    return float(f"{value:.9g}")
+    return float(f"{value:.7g}")
 
 
 def require_within(what: str, value: float, bound: float, slack: float) -> float:

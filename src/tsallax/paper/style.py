@@ -1,4 +1,4 @@
-"""The common look of the figures: sizes for a paper, colours that the colour-blind can tell apart."""
+"""The common look of the figures: sizes for a paper, colours for every kind of eye."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ COLOUR = {"sparse": SPARSE, "soft": SOFT}
 MARKER = {"sparse": "o", "soft": "s"}
 MAP = "viridis"
 
-SETTINGS: dict[str, Any] = {
+SETTINGS: Any = {
     "font.family": "DejaVu Sans",
     "font.size": 8.0,
     "axes.titlesize": 8.5,
