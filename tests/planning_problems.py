@@ -134,6 +134,7 @@ CHOICES = (
     Choice("sparse", 2.0, Sparse),
     Choice("tsallis-1.5", 1.5, lambda alpha: Tsallis(alpha, q=1.5)),
     Choice("tsallis-3", 3.0, lambda alpha: Tsallis(alpha, q=3.0)),
+    Choice("tsallis-50", 50.0, lambda alpha: Tsallis(alpha, q=50.0)),
     Choice("tsallis-0.5", 0.5, lambda alpha: Tsallis(alpha, q=0.5)),
 )
 

@@ -26,12 +26,12 @@ from numpy.typing import NDArray
 from tsallax.errors import InvalidInput
 from tsallax.kernels import cpu
 from tsallax.mdp import MDP
+from tsallax.mdp_numbers import ULPS
 from tsallax.regularizer import Regularizer
 
 Floats = NDArray[np.float64]
 
 UNIT = 2.0**-53
-ROW_SUM_ERROR = 16 * 2 * UNIT
 SMALL = 50_000  # transitions under which a second thread costs more than it saves
 
 
@@ -67,6 +67,8 @@ class Bellman:
 
     def __init__(self, mdp: MDP, regularizer: Regularizer) -> None:
         self.mdp = mdp
+        if np.ndim(regularizer.alpha) != 0:
+            raise InvalidInput("planning needs one alpha, not an array of them")
         self.alpha = float(regularizer.alpha)
         self.q = float(regularizer.q)
         self.arrays = arrays(mdp)
@@ -81,15 +83,13 @@ class Bellman:
         self.small = mdp.transitions.nnz < SMALL
         self.ends = bool(mdp.terminal.any()) or mdp.termination is not None
         stays = 1.0 if mdp.termination is None else 1.0 - float(mdp.termination.max())
-        self._shift_low = (
-            0.0 if mdp.terminal.any() else max(mdp.discount * (stays - ROW_SUM_ERROR), 0.0)
-        )
-        self._shift_high = mdp.discount * (1.0 + ROW_SUM_ERROR)
+        self._successors = int(np.diff(mdp.transitions.indptr).max())
+        off = ULPS + (self._successors + 8) * UNIT  # how far a row's exact sum may be from one
+        self._shift_low = 0.0 if mdp.terminal.any() else max(mdp.discount * (stays - off), 0.0)
+        self._shift_high = mdp.discount * (1.0 + off)
         if self._shift_high >= 1.0:
             raise InvalidInput(f"discount {mdp.discount!r} is too close to 1 for float64")
         self._reward = float(max(mdp.rewards.max(), -mdp.rewards.min()))
-        self._successors = int(np.diff(mdp.transitions.indptr).max())
-        self._free = ~mdp.terminal
         self._bonus = self.alpha * (1.0 + float(regularizer.max_entropy(self.width)))
 
     def apply(self, v: Floats) -> Floats:
@@ -136,14 +136,20 @@ class Bellman:
         return self._reward + self._bonus
 
     def action_value_rounding(self, *values: Floats) -> float:
-        """A bound on the rounding of `action_values` for these values."""
+        """A bound on the rounding of Q, or of a policy's mean of Q, for these values."""
         size = max(float(np.abs(v).max()) for v in values)
-        return UNIT * (self._successors + 8) * (self._reward + size)
+        terms = self._successors + 2 * self.width + 16
+        return UNIT * terms * (self._reward + self._bonus + size)
+
+    @property
+    def policy_sum_error(self) -> float:
+        """How far gamma times a row of T_pi may sum above gamma, by rounding."""
+        return (2 * self.width + self._successors + 64) * UNIT
 
     def relax(self, order: NDArray[np.uint32], v: Floats) -> None:
-        """One Gauss-Seidel sweep v <- Uv in place, visiting the states in `order`."""
+        """One Gauss-Seidel sweep v <- Uv of the hard operator, visiting the states in `order`."""
         self.sweeps += 1
-        cpu.relax(self.arrays, self.alpha, self.q, self.width, order, v)
+        cpu.relax(self.arrays, order, v)
 
     def pair_policy(self) -> Floats:
         """The probabilities of `self.policy` for every pair."""

@@ -72,6 +72,8 @@ def evaluate(mdp: MDP, policy: ArrayLike, regularizer: Regularizer | None = None
     >>> round(evaluate(mdp, mdp.table(np.full(6, 0.5)), Sparse(1.0)).entropy, 9)
     2.5
     """
+    if not isinstance(mdp, MDP):
+        raise InvalidInput(f"evaluate needs an MDP, not {type(mdp).__name__}")
     chosen = Hard() if regularizer is None else regularizer
     pi = read_policy(mdp, policy)
     operator = Bellman(mdp, chosen)
@@ -120,11 +122,25 @@ def gap_certificate(mdp: MDP, solution: Solution) -> Floats:
     >>> bool((gap_certificate(mdp, solution) <= performance_bound(mdp, Sparse(8.0))).all())
     True
     """
+    if not same(mdp, solution.mdp):
+        raise InvalidInput("the solution is of another MDP")
     operator = Bellman(mdp, solution.regularizer)
     system, compact, omega = _system(operator, solution.pair_policy)
     bonus, error = _solve(operator, system, compact, operator.alpha * omega)
     gap = bonus + error + (solution.upper - solution.lower)
     return np.where(mdp.terminal, 0.0, np.nextafter(gap, math.inf))
+
+
+def same(one: MDP, other: MDP) -> bool:
+    """Whether two MDPs have the same transitions, rewards and discount."""
+    if one is other:
+        return True
+    a, b = one.transitions, other.transitions
+    arrays = [
+        (a.indptr, b.indptr), (a.indices, b.indices), (a.data, b.data),
+        (one.rewards, other.rewards), (one.pointer, other.pointer),
+    ]  # fmt: skip
+    return one.discount == other.discount and all(np.array_equal(x, y) for x, y in arrays)
 
 
 def read_policy(mdp: MDP, policy: ArrayLike) -> Floats:
@@ -207,7 +223,7 @@ def _solve(
         v = v + system.solve(operator.residual(pi, b, v), np.zeros_like(b), 1e-15 * size * gap)
     residual = operator.residual(pi, b, v)
     rounding = operator.action_value_rounding(v) + 2 * UNIT * size
-    return v, (float(np.abs(residual).max()) + rounding) / (gap - 64 * UNIT)
+    return v, (float(np.abs(residual).max()) + rounding) / (gap - operator.policy_sum_error)
 
 
 def _visits(operator: Bellman, system: PolicySystem) -> Floats:

@@ -4,6 +4,7 @@ All methods see the same certificate, made by one sweep at the current v: Uv, th
 the enclosure of V*.  They differ in how far they follow that policy before they look again.
 """
 
+import math
 from collections.abc import Callable
 
 import numpy as np
@@ -24,15 +25,22 @@ def value_iteration(bellman: Bellman, tolerance: float) -> Step:
 def modified_policy_iteration(bellman: Bellman, tolerance: float) -> Step:
     """Follow the greedy policy for some sweeps, x <- r_pi + gamma T_pi x, then improve it.
 
-    The sweeps stop when the change has become constant, since the enclosure then tells the rest.
+    How many is learned on the way: more while the error falls fast, and fewer for good where that
+    made it fall slowly, since following a poor policy far is worse than not following it.  The
+    sweeps also stop when the change has become constant, because the enclosure then tells the rest.
     """
+    follow, most, last = 0, 64, math.inf
 
     def step(c: Certificate) -> Floats:
-        span = c.change[1] - c.change[0]
-        stop = max(1e-3 * span, 0.1 * tolerance * (1.0 - bellman.mdp.discount))
-        support = max(int(bellman.policy.size.sum()), 1)
-        most = min(max(2 * bellman.mdp.n_pairs // support, 8), 64)
-        return bellman.follow(c.updated if bellman.ends else c.middle, most, stop)
+        nonlocal follow, most, last
+        fast = c.error < 0.5 * last
+        most = most if fast or follow == 0 else most // 2
+        follow = min(2 * follow + 1 if fast else follow // 2, most)
+        last = c.error
+        if follow == 0:
+            return c.updated
+        stop = max(1e-3 * (c.change[1] - c.change[0]), 0.1 * _gap(bellman, tolerance))
+        return bellman.follow(c.updated if bellman.ends else c.middle, follow, stop)
 
     return step
 
@@ -50,20 +58,20 @@ def policy_iteration(bellman: Bellman, tolerance: float) -> Step:
 
     def step(c: Certificate) -> Floats:
         nonlocal order
-        gap = tolerance * (1.0 - bellman.mdp.discount)
+        gap = _gap(bellman, tolerance)
+        guess = c.updated
         if order is None:
-            below = c.shifted(c.low)
             near = c.updated.max() - 0.01 * (c.updated.max() - c.updated.min())
             order, steps = cpu.reach(bellman.arrays, np.flatnonzero(c.updated >= near))
-            scale = 100.0 * (np.ptp(bellman.mdp.rewards) + bellman.alpha + 1.0)
-            bellman.certify(-scale * steps)
-            system = PolicySystem(bellman.arrays, bellman.policy, order[::-1])
-            heading = system.solve(bellman.policy.reward, below, 0.1 * gap)
-            v = np.maximum(below, heading)
-        else:
-            size = max(abs(c.change[0]), abs(c.change[1]))
-            system = PolicySystem(bellman.arrays, bellman.policy, order[::-1])
-            v = system.solve(bellman.policy.reward, c.updated, max(1e-2 * size, 0.1 * gap))
+            if c.error > 1e-3 * (c.updated.max() - c.updated.min()):
+                guess = c.shifted(c.low)
+                scale = 100.0 * (np.ptp(bellman.mdp.rewards) + bellman.alpha + 1.0)
+                bellman.certify(-scale * steps)
+        size = max(abs(c.change[0]), abs(c.change[1]))
+        system = PolicySystem(bellman.arrays, bellman.policy, order[::-1])
+        v = system.solve(bellman.policy.reward, guess, max(1e-2 * size, 0.1 * gap))
+        if guess is not c.updated:
+            v = np.maximum(v, guess)
         if bellman.alpha == 0.0:
             bellman.relax(order, v)
         return v
@@ -72,8 +80,12 @@ def policy_iteration(bellman: Bellman, tolerance: float) -> Step:
 
 
 def auto(bellman: Bellman, tolerance: float) -> Step:
-    """Modified policy iteration, and policy iteration from where its error falls too slowly."""
-    trial = modified_policy_iteration(bellman, tolerance)
+    """Modified policy iteration, and policy iteration from where that would take too long.
+
+    A Newton step costs as much as tens of sweeps, so the cheap method may take its time, unless it
+    stalls or its rate promises no end.
+    """
+    cheap = modified_policy_iteration(bellman, tolerance)
     newton = policy_iteration(bellman, tolerance)
     errors: list[float] = []
     slow = False
@@ -81,12 +93,18 @@ def auto(bellman: Bellman, tolerance: float) -> Step:
     def step(c: Certificate) -> Floats:
         nonlocal slow
         errors.append(c.error)
-        if not slow and len(errors) >= 4:
-            rate = (errors[-1] / errors[-4]) ** (1 / 3)
-            slow = errors[-1] * rate**12 > tolerance
-        return newton(c) if slow else trial(c)
+        n = len(errors)
+        stalls = n >= 8 and errors[-1] > 0.8 * errors[-5]
+        endless = n >= 24 and errors[-1] * (errors[-1] / errors[-12]) ** 2 > tolerance
+        slow = slow or stalls or endless
+        return newton(c) if slow else cheap(c)
 
     return step
+
+
+def _gap(bellman: Bellman, tolerance: float) -> float:
+    """The residual that makes an error of `tolerance`."""
+    return tolerance * (1.0 - bellman.mdp.discount)
 
 
 METHODS: dict[str, Callable[[Bellman, float], Step]] = {

@@ -25,6 +25,7 @@ from tsallax.bellman import Bellman, Certificate, Floats
 from tsallax.errors import InvalidInput
 from tsallax.kernels import cpu
 from tsallax.mdp import MDP
+from tsallax.mdp_input import frozen
 from tsallax.methods import METHODS, value_iteration
 from tsallax.progress import bar
 from tsallax.regularizer import Regularizer
@@ -77,7 +78,7 @@ class Solution:
 
     @cached_property
     def policy(self) -> Floats:
-        """The optimal policy as a table (S, A); rows of terminal states are zero."""
+        """The policy as a table (S, A), zero at terminal states; it is worth at least `lower`."""
         return self.mdp.table(self.pair_policy)
 
     @cached_property
@@ -209,6 +210,7 @@ def solve(
     advance = METHODS[method](operator, tolerance)
     # value iteration contracts by gamma: half of that is the least that counts as progress
     progress_factor = 0.5 + 0.5 * mdp.discount
+    contracting = method == "value_iteration"
     first = best = math.inf
     stalled = iterations = 0
     with bar("solving", progress) as report:
@@ -222,17 +224,18 @@ def solve(
             reason = _stop(certificate, tolerance, stalled, operator.sweeps, most)
             if reason is not None:
                 break
-            if stalled == 20 and method != "value_iteration":
-                # Newton's steps are not contractions: go on with a method that cannot stall
+            if stalled == 20 and not contracting:
+                # Newton's steps need not contract: go on with those that do
                 advance = value_iteration(operator, tolerance)
+                best, stalled, contracting = certificate.error, 0, True
             v = advance(certificate)
     solution = Solution(
         mdp=mdp,
         regularizer=regularizer,
-        value=certificate.middle,
-        lower=certificate.shifted(certificate.low),
-        upper=certificate.shifted(certificate.high),
-        pair_policy=operator.pair_policy(),
+        value=frozen(certificate.middle),
+        lower=frozen(certificate.shifted(certificate.low)),
+        upper=frozen(certificate.shifted(certificate.high)),
+        pair_policy=frozen(operator.pair_policy()),
         converged=bool(certificate.error <= tolerance),
         iterations=iterations,
         sweeps=operator.sweeps,
@@ -258,12 +261,13 @@ def _prepare(
         raise InvalidInput(f"solve needs an MDP, not {type(mdp).__name__}")
     if not isinstance(regularizer, Regularizer):
         raise InvalidInput(f"solve needs a regularizer such as Sparse(0.1), not {regularizer!r}")
-    if not (isinstance(tolerance, int | float | np.floating) and 0 < tolerance < math.inf):
+    number = isinstance(tolerance, int | float | np.floating) and not isinstance(tolerance, bool)
+    if not (number and 0 < tolerance < math.inf):
         raise InvalidInput(f"tolerance must be a positive number, not {tolerance!r}")
-    if method not in METHODS:
+    if not isinstance(method, str) or method not in METHODS:
         raise InvalidInput(f"unknown method {method!r}: use one of {', '.join(METHODS)}")
-    if max_sweeps is not None and max_sweeps < 1:
-        raise InvalidInput(f"max_sweeps must be at least 1, not {max_sweeps}")
+    if max_sweeps is not None and not (isinstance(max_sweeps, int) and max_sweeps >= 1):
+        raise InvalidInput(f"max_sweeps must be an integer of at least 1, not {max_sweeps!r}")
     clock = time.perf_counter()
     operator = Bellman(mdp, regularizer)
     v = np.zeros(mdp.n_states) if initial_value is None else _read_value(mdp, initial_value)
@@ -286,7 +290,7 @@ def _enough_sweeps(operator: Bellman, v: Floats, tolerance: float) -> int:
     gamma = operator.mdp.discount
     if gamma == 0.0:
         return 100
-    far = operator.scale + (1.0 + gamma) * float(np.abs(v).max()) + 1e-300
+    far = min(operator.scale + (1.0 + gamma) * float(np.abs(v).max()) + 1e-300, 1e308)
     digits = math.log(far) - math.log(tolerance) - 2.0 * math.log1p(-gamma)
     return 2 * math.ceil(max(digits, 1.0) / -math.log(gamma)) + 100
 

@@ -12,7 +12,7 @@ import numpy as np
 from numba import njit, prange
 from numpy.typing import NDArray
 
-from tsallax.kernels.row import deformed_exp, entropy_of, policy_of, regularized_maximum
+from tsallax.kernels.row import entropy_of, policy_of, regularized_maximum
 
 _ONE = np.uint64(1)
 Floats = NDArray[np.float64]
@@ -226,32 +226,20 @@ def evaluation_sweeps_serial(m: Any, pi: Any, v: Any, out: Any, most: Any, stop:
 
 
 @njit(cache=True, nogil=True)
-def relax(m: Any, alpha: Any, q: Any, width: Any, order: Any, v: Any) -> None:
-    """One Gauss-Seidel sweep of v <- Uv, visiting the states in `order`.
+def relax(m: Any, order: Any, v: Any) -> None:
+    """One Gauss-Seidel sweep of v <- Uv, U the hard operator, visiting the states in `order`.
 
-    Each state's own equation is solved by one Newton step: its chance to stay is divided out.
+    Each state's own equation is solved for its best action: its chance to stay is divided out.
     """
-    row = np.empty(width)
-    work = np.empty(width)
     for j in range(len(order)):
         s = order[j]
         first = m.pointer[s]
-        n = m.pointer[s + 1] - first
-        if n == 0:
+        if first == m.pointer[s + 1]:
             continue
+        value, at = _best_action(m, s, v)
         loop = 0.0
-        if alpha == 0.0:
-            value, at = _best_action(m, s, v)
-            for k in range(m.indptr[first + at], m.indptr[first + at + 1]):
-                loop += m.data[k] if m.indices[k] == s else 0.0
-        else:
-            _action_values(m, s, v, row)
-            top, t, value = regularized_maximum(row, n, alpha, q, work)
-            for i in range(n):
-                p = deformed_exp((row[i] - top) / alpha - t, q)
-                if p > 0.0:
-                    for k in range(m.indptr[first + i], m.indptr[first + i + 1]):
-                        loop += p * m.data[k] if m.indices[k] == s else 0.0
+        for k in range(m.indptr[first + at], m.indptr[first + at + 1]):
+            loop += m.data[k] if m.indices[k] == s else 0.0
         v[s] += (value - v[s]) / (1.0 - m.discount * min(loop, 1.0))
 
 

@@ -82,33 +82,54 @@ def _sparse(row: Any, n: Any, top: Any, alpha: Any, work: Any) -> Any:
 
 @njit(cache=True, nogil=True)
 def _tsallis(row: Any, n: Any, top: Any, alpha: Any, q: Any) -> Any:
-    """Newton for t between 0 (one action) and ln_q n (all equal), bisecting where it strays."""
+    """Newton for t between 0 (one action) and ln_q n (all equal), with sum p >= 1 at the end.
+
+    Below q = 2 the sum is convex in t, and Newton from the left is monotone.  Above, its slope is
+    infinite where an action leaves the support: every other step bisects, until the bracket is
+    `_next` wide.
+    """
     low, high = 0.0, -math.expm1((1.0 - q) * math.log(n)) / (q - 1.0)
     t = 0.0
-    power = 1.0
-    for _ in range(200):
-        total = 0.0
-        slope = 0.0
-        power = 0.0
-        for i in range(n):
-            u = (row[i] - top) / alpha - t
-            p = deformed_exp(u, q)
-            if p > 0.0:
-                lift = 1.0 + (q - 1.0) * u
-                total += p
-                slope += p / lift
-                power += p * lift
+    for turn in range(200):
+        total, slope, _ = _sums(row, n, top, alpha, q, t)
         if total >= 1.0:
             low = t
         else:
             high = t
         step = t + (total - 1.0) / slope
-        if not (low < step < high):
-            step = 0.5 * (low + high)
-        if step == t or abs(step - t) <= 4e-16 * abs(t):
+        if q < 2.0 and abs(step - t) <= 4e-16 * abs(t):
             break
+        if q > 2.0 and (total == 1.0 or high <= _next(low)):
+            break
+        if not (low < step < high) or (q > 2.0 and turn % 2 == 1):
+            step = 0.5 * (low + high)
         t = step
-    return t, alpha * (t + (power - 1.0) / q)
+    if q > 2.0:
+        t = low
+    return t, alpha * (t + (_sums(row, n, top, alpha, q, t)[2] - 1.0) / q)
+
+
+@njit(cache=True, nogil=True)
+def _sums(row: Any, n: Any, top: Any, alpha: Any, q: Any, t: Any) -> Any:
+    """(sum p, -d/dt sum p, sum p^q) at t."""
+    total = 0.0
+    slope = 0.0
+    power = 0.0
+    for i in range(n):
+        u = (row[i] - top) / alpha - t
+        p = deformed_exp(u, q)
+        if p > 0.0:
+            lift = 1.0 + (q - 1.0) * u
+            total += p
+            slope += p / lift
+            power += p * lift
+    return total, slope, power
+
+
+@njit(cache=True, nogil=True)
+def _next(t: Any) -> Any:
+    """The next t that is worth telling apart, in arithmetic around one."""
+    return t + max(2.0**-56, 2.0**-52 * t)
 
 
 @njit(cache=True, nogil=True)
@@ -125,16 +146,26 @@ def policy_of(
                 return _ONE
         return k
     if q == 2.0:
-        scale, shift = 1.0 / alpha, 1.0 - t
         for i in range(n):
-            p = (row[i] - top) * scale + shift
+            p = (row[i] - top) / alpha + (1.0 - t)
             pairs[k] = i
             weights[k] = p
             k += np.uint64(p > 0.0)
         return k
+    # sum p may jump across one within the last digit of t where q > 2: mix the policies of both
+    # sides, which are optimal to rounding, and so is their mixture
+    after, share = t, 1.0
+    if q > 2.0:
+        after = _next(t)
+        above, below = _sums(row, n, top, alpha, q, t)[0], _sums(row, n, top, alpha, q, after)[0]
+        if above > below:
+            share = min(max((1.0 - below) / (above - below), 0.0), 1.0)
     total = 0.0
     for i in range(n):
-        p = deformed_exp((row[i] - top) / alpha - t, q)
+        x = (row[i] - top) / alpha
+        p = share * deformed_exp(x - t, q)
+        if share < 1.0:
+            p += (1.0 - share) * deformed_exp(x - after, q)
         if p > 0.0:
             pairs[k] = i
             weights[k] = p
