@@ -72,24 +72,24 @@ class Bellman:
         self.alpha = float(regularizer.alpha)
         self.q = float(regularizer.q)
         self.arrays = arrays(mdp)
-        self.width = int(np.diff(mdp.pointer).max())
+        self.width = mdp.max_actions
         self.blocks = 4 * get_num_threads()
         self.sweeps = 0
         n, pairs = mdp.n_states, mdp.n_pairs
         position = np.uint8 if self.width <= 256 else np.uint32
         self.policy = cpu.Policy(
-            np.zeros(n, np.uint32), np.zeros(pairs, position), np.zeros(pairs), np.zeros(n)
+            np.zeros(n, np.uint32), np.empty(pairs, position), np.empty(pairs), np.zeros(n)
         )
         self.small = mdp.transitions.nnz < SMALL
         self.ends = bool(mdp.terminal.any()) or mdp.termination is not None
         stays = 1.0 if mdp.termination is None else 1.0 - float(mdp.termination.max())
-        self._successors = int(np.diff(mdp.transitions.indptr).max())
+        self._successors = mdp.max_successors
         off = ULPS + (self._successors + 8) * UNIT  # how far a row's exact sum may be from one
         self._shift_low = 0.0 if mdp.terminal.any() else max(mdp.discount * (stays - off), 0.0)
         self._shift_high = mdp.discount * (1.0 + off)
         if self._shift_high >= 1.0:
             raise InvalidInput(f"discount {mdp.discount!r} is too close to 1 for float64")
-        self._reward = float(max(mdp.rewards.max(), -mdp.rewards.min()))
+        self._reward = mdp.max_reward
         self._bonus = self.alpha * (1.0 + float(regularizer.max_entropy(self.width)))
 
     def apply(self, v: Floats) -> Floats:
@@ -117,11 +117,9 @@ class Bellman:
         """
         v, other = v.copy(), np.empty_like(v)
         if self.small:
-            times = cpu.evaluation_sweeps_serial(self.arrays, self.policy, v, other, most, stop)
+            times = cpu.follow_policy_serial(self.arrays, self.policy, v, other, most, stop)
         else:
-            times = cpu.evaluation_sweeps(
-                self.arrays, self.policy, self.blocks, v, other, most, stop
-            )
+            times = cpu.follow_policy(self.arrays, self.policy, self.blocks, v, other, most, stop)
         return other if times % 2 else v
 
     def action_values(self, v: Floats) -> Floats:

@@ -105,8 +105,7 @@ def performance_bound(mdp: MDP, regularizer: Regularizer) -> float:
     >>> round(performance_bound(mdp, Sparse(0.1)), 6), round(performance_bound(mdp, Soft(0.1)), 6)
     (0.25, 0.693147)
     """
-    width = int(np.diff(mdp.pointer).max())
-    bonus = float(regularizer.alpha) * float(regularizer.max_entropy(width))
+    bonus = float(regularizer.alpha) * float(regularizer.max_entropy(mdp.max_actions))
     return bonus / (1.0 - mdp.discount)
 
 

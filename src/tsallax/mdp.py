@@ -196,6 +196,21 @@ class MDP:
         states = np.arange(self.n_states, dtype=np.int32)
         return read.frozen(np.repeat(states, np.diff(self.pointer)))
 
+    @cached_property
+    def max_actions(self) -> int:
+        """The largest number of actions of a state."""
+        return int(np.diff(self.pointer).max())
+
+    @cached_property
+    def max_successors(self) -> int:
+        """The largest number of successors of a pair."""
+        return int(np.diff(self.transitions.indptr).max())
+
+    @cached_property
+    def max_reward(self) -> float:
+        """The largest |r(s,a)|."""
+        return float(max(self.rewards.max(), -self.rewards.min()))
+
     def table(self, values: NDArray[Any], fill: float = 0.0) -> NDArray[Any]:
         """Lay a per-pair vector out as a table (S, A), `fill` where an action is missing.
 

@@ -41,14 +41,24 @@ class Policy(NamedTuple):
 
 
 @njit(cache=True, nogil=True)
+def _expected(m: Any, i: Any, v: Any) -> Any:
+    """sum_s' T_i(s') v(s') of pair i.
+
+    One running sum on purpose: with two, LLVM vectorises the gather, and a sweep takes four times
+    as long.
+    """
+    total = 0.0
+    for k in range(m.indptr[i], m.indptr[i + 1]):
+        total += m.data[k] * v[m.indices[k]]
+    return total
+
+
+@njit(cache=True, nogil=True)
 def _action_values(m: Any, s: Any, v: Any, row: Any) -> None:
     """row = r(s, .) + gamma * sum_s' T(s'|s, .) v(s')."""
     first = m.pointer[s]
     for i in range(first, m.pointer[s + 1]):
-        total = 0.0
-        for k in range(m.indptr[i], m.indptr[i + 1]):
-            total += m.data[k] * v[m.indices[k]]
-        row[i - first] = m.rewards[i] + m.discount * total
+        row[i - first] = m.rewards[i] + m.discount * _expected(m, i, v)
 
 
 @njit(cache=True, nogil=True)
@@ -57,10 +67,7 @@ def _best_action(m: Any, s: Any, v: Any) -> Any:
     first = m.pointer[s]
     best, at = -math.inf, first
     for i in range(first, m.pointer[s + 1]):
-        total = 0.0
-        for k in range(m.indptr[i], m.indptr[i + 1]):
-            total += m.data[k] * v[m.indices[k]]
-        total = m.rewards[i] + m.discount * total
+        total = m.rewards[i] + m.discount * _expected(m, i, v)
         at = at if total <= best else i
         best = best if total <= best else total
     return best, at - first
@@ -141,10 +148,7 @@ def _expected_next(m: Any, pi: Any, s: Any, v: Any) -> Any:
     total = 0.0
     for j in range(first, first + pi.size[s]):
         i = first + pi.position[j]
-        inner = 0.0
-        for k in range(m.indptr[i], m.indptr[i + 1]):
-            inner += m.data[k] * v[m.indices[k]]
-        total += pi.weight[j] * inner
+        total += pi.weight[j] * _expected(m, i, v)
     return total
 
 
@@ -180,34 +184,74 @@ def expand_policy(pointer: Any, pi: Any, dense: Any) -> None:
 
 
 @njit(cache=True, nogil=True)
-def evaluation_range(m: Any, pi: Any, begin: Any, end: Any, v: Any, out: Any) -> Any:
-    """out = r_pi + alpha Omega(pi) + gamma T_pi v for begin..end; min and max of out - v."""
+def _row_lengths(m: Any, pi: Any, begin: Any, end: Any, start: Any) -> None:
+    """start[s + 1] = how many transitions the policy's actions have in state s."""
+    for s in range(begin, end):
+        first = m.pointer[s]
+        total = 0
+        for j in range(first, first + pi.size[s]):
+            i = first + pi.position[j]
+            total += m.indptr[i + 1] - m.indptr[i]
+        start[s + 1] = total
+
+
+@njit(cache=True, nogil=True)
+def _gather(m: Any, pi: Any, begin: Any, end: Any, start: Any, indices: Any, data: Any) -> None:
+    """The rows begin..end of gamma T_pi, one after the other."""
+    for s in range(begin, end):
+        first = m.pointer[s]
+        at = start[s]
+        for j in range(first, first + pi.size[s]):
+            i = first + pi.position[j]
+            scale = m.discount * pi.weight[j]
+            for k in range(m.indptr[i], m.indptr[i + 1]):
+                indices[at] = m.indices[k]
+                data[at] = scale * m.data[k]
+                at += 1
+
+
+@njit(cache=True, nogil=True)
+def _evaluate(
+    start: Any, indices: Any, data: Any, reward: Any, begin: Any, end: Any, v: Any, out: Any
+) -> Any:
+    """out = reward + (gamma T_pi) v for the rows begin..end; min and max of out - v."""
     low, high = math.inf, -math.inf
     for s in range(begin, end):
-        if pi.size[s] == 0:
-            out[s] = 0.0
-            continue
-        value = pi.reward[s] + m.discount * _expected_next(m, pi, s, v)
-        out[s] = value
-        low = min(low, value - v[s])
-        high = max(high, value - v[s])
+        total = reward[s]
+        for k in range(start[s], start[s + 1]):
+            total += data[k] * v[indices[k]]
+        out[s] = total
+        low = min(low, total - v[s])
+        high = max(high, total - v[s])
     return low, high
 
 
 @njit(cache=True, parallel=True, nogil=True)
-def evaluation_sweeps(m: Any, pi: Any, blocks: Any, v: Any, out: Any, most: Any, stop: Any) -> Any:
-    """Repeat `evaluation_range` on all threads until its change is constant to within `stop`.
+def follow_policy(m: Any, pi: Any, blocks: Any, v: Any, out: Any, most: Any, stop: Any) -> Any:
+    """v <- r_pi + alpha Omega(pi) + gamma T_pi v until the change is constant to within `stop`.
 
     At most `most` times, using v and out in turn; returns how often (odd: the result is in out).
+    The policy's rows are gathered first: read in order, they are three times as fast.
     """
     states = len(v)
+    start = np.zeros(states + 1, np.int64)
+    for b in prange(blocks):
+        _row_lengths(m, pi, b * states // blocks, (b + 1) * states // blocks, start)
+    for s in range(states):
+        start[s + 1] += start[s]
+    indices = np.empty(start[states], m.indices.dtype)
+    data = np.empty(start[states])
+    rows = start.view(np.uint64)
+    for b in prange(blocks):
+        _gather(m, pi, b * states // blocks, (b + 1) * states // blocks, start, indices, data)
     low = np.zeros(blocks)
     high = np.zeros(blocks)
     for i in range(most):
         for b in prange(blocks):
-            low[b], high[b] = evaluation_range(
-                m, pi, b * states // blocks, (b + 1) * states // blocks, v, out
-            )
+            low[b], high[b] = _evaluate(
+                rows, indices, data, pi.reward,
+                b * states // blocks, (b + 1) * states // blocks, v, out,
+            )  # fmt: skip
         if high.max() - low.min() <= stop:
             return i + 1
         v, out = out, v
@@ -215,10 +259,14 @@ def evaluation_sweeps(m: Any, pi: Any, blocks: Any, v: Any, out: Any, most: Any,
 
 
 @njit(cache=True, nogil=True)
-def evaluation_sweeps_serial(m: Any, pi: Any, v: Any, out: Any, most: Any, stop: Any) -> Any:
-    """`evaluation_sweeps` on one thread, for small problems."""
+def follow_policy_serial(m: Any, pi: Any, v: Any, out: Any, most: Any, stop: Any) -> Any:
+    """`follow_policy` on one thread and in place, for small problems."""
     for i in range(most):
-        low, high = evaluation_range(m, pi, 0, len(v), v, out)
+        low, high = math.inf, -math.inf
+        for s in range(len(v)):
+            out[s] = pi.reward[s] + m.discount * _expected_next(m, pi, s, v)
+            low = min(low, out[s] - v[s])
+            high = max(high, out[s] - v[s])
         if high - low <= stop:
             return i + 1
         v, out = out, v
