@@ -117,7 +117,7 @@ def solve(
     Examples:
       tsallax solve FrozenLake-v1 --regularizer sparse --alpha 0.1
       tsallax solve FrozenLake-v1 --alpha 0.1 --env-option is_slippery=False
-      tsallax solve Taxi-v3 --regularizer hard --discount 0.999 --json
+      tsallax solve Taxi-v4 --regularizer hard --discount 0.999 --json
       tsallax solve mdp.npz --regularizer soft --alpha 0.5 --out solution.npz
       tsallax solve mdp.npz --regularizer tsallis --alpha 0.5 --q 1.5 --tolerance 1e-9
 

@@ -22,20 +22,21 @@ def value_iteration(bellman: Bellman, tolerance: float) -> Step:
     return lambda c: c.updated
 
 
-def modified_policy_iteration(bellman: Bellman, tolerance: float) -> Step:
+def modified_policy_iteration(bellman: Bellman, tolerance: float, least: int = 8) -> Step:
     """Follow the greedy policy for some sweeps, x <- r_pi + gamma T_pi x, then improve it.
 
-    How many is learned on the way: more while the error falls fast, and fewer for good where that
-    made it fall slowly, since following a poor policy far is worse than not following it.  The
-    sweeps also stop when the change has become constant, because the enclosure then tells the rest.
+    How many, `least` or more, is learned on the way: more while the error falls fast, and fewer for
+    good where that made it fall slowly, since following a poor policy far is worse than not
+    following it.  The sweeps also stop when the change has become constant, because the enclosure
+    then tells the rest.
     """
-    follow, most, last = 0, 64, math.inf
+    follow, most, last = least, 64, math.inf
 
     def step(c: Certificate) -> Floats:
         nonlocal follow, most, last
         fast = c.error < 0.5 * last
         most = most if fast or follow == 0 else most // 2
-        follow = min(2 * follow + 1 if fast else follow // 2, most)
+        follow = max(min(2 * follow + 1 if fast else follow // 2, most), least)
         last = c.error
         if follow == 0:
             return c.updated
@@ -85,7 +86,7 @@ def auto(bellman: Bellman, tolerance: float) -> Step:
     A Newton step costs as much as tens of sweeps, so the cheap method may take its time, unless it
     stalls or its rate promises no end.
     """
-    cheap = modified_policy_iteration(bellman, tolerance)
+    cheap = modified_policy_iteration(bellman, tolerance, least=0)
     newton = policy_iteration(bellman, tolerance)
     errors: list[float] = []
     slow = False

@@ -42,7 +42,7 @@ class Solution:
         pair_policy: pi(a|s) of every pair; `policy` lays it out as a table.
         converged: whether `error` is at most the tolerance asked for.
         iterations: certificates made.
-        sweeps: applications of the Bellman operator to all states.
+        sweeps: applications of the Bellman operator to all states (a policy's own are not counted).
         seconds: wall time.
         method: the method asked for.
         tolerance: the tolerance asked for.
@@ -192,7 +192,7 @@ def solve(
         method: "value_iteration", "modified_policy_iteration", "policy_iteration", or "auto",
             which starts as the second and goes on as the third where that is slow.
         initial_value: a first guess of V (warm start), such as the value of a similar problem.
-        max_sweeps: give up after this many sweeps (default: what value iteration may need).
+        max_sweeps: give up after this many Bellman sweeps (default: what value iteration needs).
         progress: show a progress bar; default: on a terminal, for solves over two seconds.
 
     Raises:
@@ -267,7 +267,7 @@ def _prepare(
     if not isinstance(method, str) or method not in METHODS:
         raise InvalidInput(f"unknown method {method!r}: use one of {', '.join(METHODS)}")
     if max_sweeps is not None and not (isinstance(max_sweeps, int) and max_sweeps >= 1):
-        raise InvalidInput(f"max_sweeps must be an integer of at least 1, not {max_sweeps!r}")
+        raise InvalidInput(f"max_sweeps must be at least 1, an integer, not {max_sweeps!r}")
     clock = time.perf_counter()
     operator = Bellman(mdp, regularizer)
     v = np.zeros(mdp.n_states) if initial_value is None else _read_value(mdp, initial_value)
@@ -275,7 +275,11 @@ def _prepare(
 
 
 def _read_value(mdp: MDP, value: ArrayLike) -> Floats:
-    v = np.array(value, dtype=np.float64)
+    try:
+        v = np.array(value, dtype=np.float64)
+    except (TypeError, ValueError):
+        kind = type(value).__name__
+        raise InvalidInput(f"a value is an array of numbers, not {kind}") from None
     if v.shape != (mdp.n_states,):
         raise InvalidInput(f"a value of this MDP has shape ({mdp.n_states},), not {v.shape}")
     if not np.isfinite(v).all():
@@ -298,13 +302,13 @@ def _enough_sweeps(operator: Bellman, v: Floats, tolerance: float) -> int:
 def _stop(c: Certificate, tolerance: float, stalled: int, sweeps: int, most: int) -> str | None:
     """Why to stop now ("" where the tolerance is met), or None to go on."""
     if not math.isfinite(c.error):
-        return "the values overflow float64: scale the rewards down"
+        return "the values overflow float64: scale the rewards or alpha down"
     if c.error <= tolerance:
         return ""
     if stalled > 40 or (stalled > 2 and c.rounding > tolerance):
         return (
             f"tolerance {tolerance:g} is below what float64 can prove here ({c.rounding:.1g}): "
-            "ask for more, or scale the rewards down"
+            "ask for a larger one, or scale rewards and alpha down"
         )
     if sweeps >= most:
         return (

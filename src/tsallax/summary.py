@@ -153,7 +153,10 @@ def as_text(s: Summary) -> str:
         ),
         ("expected return", f"{number(s.expected_return)} (J)"),
         ("regularized return", f"{number(s.regularized_return)} (entropy {s.entropy:.6g})"),
-        ("performance bound", f"{s.performance_bound:.6g} (the most that J can lose, by theorem)"),
+        (
+            "performance bound",
+            f"{s.performance_bound:.6g} (the most that the exact optimum's J can lose, by theorem)",
+        ),
         ("gap certificate", f"{s.gap_certificate:.6g} (the most that J of this policy can lose)"),
     ]
     width = max(len(label) for label, _ in rows)

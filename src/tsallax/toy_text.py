@@ -8,6 +8,7 @@ episode starts there.
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Mapping
 from typing import Any
 
@@ -43,7 +44,9 @@ def _make(name: str, options: Mapping[str, Any]) -> Any:
     except ImportError:
         raise InvalidInput(f"{name}: needs Gymnasium: pip install gymnasium") from None
     try:
-        return gymnasium.make(name, **options)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", DeprecationWarning)  # the error says it in one line
+            return gymnasium.make(name, **options)
     except (gymnasium.error.Error, TypeError, ValueError, KeyError, ImportError) as error:
         reason = " ".join(str(error).split())
         raise InvalidInput(f"{name}: Gymnasium cannot make it: {reason}") from None

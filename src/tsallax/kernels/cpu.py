@@ -54,11 +54,15 @@ def _expected(m: Any, i: Any, v: Any) -> Any:
 
 
 @njit(cache=True, nogil=True)
-def _action_values(m: Any, s: Any, v: Any, row: Any) -> None:
-    """row = r(s, .) + gamma * sum_s' T(s'|s, .) v(s')."""
+def _action_values(m: Any, s: Any, v: Any, row: Any) -> Any:
+    """row = r(s, .) + gamma * sum_s' T(s'|s, .) v(s'); returns its maximum."""
     first = m.pointer[s]
+    top = -math.inf
     for i in range(first, m.pointer[s + 1]):
-        row[i - first] = m.rewards[i] + m.discount * _expected(m, i, v)
+        value = m.rewards[i] + m.discount * _expected(m, i, v)
+        row[i - first] = value
+        top = top if value <= top else value
+    return top
 
 
 @njit(cache=True, nogil=True)
@@ -83,6 +87,7 @@ def sweep_range(
     """
     row = np.empty(width)
     work = np.empty(width)
+    at = np.empty(width, np.uint32)
     low, high, bad = math.inf, -math.inf, False
     keep = len(pi.size) > 0
     for s in range(begin, end):
@@ -95,19 +100,23 @@ def sweep_range(
                 pi.reward[s] = 0.0
             continue
         if alpha == 0.0:
-            value, at = _best_action(m, s, v)
+            value, best = _best_action(m, s, v)
             if keep:
                 pi.size[s] = 1
-                pi.position[first] = at
+                pi.position[first] = best
                 pi.weight[first] = 1.0
-                pi.reward[s] = m.rewards[first + at]
+                pi.reward[s] = m.rewards[first + best]
         else:
-            _action_values(m, s, v, row)
-            top, t, value = regularized_maximum(row, n, alpha, q, work)
+            top = _action_values(m, s, v, row)
+            t, value, k = regularized_maximum(row, n, top, alpha, q, work, at)
             if keep:
                 weights = pi.weight[first : first + n]
                 positions = pi.position[first : first + n]
-                k = policy_of(row, n, top, t, alpha, q, positions, weights)
+                for i in range(k):
+                    weights[i] = work[i] / alpha
+                    positions[i] = at[i]
+                if k == 0:
+                    k = policy_of(row, n, top, t, alpha, q, positions, weights)
                 total = alpha * entropy_of(weights, k, q)
                 for i in range(k):
                     total += weights[i] * m.rewards[first + positions[i]]
@@ -351,6 +360,7 @@ def certify_support(
     """verdict = +1 where low <= Q* <= high proves an action in the support, -1 where out of it."""
     row = np.empty(width)
     work = np.empty(width)
+    at = np.empty(width, np.uint32)
     for s in range(len(m.pointer) - 1):
         first = m.pointer[s]
         n = m.pointer[s + 1] - first
@@ -362,23 +372,25 @@ def certify_support(
         if alpha == 0.0:
             # an optimal action: nothing can be above it
             out = low[first : first + n].max()
-            at = high[first : first + n].argmax()
+            best = high[first : first + n].argmax()
             second = -math.inf
             for i in range(n):
-                if i != at:
+                if i != best:
                     second = max(second, high[first + i])
             for i in range(n):
-                rest = second if i == at else high[first + at]
+                rest = second if i == best else high[first + best]
                 verdict[first + i] = 1 if low[first + i] >= rest else 0
                 if high[first + i] < out:
                     verdict[first + i] = -1
             continue
         guard = 1e-15 * (n + 8.0)
         row[:n] = low[first : first + n]
-        top, t, _ = regularized_maximum(row, n, alpha, q, work)
+        top = row[:n].max()
+        t, _, _ = regularized_maximum(row, n, top, alpha, q, work, at)
         out = top + alpha * (t - 1.0 / (q - 1.0)) - guard * (abs(top) + alpha)
         row[:n] = high[first : first + n]
-        top, t, _ = regularized_maximum(row, n, alpha, q, work)
+        top = row[:n].max()
+        t, _, _ = regularized_maximum(row, n, top, alpha, q, work, at)
         inside = top + alpha * (t - 1.0 / (q - 1.0)) + guard * (abs(top) + alpha)
         for i in range(n):
             if high[first + i] <= out:

@@ -32,52 +32,57 @@ def deformed_exp(u: Any, q: Any) -> Any:
 
 
 @njit(cache=True, nogil=True)
-def regularized_maximum(row: Any, n: Any, alpha: Any, q: Any, work: Any) -> Any:
-    """(max row, t, value) of row[:n]; `work` is scratch of the same length."""
-    top = row[0]
-    for i in range(n):
-        top = row[i] if row[i] > top else top
+def regularized_maximum(row: Any, n: Any, top: Any, alpha: Any, q: Any, work: Any, at: Any) -> Any:
+    """(t, value, k) of row[:n], whose maximum is `top`; `work` and `at` are scratch as long as it.
+
+    At q=2, k is the size of the support, at[:k] its positions and work[:k] alpha times its
+    probabilities, for `policy_of`; elsewhere k is 0.
+    """
+    none = np.uint64(0)
     if alpha == 0.0 or n == _ONE:
-        return top, 0.0, top
+        return 0.0, top, none
     if q == 2.0:
-        t, gain = _sparse(row, n, top, alpha, work)
-    elif q == 1.0:
+        return _sparse(row, n, top, alpha, work, at)
+    if q == 1.0:
         total = 0.0
         for i in range(n):
             total += math.exp((row[i] - top) / alpha)
         t = math.log(total)
-        gain = alpha * t
-    else:
-        t, gain = _tsallis(row, n, top, alpha, q)
-    return top, t, top + gain
+        return t, top + alpha * t, none
+    t, gain = _tsallis(row, n, top, alpha, q)
+    return t, top + gain, none
 
 
 @njit(cache=True, nogil=True)
-def _sparse(row: Any, n: Any, top: Any, alpha: Any, work: Any) -> Any:
+def _sparse(row: Any, n: Any, top: Any, alpha: Any, work: Any, at: Any) -> Any:
     """Michelot's Newton for t, in units of `row`, on the actions that can still have mass."""
     m = np.uint64(0)
     total = 0.0
     for i in range(n):
         x = row[i] - top + alpha
         work[m] = x
+        at[m] = i
         total += max(x, 0.0)
         m += np.uint64(x > 0.0)
+    t = (total - alpha) / m
     while True:
-        t = (total - alpha) / m
         k = np.uint64(0)
         total = 0.0
         for i in range(m):
             x = work[i]
             work[k] = x
+            at[k] = at[i]
             total += x if x > t else 0.0
             k += np.uint64(x > t)
         if k == m or k == 0:
             break
         m = k
+        t = (total - alpha) / m
     square = 0.0
     for i in range(m):
-        square += (work[i] - t) * (work[i] - t)
-    return t / alpha, t + 0.5 * (square / alpha - alpha)
+        work[i] -= t
+        square += work[i] * work[i]
+    return t / alpha, top + (t + 0.5 * (square / alpha - alpha)), m
 
 
 @njit(cache=True, nogil=True)
@@ -144,13 +149,6 @@ def policy_of(
                 pairs[0] = i
                 weights[0] = 1.0
                 return _ONE
-        return k
-    if q == 2.0:
-        for i in range(n):
-            p = (row[i] - top) / alpha + (1.0 - t)
-            pairs[k] = i
-            weights[k] = p
-            k += np.uint64(p > 0.0)
         return k
     # sum p may jump across one within the last digit of t where q > 2: mix the policies of both
     # sides, which are optimal to rounding, and so is their mixture
