@@ -26,7 +26,7 @@ from typing import Any
 import numpy as np
 
 ERROR = 1e-6
-LIMIT = 40
+LIMIT = 20
 PROBLEMS = {
     "garnet": "Garnet(10,000 states, 10 actions, 10 successors)",
     "maze": "maze(300 x 300), noisy moves",
