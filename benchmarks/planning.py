@@ -2,6 +2,7 @@
 
     python benchmarks/planning.py                 the whole table (about ten minutes)
     python benchmarks/planning.py --problem maze  one problem
+    python benchmarks/planning.py --floor         one sweep next to one matrix-vector product
     python benchmarks/planning.py --million hard  1,000,000 states x 4 actions: time and memory
 
 Every solver runs in a process of its own, one after the other, on the same problem; the time is
@@ -193,6 +194,25 @@ def compare(name: str, folder: Path) -> None:
         print("  ".join(cells), " | ", "; ".join(notes), flush=True)
 
 
+def floor() -> None:
+    """One sweep over Garnet's transitions next to SciPy's matrix-vector product."""
+    import tsallax
+    from tsallax.bellman import Bellman
+
+    mdp = problem("garnet", 0.99)
+    v = np.random.default_rng(0).random(mdp.n_states)
+    print(
+        f"csr @ v        {best_time(lambda: mdp.transitions @ v, 1.0)[0] * 1e3:6.3f} ms, one core"
+    )
+    for regularizer in (tsallax.Hard(), tsallax.Sparse(0.1), tsallax.Soft(0.1)):
+        operator = Bellman(mdp, regularizer)
+        for small, cores in ((True, "one core"), (False, "all cores")):
+            operator.small = small
+            operator.certify(v)
+            seconds = best_time(lambda: operator.certify(v), 1.0)[0]  # noqa: B023
+            print(f"{regularizer.name:<6} certify {seconds * 1e3:6.3f} ms, {cores}")
+
+
 def million(name: str) -> None:
     """Solve 1,000,000 states x 4 actions to 1e-6 and say what memory it took."""
     import tsallax
@@ -224,10 +244,14 @@ def main() -> None:
     )
     parser.add_argument("--problem", choices=PROBLEMS, action="append")
     parser.add_argument("--million", choices=["hard", "sparse"])
+    parser.add_argument("--floor", action="store_true")
     parser.add_argument("--worker", help=argparse.SUPPRESS)
     arguments = parser.parse_args()
     if arguments.worker:
         work(json.loads(arguments.worker))
+        return
+    if arguments.floor:
+        floor()
         return
     if arguments.million:
         million(arguments.million)
