@@ -5,8 +5,6 @@ BENCH := .venv-bench
 PIP := -m pip install --quiet --quiet --disable-pip-version-check --no-input
 DEMO := out/demo
 WORKERS ?= 2
-# Threads that wait by spinning get in each other's way when there are more of them than cores.
-export OMP_WAIT_POLICY ?= passive
 
 .PHONY: demo test test-slow lint bench docs clean
 

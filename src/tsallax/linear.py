@@ -10,10 +10,10 @@ import numpy as np
 from numba import get_num_threads
 from numpy.typing import NDArray
 
+from tsallax.bellman import SMALL, Floats
 from tsallax.kernels import cpu
 from tsallax.kernels import linear as kernel
 
-Floats = NDArray[np.float64]
 Map = Callable[[Floats], Floats]
 
 
@@ -50,7 +50,11 @@ class PolicySystem:
 
     def _multiply(self, x: Floats) -> Floats:
         out = np.empty_like(x)
-        kernel.multiply(self._start, self._indices, self._data, self._blocks, x, out)
+        matrix = (self._start, self._indices, self._data)
+        if len(self._data) < SMALL:
+            kernel.multiply_rows(*matrix, 0, len(x), x, out)
+        else:
+            kernel.multiply(*matrix, self._blocks, x, out)
         return out
 
     def _multiply_transposed(self, x: Floats) -> Floats:

@@ -143,16 +143,26 @@ def solve_lu_transposed(
             x[indices[k]] -= factor[k] * x[i]
 
 
+@njit(cache=True, nogil=True)
+def multiply_rows(
+    start: Any, indices: Any, data: Any, begin: Any, end: Any, x: Any, out: Any
+) -> None:
+    """out = A x in the rows begin..end."""
+    for i in range(begin, end):
+        total = 0.0
+        for k in range(start[i], start[i + 1]):
+            total += data[k] * x[indices[k]]
+        out[i] = total
+
+
 @njit(cache=True, parallel=True, nogil=True)
 def multiply(start: Any, indices: Any, data: Any, blocks: Any, x: Any, out: Any) -> None:
-    """out = A x."""
+    """out = A x, on all threads."""
     states = len(x)
     for b in prange(blocks):
-        for i in range(b * states // blocks, (b + 1) * states // blocks):
-            total = 0.0
-            for k in range(start[i], start[i + 1]):
-                total += data[k] * x[indices[k]]
-            out[i] = total
+        multiply_rows(
+            start, indices, data, b * states // blocks, (b + 1) * states // blocks, x, out
+        )
 
 
 @njit(cache=True, nogil=True)

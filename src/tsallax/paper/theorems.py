@@ -7,11 +7,8 @@ floating point and the solver are allowed.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
-from contextlib import contextmanager
 
 import numpy as np
-from numba import get_num_threads, set_num_threads
 from scipy.sparse import csr_array
 
 from tsallax.errors import InvalidInput
@@ -46,32 +43,20 @@ def random_case(i: int, seed: int) -> tuple[MDP, float]:
     return mdp, float(10 ** rng.uniform(-2, 1)) * float(np.abs(rewards).max())
 
 
-@contextmanager
-def _one_thread() -> Iterator[None]:
-    """Run the kernels in one thread: these MDPs are too small to share out."""
-    threads = get_num_threads()
-    set_num_threads(1)
-    try:
-        yield
-    finally:
-        set_num_threads(threads)
-
-
 def check_claims(
     claims: tuple[Claim, ...], cases: int, seed: int, report: Report = lambda share: None
 ) -> tuple[Row, ...]:
     """One row for each claim: how many inequalities were tried, and the worst margin."""
     margins: list[list[float]] = [[] for _ in claims]
-    with _one_thread():
-        for i in range(cases):
-            mdp, alpha = random_case(i, seed)
-            family = [Sparse(alpha), Soft(alpha), *(Tsallis(alpha, q) for q in INDICES)]
-            for j, regularizer in enumerate(family):
-                case = Case(mdp, regularizer, (seed, i, j))
-                for c, claim in enumerate(claims):
-                    if claim.scope in ("every", regularizer.name):
-                        margins[c] += claim.check(case, case.random(c))
-            report((i + 1) / cases)
+    for i in range(cases):
+        mdp, alpha = random_case(i, seed)
+        family = [Sparse(alpha), Soft(alpha), *(Tsallis(alpha, q) for q in INDICES)]
+        for j, regularizer in enumerate(family):
+            case = Case(mdp, regularizer, (seed, i, j))
+            for c, claim in enumerate(claims):
+                if claim.scope in ("every", regularizer.name):
+                    margins[c] += claim.check(case, case.random(c))
+        report((i + 1) / cases)
     return tuple(_row(claim, found) for claim, found in zip(claims, margins, strict=True))
 
 
