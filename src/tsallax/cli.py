@@ -40,7 +40,16 @@ app = typer.Typer(
 
 def main() -> NoReturn:
     """Run the command line and exit."""
+    signal.signal(signal.SIGINT, _leave)
     sys.exit(run(sys.argv[1:]))
+
+
+def _leave(*_: Any) -> NoReturn:
+    """End at once on Ctrl-C: an exception could be lost in somebody's callback or import."""
+    npz = sys.modules.get("tsallax.npz")
+    for partial in list(npz.PARTIAL) if npz else ():
+        partial.unlink(missing_ok=True)
+    os._exit(_complain("interrupted: files hold only what was finished", 130))
 
 
 def run(arguments: list[str]) -> int:
@@ -125,7 +134,7 @@ def solve(
     every MDP of this size (Theorems 4 and 5), `gap certificate` for this one, from its start.
     If the tolerance cannot be reached, nothing is written and the exit code is 1.
     """
-    with _one_line_errors("nothing was written"):
+    with _one_line_errors():
         if out is not None:
             _require_writable(out)
         chosen = _regularizer(regularizer, alpha, q)
@@ -177,7 +186,7 @@ def reproduce(
             known = ", ".join(FIGURES)
             raise typer.Exit(_complain(f"cannot reproduce {name!r}: choose from {known}, all", 2))
     chosen = [name for name in FIGURES if name in names or "all" in names]
-    with _one_line_errors(f"{out} holds only what was finished"):
+    with _one_line_errors():
         from tsallax import paper
 
         index = paper.reproduce(chosen, out, quick=quick)
@@ -239,15 +248,12 @@ def _require_writable(out: Path) -> None:
 
 
 @contextmanager
-def _one_line_errors(when_interrupted: str) -> Iterator[None]:
+def _one_line_errors() -> Iterator[None]:
     """Turn what a user can cause into one line and an exit code."""
     try:
         yield
     except InvalidInput as error:
         raise typer.Exit(_complain(str(error), 2)) from None
-    except KeyboardInterrupt:
-        signal.signal(signal.SIGINT, signal.SIG_IGN)
-        raise typer.Exit(_complain(f"interrupted: {when_interrupted}", 130)) from None
     except MemoryError:
         raise typer.Exit(_complain("the problem does not fit into memory", 2)) from None
 

@@ -20,6 +20,9 @@ from numpy.typing import NDArray
 
 from tsallax.errors import InvalidInput
 
+PARTIAL: set[Path] = set()
+"""Files being written at the moment, under their temporary names."""
+
 Kind = tuple[str, int]
 """The kind of an array's numbers, as in `dtype.kind`, and its number of dimensions."""
 
@@ -41,6 +44,7 @@ def write(path: str | PathLike[str], form: Format, arrays: Mapping[str, Any]) ->
     target = Path(path)
     content = {"format": form.name, "version": form.version, **arrays}
     partial = target.with_name(f".{target.name}.{secrets.token_hex(4)}.partial")
+    PARTIAL.add(partial)
     try:
         try:
             with open(partial, "xb") as file:
@@ -50,6 +54,7 @@ def write(path: str | PathLike[str], form: Format, arrays: Mapping[str, Any]) ->
             os.replace(partial, target)
         finally:
             partial.unlink(missing_ok=True)
+            PARTIAL.discard(partial)
     except OSError as error:
         raise InvalidInput(f"{path}: cannot be written: {error.strerror or error}") from error
 
