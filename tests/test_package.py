@@ -22,9 +22,11 @@ HEAVY = ("gymnasium", "mujoco", "matplotlib", "ray", "numba", "torch", "pandas")
 EXPLAINED = {
     "Evaluation": "evaluate",
     "InvalidInput": "MDP",
+    "Interrupted": "q_learning",
     "NotConverged": "solve",
     "Regularizer": "Sparse",
     "Solution": "solve",
+    "TabularResult": "q_learning",
 }
 """Public names without an example of their own, and the name whose documentation uses them."""
 

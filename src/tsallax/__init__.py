@@ -19,14 +19,19 @@ except PackageNotFoundError:  # a source tree that is not installed
     __version__ = "0.1.0"
 
 if TYPE_CHECKING:
-    from tsallax import problems, simplex
+    from tsallax import envs, problems, simplex
     from tsallax.errors import InvalidInput
     from tsallax.evaluate import Evaluation, evaluate, gap_certificate, performance_bound
+    from tsallax.learn.agents import DeepQ
+    from tsallax.learn.q_learning import q_learning
+    from tsallax.learn.schedule import StepSize
+    from tsallax.learn.tabular import Interrupted, TabularResult
     from tsallax.mdp import MDP
     from tsallax.regularizer import Hard, Regularizer, Soft, Sparse, Tsallis
     from tsallax.solve import NotConverged, Solution, bellman, solve
 
 _HOME = {
+    "envs": "tsallax.envs",
     "simplex": "tsallax.simplex",
     "problems": "tsallax.problems",
     "InvalidInput": "tsallax.errors",
@@ -44,7 +49,13 @@ _HOME = {
     "Evaluation": "tsallax.evaluate",
     "performance_bound": "tsallax.evaluate",
     "gap_certificate": "tsallax.evaluate",
+    "DeepQ": "tsallax.learn.agents",
+    "q_learning": "tsallax.learn.q_learning",
+    "StepSize": "tsallax.learn.schedule",
+    "TabularResult": "tsallax.learn.tabular",
+    "Interrupted": "tsallax.learn.tabular",
 }
+_MODULES = ("envs", "problems", "simplex")
 
 __all__ = [*sorted(_HOME), "__version__"]
 
@@ -53,7 +64,7 @@ class _Package(ModuleType):
     """Keeps `tsallax.solve` the function when the module of that name is imported, and so on."""
 
     def __setattr__(self, name: str, value: Any) -> None:
-        public = name in _HOME and name not in ("simplex", "problems")
+        public = name in _HOME and name not in _MODULES
         if not (public and isinstance(value, ModuleType)):
             super().__setattr__(name, value)
 
@@ -66,7 +77,7 @@ def __getattr__(name: str) -> Any:
     if name not in _HOME:
         raise AttributeError(f"module 'tsallax' has no attribute {name!r}")
     module = import_module(_HOME[name])
-    value = module if name in ("simplex", "problems") else getattr(module, name)
+    value = module if name in _MODULES else getattr(module, name)
     globals()[name] = value
     return value
 

@@ -1,4 +1,4 @@
-"""The command line, in the words of the Python API: `tsallax solve` and `tsallax reproduce`.
+"""The command line, in the words of the Python API: to plan here, to learn in `cli_learn`.
 
 Results go to standard output, everything else to standard error. An error is one line; the exit
 code is 2 for input that cannot be used, 1 for a tolerance that was not reached, 130 for Ctrl-C.
@@ -7,18 +7,17 @@ Whatever is slow to import is imported inside the command that needs it.
 
 from __future__ import annotations
 
-import ast
 import os
 import signal
 import sys
 import warnings
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, NoReturn
 
 import typer
 
+from tsallax import cli_learn
+from tsallax.cli_common import complain, key_values, one_line_errors, require_writable
 from tsallax.errors import InvalidInput
 
 if TYPE_CHECKING:
@@ -30,7 +29,7 @@ DISCOUNT = 0.99
 """Of a Gymnasium environment, which has none of its own."""
 
 app = typer.Typer(
-    help="Planning with sparse, multi-modal policies: Tsallis-regularised MDPs.",
+    help="Planning and learning with sparse, multi-modal policies: Tsallis-regularised MDPs.",
     add_completion=False,
     pretty_exceptions_enable=False,
     rich_markup_mode=None,
@@ -49,7 +48,7 @@ def _leave(*_: Any) -> NoReturn:
     npz = sys.modules.get("tsallax.npz")
     for partial in list(npz.PARTIAL) if npz else ():
         partial.unlink(missing_ok=True)
-    os._exit(_complain("interrupted: files hold only what was finished", 130))
+    os._exit(complain("interrupted: files hold only what was finished", 130))
 
 
 def run(arguments: list[str]) -> int:
@@ -58,14 +57,14 @@ def run(arguments: list[str]) -> int:
     try:
         return int(command.main(arguments, prog_name="tsallax", standalone_mode=False) or 0)
     except typer.Abort:
-        return _complain("interrupted", 130)
+        return complain("interrupted", 130)
     except Exception as error:  # typer's own errors of use have no public common class
         if not hasattr(error, "format_message"):
             raise
         context = getattr(error, "ctx", None)
         path = context.command_path if context else "tsallax"
         message = error.format_message().rstrip(".")
-        return _complain(f"{message[:1].lower()}{message[1:]}: see {path} --help", 2)
+        return complain(f"{message[:1].lower()}{message[1:]}: see {path} --help", 2)
 
 
 @app.callback(invoke_without_command=True)
@@ -134,9 +133,9 @@ def solve(
     every MDP of this size (Theorems 4 and 5), `gap certificate` for this one, from its start.
     If the tolerance cannot be reached, nothing is written and the exit code is 1.
     """
-    with _one_line_errors():
+    with one_line_errors():
         if out is not None:
-            _require_writable(out)
+            require_writable(out)
         chosen = _regularizer(regularizer, alpha, q)
         mdp = _read(source, discount, env_option or [])
         from tsallax import summary
@@ -146,7 +145,7 @@ def solve(
         try:
             solution = solve_mdp(mdp, chosen, tolerance, method, max_sweeps=max_sweeps)
         except NotConverged as error:
-            raise typer.Exit(_complain(f"not converged: {error}; nothing was written", 1)) from None
+            raise typer.Exit(complain(f"not converged: {error}; nothing was written", 1)) from None
         report = summary.summarize(source, solution)
         if out is not None:
             solution.save(out)
@@ -184,13 +183,16 @@ def reproduce(
     for name in names:
         if name not in (*FIGURES, "all"):
             known = ", ".join(FIGURES)
-            raise typer.Exit(_complain(f"cannot reproduce {name!r}: choose from {known}, all", 2))
+            raise typer.Exit(complain(f"cannot reproduce {name!r}: choose from {known}, all", 2))
     chosen = [name for name in FIGURES if name in names or "all" in names]
-    with _one_line_errors():
+    with one_line_errors():
         from tsallax import paper
 
         index = paper.reproduce(chosen, out, quick=quick)
         typer.echo(f"The report is in {index}")
+
+
+cli_learn.register(app)
 
 
 def _read(source: str, discount: float | None, options: list[str]) -> MDP:
@@ -200,25 +202,11 @@ def _read(source: str, discount: float | None, options: list[str]) -> MDP:
     if not (source.endswith(".npz") or os.path.isfile(source)):
         gamma = DISCOUNT if discount is None else discount
         with warnings.catch_warnings(action="ignore"):
-            return MDP.from_gymnasium(source, gamma, **_options(options))
+            return MDP.from_gymnasium(source, gamma, **key_values("--env-option", options))
     if options:
         raise InvalidInput(f"{source}: a file takes no --env-option")
     mdp = MDP.load(source)
     return mdp if discount is None else mdp.with_discount(discount)
-
-
-def _options(pairs: list[str]) -> dict[str, Any]:
-    """Options of an environment: Python values where they are, words otherwise."""
-    options: dict[str, Any] = {}
-    for pair in pairs:
-        key, equals, value = pair.partition("=")
-        if not (equals and key.isidentifier()):
-            raise InvalidInput(f"--env-option {pair}: must have the form KEY=VALUE")
-        try:
-            options[key] = ast.literal_eval(value)
-        except (ValueError, SyntaxError):
-            options[key] = {"true": True, "false": False}.get(value, value)
-    return options
 
 
 def _regularizer(name: str, alpha: float | None, q: float | None) -> Regularizer:
@@ -234,33 +222,6 @@ def _regularizer(name: str, alpha: float | None, q: float | None) -> Regularizer
             elif message.endswith(f"takes no {option}"):
                 message += f": leave --{option} out"
         raise InvalidInput(message) from None
-
-
-def _require_writable(out: Path) -> None:
-    """Refuse before the work what could not be written after it."""
-    folder = out.parent
-    if out.is_dir():
-        raise InvalidInput(f"--out {out}: is a folder, give the name of a file")
-    if not folder.is_dir():
-        raise InvalidInput(f"--out {out}: there is no folder {folder}")
-    if not os.access(folder, os.W_OK):
-        raise InvalidInput(f"--out {out}: the folder {folder} cannot be written to")
-
-
-@contextmanager
-def _one_line_errors() -> Iterator[None]:
-    """Turn what a user can cause into one line and an exit code."""
-    try:
-        yield
-    except InvalidInput as error:
-        raise typer.Exit(_complain(str(error), 2)) from None
-    except MemoryError:
-        raise typer.Exit(_complain("the problem does not fit into memory", 2)) from None
-
-
-def _complain(message: str, code: int) -> int:
-    sys.stderr.write(f"tsallax: error: {' '.join(message.split())}\n")
-    return code
 
 
 if __name__ == "__main__":

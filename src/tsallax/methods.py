@@ -27,19 +27,19 @@ def modified_policy_iteration(bellman: Bellman, tolerance: float, least: int = 8
 
     How many, `least` or more, is learned on the way: more while the error falls fast, and fewer for
     good where that made it fall slowly, since following a poor policy far is worse than not
-    following it.  The sweeps also stop when the change has become constant, because the enclosure
-    then tells the rest.
+    following it.  The first policy sees one reward ahead, and traces of it in x can take long to
+    fade: it is not followed.  The sweeps also stop when the change has become constant, because the
+    enclosure then tells the rest.
     """
     follow, most, last = least, 64, math.inf
 
     def step(c: Certificate) -> Floats:
         nonlocal follow, most, last
-        fast = c.error < 0.5 * last
-        most = most if fast or follow == 0 else most // 2
-        follow = max(min(2 * follow + 1 if fast else follow // 2, most), least)
-        last = c.error
-        if follow == 0:
+        first, fast, last = last == math.inf, c.error < 0.5 * last, c.error
+        if first:
             return c.updated
+        most = most if fast else most // 2
+        follow = max(min(2 * follow + 1 if fast else follow // 2, most), least)
         stop = max(1e-3 * (c.change[1] - c.change[0]), 0.1 * _gap(bellman, tolerance))
         return bellman.follow(c.updated if bellman.ends else c.middle, follow, stop)
 
@@ -86,7 +86,7 @@ def auto(bellman: Bellman, tolerance: float) -> Step:
     A Newton step costs as much as tens of sweeps, so the cheap method may take its time, unless it
     stalls or its rate promises no end.
     """
-    cheap = modified_policy_iteration(bellman, tolerance, least=0)
+    cheap = modified_policy_iteration(bellman, tolerance, least=2)
     newton = policy_iteration(bellman, tolerance)
     errors: list[float] = []
     slow = False

@@ -68,7 +68,22 @@ def _write_arrays(file: BinaryIO, arrays: Mapping[str, Any]) -> None:
 
 
 def read(path: str | PathLike[str], form: Format) -> dict[str, NDArray[Any]]:
-    """Read the arrays of a file, each with the kind and dimension it must have.
+    """Read the arrays of a file, each with the kind and dimension it must have."""
+    arrays = read_all(path, form)
+    missing = [key for key in form.required if key not in arrays]
+    if missing:
+        raise InvalidInput(f"{path}: incomplete: {', '.join(missing)} missing")
+    wanted = {**form.required, **form.optional}
+    arrays = {key: arrays[key] for key in wanted if key in arrays}
+    for key, array in arrays.items():
+        kind, ndim = wanted[key]
+        if array.dtype.kind != kind or array.ndim != ndim:
+            raise InvalidInput(f"{path}: {key} has type {array.dtype} and {array.ndim} dimensions")
+    return arrays
+
+
+def read_all(path: str | PathLike[str], form: Format) -> dict[str, NDArray[Any]]:
+    """Read every array of a file of the given format and version.
 
     What zipfile and NumPy raise on damaged bytes is not documented, so all of it is caught.
     """
@@ -88,18 +103,9 @@ def read(path: str | PathLike[str], form: Format) -> dict[str, NDArray[Any]]:
                 raise InvalidInput(
                     f"{path}: version {version}, but this tsallax reads version {form.version}"
                 )
-            missing = [key for key in form.required if key not in file.files]
-            if missing:
-                raise InvalidInput(f"{path}: incomplete: {', '.join(missing)} missing")
-            wanted = {**form.required, **form.optional}
-            arrays: dict[str, NDArray[Any]] = {k: file[k] for k in wanted if k in file.files}
+            return {key: file[key] for key in file.files if key not in ("format", "version")}
     except InvalidInput:
         raise
     except Exception as error:
         reason = " ".join(str(error).split()) or type(error).__name__
         raise InvalidInput(f"{path}: not a readable {form.what} file: {reason}") from None
-    for key, array in arrays.items():
-        kind, ndim = wanted[key]
-        if array.dtype.kind != kind or array.ndim != ndim:
-            raise InvalidInput(f"{path}: {key} has type {array.dtype} and {array.ndim} dimensions")
-    return arrays

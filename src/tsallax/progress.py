@@ -5,14 +5,15 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
-Report = Callable[[float], None]
+Report = Callable[..., None]
+"""report(share, text=""): the share that is done, 0 to 1, and what else to show."""
 
 
 @contextmanager
 def bar(label: str, show: bool | None = None, after: float = 2.0) -> Iterator[Report]:
-    """Yield report(share), 0 to 1; `show` None: on a terminal, once `after` seconds have passed."""
+    """Yield report(share, text); `show` None: on a terminal, once `after` seconds have passed."""
     if show is False or (show is None and not sys.stderr.isatty()):
-        yield lambda share: None
+        yield lambda share, text="": None
         return
     from rich.console import Console
     from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
@@ -25,15 +26,16 @@ def bar(label: str, show: bool | None = None, after: float = 2.0) -> Iterator[Re
         TimeElapsedColumn(),
         TextColumn("ETA"),
         Remaining(),
+        TextColumn("{task.fields[text]}"),
     )
     progress = Progress(*columns, console=Console(stderr=True), transient=True)
-    task = progress.add_task(label, total=1.0)
+    task = progress.add_task(label, total=1.0, text="")
     begin = time.monotonic()
 
-    def report(share: float) -> None:
+    def report(share: float, text: str = "") -> None:
         if not progress.live.is_started and (show or time.monotonic() - begin > after):
             progress.start()
-        progress.update(task, completed=share)
+        progress.update(task, completed=share, text=text)
 
     try:
         yield report

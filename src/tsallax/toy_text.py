@@ -31,14 +31,14 @@ def arguments(env: Any, make_kwargs: Mapping[str, Any]) -> tuple[str, dict[str, 
             options = ", ".join(make_kwargs)
             raise InvalidInput(f"{options}: only for an environment given by its id, not made yet")
         return _table(getattr(env, "unwrapped", env))
-    made = _make(env, make_kwargs)
+    made = make(env, make_kwargs)
     try:
         return _table(made.unwrapped, env)
     finally:
         made.close()
 
 
-def _make(name: str, options: Mapping[str, Any]) -> Any:
+def make(name: str, options: Mapping[str, Any]) -> Any:
     try:
         import gymnasium
     except ImportError:

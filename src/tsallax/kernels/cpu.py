@@ -12,7 +12,7 @@ import numpy as np
 from numba import njit, prange
 from numpy.typing import NDArray
 
-from tsallax.kernels.row import entropy_of, policy_of, regularized_maximum
+from tsallax.kernels.row import entropy_of, policy_of, regularized_maximum, sparse_threshold
 
 _ONE = np.uint64(1)
 Floats = NDArray[np.float64]
@@ -85,6 +85,8 @@ def sweep_range(
 
     Returns min and max of out - v, NaN where a value is not finite.
     """
+    if alpha > 0.0 and q == 2.0 and len(pi.size) > 0:
+        return _sparse_range(m, alpha, width, begin, end, v, out, pi)
     row = np.empty(width)
     work = np.empty(width)
     at = np.empty(width, np.uint32)
@@ -108,20 +110,66 @@ def sweep_range(
                 pi.reward[s] = m.rewards[first + best]
         else:
             top = _action_values(m, s, v, row)
-            t, value, k = regularized_maximum(row, n, top, alpha, q, work, at)
+            t, value, _ = regularized_maximum(row, n, top, alpha, q, work, at)
             if keep:
                 weights = pi.weight[first : first + n]
                 positions = pi.position[first : first + n]
-                for i in range(k):
-                    weights[i] = work[i] / alpha
-                    positions[i] = at[i]
-                if k == 0:
-                    k = policy_of(row, n, top, t, alpha, q, positions, weights)
+                k = policy_of(row, n, top, t, alpha, q, positions, weights)
                 total = alpha * entropy_of(weights, k, q)
                 for i in range(k):
                     total += weights[i] * m.rewards[first + positions[i]]
                 pi.size[s] = k
                 pi.reward[s] = total
+        out[s] = value
+        change = value - v[s]
+        bad |= not math.isfinite(change)
+        low = min(low, change)
+        high = max(high, change)
+    return (math.nan, math.nan) if bad else (low, high)
+
+
+@njit(cache=True, nogil=True, error_model="numpy")
+def _sparse_range(
+    m: Any, alpha: Any, width: Any, begin: Any, end: Any, v: Any, out: Any, pi: Any
+) -> Any:
+    """`sweep_range` at q=2, on its own because a row's maximum must not cost more than the row.
+
+    Newton for the threshold starts at that of the state's last support: any set of actions has its
+    threshold below that of all actions, and the last support is mostly the right one already.
+    """
+    row = np.empty(width)
+    low, high, bad = math.inf, -math.inf, False
+    scale = 1.0 / alpha
+    for s in range(begin, end):
+        first = m.pointer[s]
+        n = m.pointer[s + 1] - first
+        if n == 0:
+            out[s] = 0.0
+            pi.size[s] = 0
+            pi.reward[s] = 0.0
+            continue
+        top = _action_values(m, s, v, row)
+        weights = pi.weight[first : first + n]
+        positions = pi.position[first : first + n]
+        rewards = m.rewards[first : first + n]
+        total = 0.0
+        for i in range(pi.size[s]):
+            total += row[positions[i]] - top
+        guess = (total - alpha) / pi.size[s] if pi.size[s] > 0 else -alpha
+        t = sparse_threshold(row, n, top, alpha, max(guess, -alpha))
+        k = np.uint64(0)
+        reward, square = 0.0, 0.0
+        for i in range(n):
+            p = max(row[i] - top - t, 0.0) * scale
+            weights[k] = p
+            positions[k] = i
+            reward += p * rewards[i]
+            square += p * p
+            k += np.uint64(p > 0.0)
+        weights[0] = 1.0 if k == 1 else weights[0]
+        pi.size[s] = k
+        pi.reward[s] = reward + 0.5 * alpha * (1.0 - square)
+        value = top + (t + 0.5 * alpha * (square + 1.0))
         out[s] = value
         change = value - v[s]
         bad |= not math.isfinite(change)

@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 from numba import njit
 
-_ONE = np.uint64(1)
+_ONE, _TWO, _THREE, _FOUR = np.uint64(1), np.uint64(2), np.uint64(3), np.uint64(4)
 
 
 @njit(cache=True, nogil=True)
@@ -53,36 +53,60 @@ def regularized_maximum(row: Any, n: Any, top: Any, alpha: Any, q: Any, work: An
     return t, top + gain, none
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True, error_model="numpy")
 def _sparse(row: Any, n: Any, top: Any, alpha: Any, work: Any, at: Any) -> Any:
-    """Michelot's Newton for t, in units of `row`, on the actions that can still have mass."""
-    m = np.uint64(0)
-    total = 0.0
-    for i in range(n):
-        x = row[i] - top + alpha
-        work[m] = x
-        at[m] = i
-        total += max(x, 0.0)
-        m += np.uint64(x > 0.0)
-    t = (total - alpha) / m
-    while True:
-        k = np.uint64(0)
-        total = 0.0
-        for i in range(m):
-            x = work[i]
-            work[k] = x
-            at[k] = at[i]
-            total += x if x > t else 0.0
-            k += np.uint64(x > t)
-        if k == m or k == 0:
-            break
-        m = k
-        t = (total - alpha) / m
+    """(t, value, k) at q=2, where t is 1 plus the threshold over alpha."""
+    s = sparse_threshold(row, n, top, alpha, -alpha)
+    k = np.uint64(0)
     square = 0.0
-    for i in range(m):
-        work[i] -= t
-        square += work[i] * work[i]
-    return t / alpha, top + (t + 0.5 * (square / alpha - alpha)), m
+    for i in range(n):
+        x = max(row[i] - top - s, 0.0)
+        work[k] = x
+        at[k] = i
+        square += x * x
+        k += np.uint64(x > 0.0)
+    return 1.0 + s / alpha, top + (s + 0.5 * (square / alpha + alpha)), k
+
+
+@njit(cache=True, nogil=True, error_model="numpy")
+def sparse_threshold(row: Any, n: Any, top: Any, alpha: Any, s: Any) -> Any:
+    """s with sum [row - top - s]₊ = alpha, by Michelot's Newton from -alpha <= s, not above it.
+
+    Every pass reads the whole row: processors foresee its length, and not that of a support.
+    """
+    enough = alpha * (1.0 + 2.0**-53 * (n + 4.0))
+    last = math.inf
+    while True:
+        excess, size = _excess(row, n, top, s)
+        if excess <= enough:
+            return s
+        s += (excess - alpha) / size
+        if size >= last:
+            return s
+        last = size
+
+
+@njit(cache=True, nogil=True)
+def _excess(row: Any, n: Any, top: Any, s: Any) -> Any:
+    """(sum [row - top - s]₊, how many of its terms are not zero), as four sums side by side."""
+    a, b, c, d = 0.0, 0.0, 0.0, 0.0
+    e, f, g, h = 0.0, 0.0, 0.0, 0.0
+    i = np.uint64(0)
+    while i + _FOUR <= n:
+        w, x = row[i] - top - s, row[i + _ONE] - top - s
+        y, z = row[i + _TWO] - top - s, row[i + _THREE] - top - s
+        a, b, c, d = a + max(w, 0.0), b + max(x, 0.0), c + max(y, 0.0), d + max(z, 0.0)
+        e += np.float64(w > 0.0)
+        f += np.float64(x > 0.0)
+        g += np.float64(y > 0.0)
+        h += np.float64(z > 0.0)
+        i += _FOUR
+    while i < n:
+        w = row[i] - top - s
+        a += max(w, 0.0)
+        e += np.float64(w > 0.0)
+        i += _ONE
+    return (a + b) + (c + d), (e + f) + (g + h)
 
 
 @njit(cache=True, nogil=True)

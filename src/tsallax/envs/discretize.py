@@ -1,0 +1,127 @@
+"""`Discretize`: a finite set of actions on a box, an even grid with its ends included."""
+
+from __future__ import annotations
+
+import math
+import operator
+from collections.abc import Iterable
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from tsallax.errors import InvalidInput
+
+MOST_ACTIONS = 10_000_000
+
+
+@dataclass(frozen=True)
+class Discretize:
+    """An even grid over the box [low, high], with `levels` values in each dimension.
+
+    The first dimension is the slowest: action number i₁ n₂ n₃ + i₂ n₃ + i₃ has the levels
+    (i₁, i₂, i₃) of (n₁, n₂, n₃).
+
+    >>> grid = Discretize.of([-1, 0], [1, 3], actions=(3, 2))
+    >>> len(grid)
+    6
+    >>> grid.table[:3]
+    array([[-1.,  0.],
+           [-1.,  3.],
+           [ 0.,  0.]])
+    >>> int(grid.nearest([0.2, 1.0]))
+    2
+    """
+
+    low: tuple[float, ...]
+    high: tuple[float, ...]
+    levels: tuple[int, ...]
+
+    @classmethod
+    def of(cls, low: ArrayLike, high: ArrayLike, actions: int | Iterable[int]) -> Discretize:
+        """Make a grid over a box with `actions` levels in every dimension, or a list of levels."""
+        bounds = np.atleast_1d(np.asarray(low, float)), np.atleast_1d(np.asarray(high, float))
+        if bounds[0].shape != bounds[1].shape:
+            raise InvalidInput(
+                f"low and high: shapes {bounds[0].shape} and {bounds[1].shape}, should be the same"
+            )
+        size = bounds[0].size
+        if isinstance(actions, Iterable) and not isinstance(actions, str):
+            levels = [_integer(n) for n in actions]
+        else:
+            levels = [_integer(actions)] * size
+        return cls(
+            tuple(float(x) for x in bounds[0].ravel()),
+            tuple(float(x) for x in bounds[1].ravel()),
+            tuple(levels),
+        )
+
+    def __post_init__(self) -> None:
+        size = len(self.low)
+        if size == 0 or len(self.high) != size:
+            raise InvalidInput(f"low and high: {size} and {len(self.high)} dimensions, not equal")
+        if len(self.levels) != size:
+            raise InvalidInput(
+                f"actions: {len(self.levels)} numbers of levels for {_dimensions(size)}; "
+                f"give one number for all, or {size}"
+            )
+        for i, (low, high, n) in enumerate(zip(self.low, self.high, self.levels, strict=True)):
+            if not (math.isfinite(low) and math.isfinite(high)):
+                raise InvalidInput(
+                    f"action dimension {i}: bounds {low:g} to {high:g}, needs finite ones; "
+                    "give it a bounded Box with gymnasium.wrappers.TransformAction"
+                )
+            if not low < high:
+                raise InvalidInput(f"action dimension {i}: low {low:g} is not below high {high:g}")
+            if n < 2:
+                raise InvalidInput(
+                    f"actions: {n} levels in dimension {i}, needs at least 2, ends included"
+                )
+        if len(self) > MOST_ACTIONS:
+            raise InvalidInput(
+                f"actions: {' x '.join(map(str, self.levels))} = {len(self)} actions, "
+                f"at most {MOST_ACTIONS}; give fewer levels"
+            )
+
+    def __len__(self) -> int:
+        """The number of actions."""
+        return math.prod(self.levels)
+
+    @cached_property
+    def table(self) -> NDArray[np.float64]:
+        """The rows of the actions, of shape (number of actions, dimensions); read-only."""
+        parts = zip(self.low, self.high, self.levels, strict=True)
+        axes = np.meshgrid(*(np.linspace(*part) for part in parts), indexing="ij")
+        table = np.stack(axes, axis=-1).reshape(len(self), len(self.levels))
+        table.setflags(write=False)
+        return table
+
+    def nearest(self, action: ArrayLike) -> NDArray[np.int64]:
+        """Give the numbers of the actions nearest to real ones, of shape (..., dimensions)."""
+        given = np.asarray(action, float)
+        if given.ndim == 0 or given.shape[-1] != len(self.levels):
+            raise InvalidInput(
+                f"action: shape {given.shape}, its last axis should be {len(self.levels)}"
+            )
+        low, high, levels = np.array(self.low), np.array(self.high), np.array(self.levels)
+        place = np.rint((given - low) / (high - low) * (levels - 1))
+        index = np.clip(place, 0, levels - 1).astype(np.int64)
+        flat = np.ravel_multi_index(tuple(np.moveaxis(index, -1, 0)), self.levels)
+        return np.asarray(flat, np.int64)
+
+
+def _dimensions(size: int) -> str:
+    return "1 action dimension" if size == 1 else f"{size} action dimensions"
+
+
+def _integer(value: Any) -> int:
+    try:
+        if isinstance(value, bool):
+            raise TypeError
+        return operator.index(value)
+    except TypeError:
+        raise InvalidInput(
+            f"actions: {value!r} is not a whole number of levels; give one, or one per dimension"
+        ) from None

@@ -1,0 +1,139 @@
+"""Batches of Gymnasium environments whose episodes end where they end.
+
+`Singles` holds separate environments, `Vector` one of Gymnasium's vector environments. Both give
+the observation that ended an episode, and start the next one only when told.
+
+A vector environment resets itself, in one of three ways (`gymnasium.vector.AutoresetMode`):
+
+- Disabled: `restart` resets the one environment, with its seed.
+- SameStep: the step that ends an episode also starts the next one. The true last observation is
+  taken from the step's `final_obs`, and `restart` hands over the first one of the new episode.
+- NextStep: the step after the end does nothing but reset. Gymnasium's own `SyncVectorEnv` and
+  `AsyncVectorEnv` can reset one environment before that, and `restart` does. In any other vector
+  environment that next step is lost to the environment: `stepped` says so, and what it returns
+  is no transition but the first observation of the new episode.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, NamedTuple, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tsallax.errors import InvalidInput
+
+
+class Step(NamedTuple):
+    """What a batch of environments returns."""
+
+    observations: Any
+    rewards: NDArray[np.float64]
+    terminated: NDArray[np.bool_]
+    truncated: NDArray[np.bool_]
+    stepped: NDArray[np.bool_]
+
+
+class Episodes(Protocol):
+    """A batch of environments."""
+
+    size: int
+
+    def reset(self, seeds: Sequence[int]) -> Any:
+        """Start an episode in every environment; give the first observations."""
+
+    def step(self, actions: NDArray[Any]) -> Step:
+        """Take one action in every environment."""
+
+    def restart(self, i: int, seed: int) -> Any:
+        """Start a new episode in environment i; give the first observation."""
+
+
+class Singles:
+    """Separate environments, each reset when told."""
+
+    def __init__(self, environments: Sequence[Any]) -> None:
+        self.environments = list(environments)
+        self.size = len(self.environments)
+        self._stepped = np.ones(self.size, np.bool_)
+
+    def reset(self, seeds: Sequence[int]) -> Any:
+        """Start an episode in every environment; give the first observations."""
+        return [self.restart(i, seed) for i, seed in enumerate(seeds)]
+
+    def step(self, actions: NDArray[Any]) -> Step:
+        """Take one action in every environment."""
+        results = [env.step(a) for env, a in zip(self.environments, actions, strict=True)]
+        observations, rewards, terminated, truncated, _ = zip(*results, strict=True)
+        return Step(
+            observations,
+            np.array(rewards, np.float64),
+            np.array(terminated, np.bool_),
+            np.array(truncated, np.bool_),
+            self._stepped,
+        )
+
+    def restart(self, i: int, seed: int) -> Any:
+        """Start a new episode in environment i; give the first observation."""
+        return self.environments[i].reset(seed=seed)[0]
+
+
+class Vector:
+    """A vector environment, with whatever way of resetting itself it has."""
+
+    def __init__(self, name: str, environment: Any) -> None:
+        from gymnasium.vector import AsyncVectorEnv, SyncVectorEnv
+
+        self.environment = environment
+        self.size = int(environment.num_envs)
+        mode = environment.metadata.get("autoreset_mode")
+        self._mode = str(getattr(mode, "value", mode))
+        if self._mode not in ("Disabled", "SameStep", "NextStep"):
+            raise InvalidInput(
+                f"{name}: does not say how it resets itself; set its "
+                "metadata['autoreset_mode'] to a gymnasium.vector.AutoresetMode"
+            )
+        self._separate = isinstance(environment.unwrapped, SyncVectorEnv | AsyncVectorEnv)
+        self._current: Any = None
+        self._resetting = np.zeros(self.size, np.bool_)
+
+    def reset(self, seeds: Sequence[int]) -> Any:
+        """Start an episode in every environment; give the first observations."""
+        seed = list(seeds) if self._separate else seeds[0]
+        self._resetting[:] = False
+        self._current, _ = self.environment.reset(seed=seed)
+        return self._current
+
+    def step(self, actions: NDArray[Any]) -> Step:
+        """Take one action in every environment."""
+        after, rewards, terminated, truncated, infos = self.environment.step(actions)
+        self._current = after
+        stepped = ~self._resetting
+        ended = np.asarray(terminated, np.bool_) | np.asarray(truncated, np.bool_)
+        if self._mode == "SameStep" and ended.any():
+            last = infos["final_obs"]
+            after = [last[i] if ended[i] else after[i] for i in range(self.size)]
+        if self._mode == "NextStep":
+            self._resetting = ended
+        return Step(
+            after,
+            np.array(rewards, np.float64),
+            np.array(terminated, np.bool_),
+            np.array(truncated, np.bool_),
+            stepped,
+        )
+
+    def restart(self, i: int, seed: int) -> Any:
+        """Start a new episode in environment i; give the first observation.
+
+        In a NextStep environment that cannot reset one alone, give the last observation: the
+        first one of the new episode comes from the next step.
+        """
+        if self._mode == "Disabled" or (self._mode == "NextStep" and self._separate):
+            chosen = np.arange(self.size) == i
+            seeds: Any = [seed if c else None for c in chosen] if self._separate else seed
+            options = {"reset_mask": chosen}
+            self._current, _ = self.environment.reset(seed=seeds, options=options)
+            self._resetting &= ~chosen
+        return self._current[i]

@@ -1,0 +1,208 @@
+"""`HostEnvironment`: any Gymnasium environment as a Q learner wants it.
+
+Observations are vectors of float32, actions are numbers; termination and truncation are told
+apart, the observation that ended an episode is the one returned, and nothing resets by itself.
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from tsallax.envs.discretize import Discretize
+from tsallax.envs.episodes import Episodes, Singles, Step, Vector
+from tsallax.envs.making import gymnasium_module, make, one_line
+from tsallax.envs.spaces import (
+    action_bounds,
+    action_decoder,
+    action_grid,
+    observation_encoder,
+)
+from tsallax.errors import InvalidInput
+
+if TYPE_CHECKING:
+    from tsallax.envs.registered import JaxEnv
+
+__all__ = ["HostEnvironment", "make"]
+
+
+class HostEnvironment:
+    """One or several copies of a Gymnasium environment, or a vector environment.
+
+    Args:
+        env: an id, a `gymnasium.Env`, or a `gymnasium.vector.VectorEnv`.
+        actions: levels of each dimension of a Box of actions, or of every dimension in turn.
+        n_envs: number of copies, of an environment given by its id.
+        continuous: take real action vectors, of a Box, rather than numbers.
+        options: further arguments of `gymnasium.make`, such as render_mode="rgb_array".
+
+    >>> env = HostEnvironment("CartPole-v1", n_envs=2)
+    >>> env.reset([0, 1]).shape, env.n_actions, env.limit
+    ((2, 4), 2, 500)
+    >>> observations, rewards, terminated, truncated = env.step([0, 1])
+    >>> rewards, terminated
+    (array([1., 1.]), array([False, False]))
+    """
+
+    def __init__(
+        self,
+        env: Any,
+        *,
+        actions: int | Iterable[int] | None = None,
+        n_envs: int = 1,
+        continuous: bool = False,
+        **options: Any,
+    ) -> None:
+        gymnasium = gymnasium_module(str(env))
+        self._made = isinstance(env, str)
+        self._vector = isinstance(env, gymnasium.vector.VectorEnv)
+        self.name = env if isinstance(env, str) else _name(env)
+        if n_envs < 1:
+            raise InvalidInput(f"n_envs: {n_envs}, needs at least 1")
+        if not self._made and (options or n_envs != 1):
+            given = ", ".join([*options, *(["n_envs"] if n_envs != 1 else [])])
+            raise InvalidInput(f"{given}: only for an environment given by its id, not made yet")
+        if isinstance(env, str):
+            members = [make(env, **options) for _ in range(n_envs)]
+        elif self._vector or isinstance(env, gymnasium.Env):
+            members = [env]
+        else:
+            raise InvalidInput(f"{env!r}: neither an id nor a Gymnasium environment")
+        self._members = members
+        self._episodes: Episodes = Vector(self.name, env) if self._vector else Singles(members)
+        self.n_envs = self._episodes.size
+        prefix = "single_" if self._vector else ""
+        observations = getattr(members[0], f"{prefix}observation_space")
+        space = getattr(members[0], f"{prefix}action_space")
+        self.observation_shape: tuple[int, ...] = tuple(observations.shape or ())
+        self.first_observation = getattr(observations, "start", None)
+        """The number of the first observation, where they are numbers."""
+        self.first_action = int(getattr(space, "start", 0))
+        self.observation_size, self._encode = observation_encoder(self.name, observations)
+        self.discretize: Discretize | None = None
+        self.action_low: tuple[float, ...] | None = None
+        self.action_high: tuple[float, ...] | None = None
+        if not continuous:
+            self.discretize = action_grid(self.name, space, actions)
+        elif actions is not None:
+            raise InvalidInput(
+                f"{self.name}: actions={actions} makes no sense with continuous=True"
+            )
+        if continuous or self.discretize is not None:
+            low, high = action_bounds(self.name, space)
+            self.action_low, self.action_high = tuple(low.tolist()), tuple(high.tolist())
+        self._decode = action_decoder(space, self.discretize)
+        self.n_actions: int | None = None
+        if not continuous:
+            self.n_actions = int(space.n) if self.discretize is None else len(self.discretize)
+        spec = getattr(members[0], "spec", None)
+        self.limit: int | None = getattr(spec, "max_episode_steps", None)
+        self.stepped: NDArray[np.bool_] = np.ones(self.n_envs, np.bool_)
+        self._resumed = False
+
+    @property
+    def action_table(self) -> NDArray[np.float64] | None:
+        """The real actions by their numbers, or None where the environment counts them itself."""
+        return None if self.discretize is None else self.discretize.table
+
+    def reset(self, seeds: Sequence[int]) -> NDArray[np.float32]:
+        """Start an episode in every environment; give the observations, (n_envs, size)."""
+        if len(seeds) != self.n_envs:
+            raise InvalidInput(f"seeds: {len(seeds)} for {self.n_envs} environments")
+        self.stepped = np.ones(self.n_envs, np.bool_)
+        return self._encode(self._episodes.reset([int(seed) for seed in seeds]))
+
+    def step(
+        self, actions: ArrayLike
+    ) -> tuple[NDArray[np.float32], NDArray[np.float64], NDArray[np.bool_], NDArray[np.bool_]]:
+        """Take an action in every environment: next observations, rewards, terminated, truncated.
+
+        An environment whose episode ended needs `reset_one` before the next step. `stepped` then
+        is True where the action was taken; False can only be in a vector environment that spends
+        a step on resetting itself, and there it is no transition.
+        """
+        result: Step = self._episodes.step(self._decode(np.asarray(actions)))
+        self.stepped = result.stepped
+        if self._resumed and self.limit is not None:  # their wrapper has not seen the first steps
+            own = self._own() or []
+            result.truncated[:] |= np.array([int(e.state.step) >= self.limit for e in own])
+        observations = self._encode(result.observations)
+        return observations, result.rewards, result.terminated, result.truncated
+
+    def reset_one(self, i: int, seed: int) -> NDArray[np.float32]:
+        """Start a new episode in environment i; give its first observation, (size,).
+
+        A vector environment that resets itself has its own seeds, and leaves this one unused.
+        """
+        first: NDArray[np.float32] = self._encode([self._episodes.restart(i, int(seed))])[0]
+        return first
+
+    def frame(self) -> NDArray[np.uint8]:
+        """Draw the (first) environment, made with render_mode="rgb_array": (height, width, 3)."""
+        if self._members[0].render_mode not in ("rgb_array", "rgb_array_list"):
+            raise InvalidInput(f"{self.name}: give it render_mode='rgb_array' to draw it")
+        try:
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore")  # the error says it in one line
+                picture = self._members[0].render()
+        except Exception as error:  # each library has its own for a missing display
+            mujoco = "mujoco" in type(self._members[0].unwrapped).__module__
+            remedy = "; without a display, set MUJOCO_GL=egl or MUJOCO_GL=osmesa" if mujoco else ""
+            raise InvalidInput(f"{self.name}: cannot draw it: {one_line(error)}{remedy}") from None
+        if isinstance(picture, list | tuple):
+            picture = picture[0 if self._vector else -1]
+        return np.asarray(picture, np.uint8)
+
+    def state(self) -> dict[str, NDArray[Any]] | None:
+        """Give the state of tsallax's own environments made by their id, to save; None of others.
+
+        >>> env = HostEnvironment("tsallax/Reacher-v5", actions=3)
+        >>> _ = env.reset([0])
+        >>> saved = env.state()
+        >>> again = env.step([4])[0]
+        >>> env.set_state(saved)
+        >>> bool((env.step([4])[0] == again).all())
+        True
+        """
+        own = self._own()
+        if own is None or own[0].state is None:
+            return None
+        states = [member.state._asdict() for member in own]
+        return {name: np.stack([np.asarray(s[name]) for s in states]) for name in states[0]}
+
+    def set_state(self, state: Mapping[str, NDArray[Any]]) -> None:
+        """Go to a state that `state` gave."""
+        own = self._own()
+        if own is None:
+            raise InvalidInput(f"{self.name}: its state cannot be set")
+        self._resumed = True
+        for i, (member, inner) in enumerate(zip(self._members, own, strict=True)):
+            member.reset(seed=0)
+            kind = type(inner.state)
+            if set(state) != set(kind._fields) or len(state["step"]) != self.n_envs:
+                expected = ", ".join(kind._fields)
+                raise InvalidInput(
+                    f"{self.name}: a state of {self.n_envs} environments has {expected}"
+                )
+            inner.set_state(kind(**{name: value[i] for name, value in state.items()}))
+
+    def _own(self) -> list[JaxEnv] | None:
+        """The environments behind their wrappers, if they are tsallax's and were made here."""
+        from tsallax.envs.registered import JaxEnv
+
+        inner = [member.unwrapped for member in self._members]
+        return inner if self._made and isinstance(inner[0], JaxEnv) else None
+
+    def close(self) -> None:
+        """Close the environments that were made here."""
+        for member in self._members if self._made else []:
+            member.close()
+
+
+def _name(env: Any) -> str:
+    spec = getattr(env, "spec", None)
+    return str(getattr(spec, "id", None) or type(getattr(env, "unwrapped", env)).__name__)

@@ -1,0 +1,1 @@
+"""Learning from samples: tabular and deep Q-learning."""

@@ -1,0 +1,511 @@
+"""`Agent`: what all learners share: learn, predict, evaluate, save and load.
+
+An agent's future is fixed by its state: the learner, its environment, and the number of steps. How
+`learn` is called does not matter to it, nor whether it was saved and loaded in between.
+"""
+
+from __future__ import annotations
+
+import math
+import platform
+import signal
+import threading
+import time
+import warnings
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from os import PathLike
+from typing import Any, ClassVar, Self
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from tsallax.errors import InvalidInput
+from tsallax.learn import checkpoint, config, host, rollout
+from tsallax.learn.history import History
+from tsallax.learn.rollout import Algorithm, Feed
+from tsallax.learn.world import World, revive
+from tsallax.progress import bar
+
+PACE = 0.5
+"""Seconds that a piece of training may take before the host looks at it."""
+NEVER = 2**30
+
+
+@dataclass(frozen=True)
+class Episodes:
+    """The returns and lengths of evaluation episodes.
+
+    >>> Episodes(np.array([1.0, 3.0]), np.array([10, 20]))
+    Episodes(mean return 2, standard error 1, 2 episodes)
+    """
+
+    returns: NDArray[np.float64]
+    lengths: NDArray[np.int64]
+
+    @property
+    def mean(self) -> float:
+        """The mean return."""
+        return float(self.returns.mean())
+
+    @property
+    def standard_error(self) -> float:
+        """Of the mean, over these episodes of one agent; it says nothing about other agents."""
+        n = len(self.returns)
+        return float(self.returns.std(ddof=1) / math.sqrt(n)) if n > 1 else math.nan
+
+    def __repr__(self) -> str:
+        error = f"standard error {self.standard_error:.4g}"
+        return f"Episodes(mean return {self.mean:.6g}, {error}, {len(self.returns)} episodes)"
+
+
+class Agent:
+    """An agent in an environment."""
+
+    kind: ClassVar[str]
+    Config: ClassVar[type]
+
+    def __init__(self, world: World, settings: Any, seed: int) -> None:
+        if isinstance(seed, bool) or not isinstance(seed, int) or not 0 <= seed < 2**32:
+            raise InvalidInput(f"seed must be a whole number from 0 to 2^32 - 1, got {seed!r}")
+        self.config = settings
+        self.seed = seed
+        self.steps = 0
+        self.history = History(running=np.zeros(world.n_envs), lengths=np.zeros(world.n_envs, int))
+        self._world = world
+        self._algorithm, self._learner = self._build(world, settings, seed)
+        self._table = None if world.table is None else jnp.asarray(world.table)
+        self._feed: Feed | host.HostFeed | None = None
+        self._pending: NDArray[Any] | None = None
+        self._complete = True
+        self._predictions = 0
+        self._seconds_per_cycle = 0.01
+
+    def _build(self, world: World, settings: Any, seed: int) -> tuple[Algorithm, Any]:
+        """The algorithm and its learner at the start."""
+        raise NotImplementedError
+
+    @property
+    def environment(self) -> str:
+        """The name of the environment."""
+        return self._world.name
+
+    @property
+    def actions(self) -> NDArray[np.float32] | None:
+        """The real actions by their numbers, where they were made by a grid."""
+        return self._world.table
+
+    def __repr__(self) -> str:
+        recent = self.history.recent()
+        state = "" if math.isnan(recent) else f", recent return {recent:.4g}"
+        return (
+            f"{type(self).__name__}({self.environment!r}, {self._words()}, seed={self.seed}: "
+            f"{self.steps} steps, {self.history.episodes} episodes{state})"
+        )
+
+    def _words(self) -> str:
+        raise NotImplementedError
+
+    # ------------------------------------------------------------------------------------------
+
+    def learn(
+        self,
+        *,
+        episodes: int | None = None,
+        steps: int | None = None,
+        eval_every: int | None = None,
+        eval_episodes: int = 20,
+        save_to: str | PathLike[str] | None = None,
+        save_every: int | None = None,
+        callback: Callable[[Self], bool | None] | None = None,
+        progress: bool | None = None,
+    ) -> Self:
+        """Learn for so many more episodes or steps, whichever is reached first.
+
+        Args:
+            episodes: episodes to finish.
+            steps: transitions to make; several environments make several at a time.
+            eval_every: evaluate after so many episodes, or steps where only steps are given.
+            eval_episodes: episodes of an evaluation, which leaves no trace in the training.
+            save_to: a file to save the agent to now and then, and at the end.
+            save_every: steps between two such files; default: a minute of training.
+            callback: called with the agent about twice a second; False ends the training.
+            progress: show a progress bar; default: on a terminal.
+
+        Ctrl-C ends it after the piece at hand, in a state that can be saved and goes on from there.
+        """
+        for name, value in (("episodes", episodes), ("steps", steps), ("eval_every", eval_every)):
+            if value is not None and (not isinstance(value, int) or value < 1):
+                raise InvalidInput(f"{name} must be a whole number of at least 1, got {value!r}")
+        if episodes is None and steps is None:
+            raise InvalidInput("learn needs a number of episodes or steps, such as episodes=1000")
+        if not self._complete:
+            raise InvalidInput("this agent was saved without its replay: it can act, but not learn")
+        plan = _Plan(self, episodes, steps, eval_every, save_every if save_to else None)
+        saved = time.monotonic()
+        with bar(f"{self.environment}", progress) as report, _interrupts() as interrupted:
+            begin, first = time.monotonic(), self.steps
+            while not plan.finished() and not interrupted():
+                self._piece(plan)
+                now = time.monotonic()
+                if plan.evaluation_due():
+                    self._note_evaluation(eval_episodes)
+                if save_to is not None:
+                    timed = save_every is None and now - saved > 60
+                    if (timed or plan.save_due()) and self._can_be_saved():
+                        self.save(save_to)
+                        plan.saved()
+                        saved = time.monotonic()
+                rate = (self.steps - first) / max(now - begin, 1e-9)
+                report(plan.share(), self._status(rate))
+                if callback is not None and callback(self) is False:
+                    break
+            if save_to is not None:
+                self.save(save_to)
+            if interrupted():
+                raise KeyboardInterrupt
+        return self
+
+    def _piece(self, plan: _Plan) -> None:
+        """Run some cycles, up to the next thing that has to happen between two of them."""
+        c = self.config
+        size = c.environments * c.update_every
+        learning = self.steps >= c.start
+        until = min(
+            plan.last_step,
+            NEVER if learning else c.start,
+            (self.steps // c.copy_every + 1) * c.copy_every,
+            plan.next_step(),
+        )
+        pace = max(1, int(PACE / self._seconds_per_cycle))
+        cycles = max(1, min(-(-(until - self.steps) // size), rollout.CYCLES, pace))
+        ends = max(1, plan.next_episode() - self.history.episodes)
+        begin, before = time.monotonic(), self.steps
+        if self._world.jax is not None:
+            done, log = self._run_inside(learning, cycles, ends)
+        else:
+            done, log = self._run_outside(learning, cycles, ends)
+        self._seconds_per_cycle = (time.monotonic() - begin) / max(done, 1)
+        self.steps += done * size
+        rewards = log.reward[:done].reshape(-1, c.environments)
+        self.history.record(self.steps, rewards, log.ended[:done].reshape(rewards.shape))
+        if self.steps // c.copy_every > before // c.copy_every:
+            self._learner = _copy(self._algorithm, self._learner)
+            self.history.append(
+                trace_step=self.steps,
+                trace_loss=float(log.loss[:done].mean()),
+                trace_value=float(log.value[:done].mean()),
+                trace_support=float(log.support[:done].mean()),
+            )
+            self._require_finite(log.loss[:done])
+
+    def _run_inside(self, learning: bool, cycles: int, ends: int) -> tuple[int, Any]:
+        inside = self._world.jax
+        assert inside is not None
+        if self._feed is None:
+            key = jax.random.fold_in(jax.random.PRNGKey(self.seed), 1)
+            self._feed = rollout.begin(inside, self.config.environments, key)
+        self._learner, self._feed, log, done = rollout.advance(
+            self._algorithm,
+            inside,
+            learning,
+            self._learner,
+            self._feed,
+            self._table,
+            jnp.asarray(self.steps, jnp.int32),
+            jnp.asarray(cycles, jnp.int32),
+            jnp.asarray(ends, jnp.int32),
+        )
+        return int(done), jax.tree.map(np.asarray, log)
+
+    def _run_outside(self, learning: bool, cycles: int, ends: int) -> tuple[int, Any]:
+        environment = self._world.training()
+        if not isinstance(self._feed, host.HostFeed):
+            if self.history.lengths.any():
+                warnings.warn(
+                    f"{self.environment}: its state cannot be saved: the episode that was under "
+                    "way is left out, and learning goes on with a new one",
+                    stacklevel=2,
+                )
+                self.history.forget_running()
+            self._feed = host.begin(environment, self.seed, self.history.episodes)
+            self._feed.action = self._pending
+        self._learner, done, log = host.advance(
+            self._algorithm,
+            environment,
+            learning,
+            self._learner,
+            self._feed,
+            self.steps,
+            cycles,
+            ends,
+        )
+        return done, log
+
+    def _require_finite(self, loss: NDArray[Any]) -> None:
+        if not np.isfinite(loss).all():
+            raise FloatingPointError(
+                f"{self.environment}: the loss is not finite after {self.steps} steps; "
+                "a lower learning_rate or clip=10 may help"
+            )
+
+    def _status(self, rate: float) -> str:
+        support = self.history.columns["trace_support"]
+        words = [f"{rate:.0f} steps/s", f"return {self.history.recent():.4g}"]
+        return "  ".join([*words, f"support {support[-1]:.2g}"] if support else words)
+
+    # ------------------------------------------------------------------------------------------
+
+    def predict(self, observation: ArrayLike, deterministic: bool = True) -> Any:
+        """An action for an observation, or one for each of several, as the environment takes it.
+
+        Greedy, or drawn from the policy that explores, without its share of uniform actions.
+        """
+        seen, single = self._observations(observation)
+        if deterministic:
+            action = _greedy(self._algorithm, self._learner, seen)
+        else:
+            self._predictions += 1
+            key = jax.random.fold_in(jax.random.PRNGKey(self.seed ^ 0x5EED), self._predictions)
+            action = _sampled(self._algorithm, self._learner, seen, self.steps, key)
+        chosen = self._world.decode(np.asarray(action))
+        if not single:
+            return chosen
+        return int(chosen[0]) if chosen.ndim == 1 else chosen[0]
+
+    def evaluate(
+        self, episodes: int = 100, deterministic: bool = True, seed: int | None = None
+    ) -> Episodes:
+        """Play episodes without learning, in environments of their own, and give their returns."""
+        if not isinstance(episodes, int) or episodes < 1:
+            raise InvalidInput(f"episodes must be a whole number of at least 1, got {episodes!r}")
+        start = self.seed + 1_000_003 if seed is None else seed
+        inside = self._world.jax
+        if inside is None:
+            return self._evaluate_outside(episodes, deterministic, start)
+        total, length = rollout.play(
+            self._algorithm,
+            inside,
+            deterministic,
+            episodes,
+            self._learner,
+            self._table,
+            self.steps,
+            jax.random.fold_in(jax.random.PRNGKey(start % 2**32), self.steps),
+        )
+        return Episodes(np.asarray(total, np.float64), np.asarray(length, np.int64))
+
+    def _evaluate_outside(self, episodes: int, deterministic: bool, seed: int) -> Episodes:
+        environment = self._world.fresh()
+        returns, lengths = [], []
+        for episode in range(episodes):
+            seen = environment.reset([host.seed_of(seed, 0, episode)])
+            total, length, over = 0.0, 0, False
+            while not over:
+                if deterministic:
+                    action = _greedy(self._algorithm, self._learner, seen)
+                else:
+                    key = jax.random.PRNGKey(host.seed_of(seed, length + 1, episode))
+                    action = _sampled(self._algorithm, self._learner, seen, self.steps, key)
+                seen, reward, terminated, truncated = environment.step(np.asarray(action))
+                total, length = total + float(reward[0]), length + 1
+                over = bool(terminated[0] or truncated[0])
+            returns.append(total)
+            lengths.append(length)
+        environment.close()
+        return Episodes(np.array(returns), np.array(lengths, np.int64))
+
+    def _note_evaluation(self, episodes: int) -> None:
+        greedy = self.evaluate(episodes)
+        sampled = self.evaluate(episodes, deterministic=False)
+        self.history.append(
+            evaluation_step=self.steps,
+            evaluation_episode=self.history.episodes,
+            evaluation_return=greedy.mean,
+            evaluation_std=float(greedy.returns.std()),
+            evaluation_length=float(greedy.lengths.mean()),
+            evaluation_sampled=sampled.mean,
+        )
+
+    def _observations(self, observation: ArrayLike) -> tuple[Any, bool]:
+        seen, single = self._world.encode(observation)
+        return jnp.asarray(seen), single
+
+    # ------------------------------------------------------------------------------------------
+
+    def save(self, path: str | PathLike[str], replay: bool = True) -> None:
+        """Write the agent to a file; without `replay` it is small, and cannot go on learning."""
+        about = {
+            "kind": self.kind,
+            "world": self._world.describe(),
+            "config": config.to_mapping(self.config),
+            "seed": self.seed,
+            "steps": self.steps,
+            "replay": replay,
+            "predictions": self._predictions,
+            "provenance": provenance(),
+        }
+        learner = self._learner if replay else self._algorithm.shared(self._learner)
+        arrays = checkpoint.flatten("learner.", learner)
+        if replay and isinstance(self._feed, Feed):
+            arrays |= checkpoint.flatten("feed.", self._feed)
+        elif replay and isinstance(self._feed, host.HostFeed) and not self.history.lengths.any():
+            arrays["pending"] = np.asarray(self._feed.action)
+        history = {f"history.{k}": v for k, v in self.history.arrays().items()}
+        checkpoint.write(path, about, {**arrays, **history})
+
+    @classmethod
+    def load(cls, path: str | PathLike[str], env: Any = None) -> Self:
+        """Read an agent from a file; `env` replaces the environment, which is made when needed."""
+        about, arrays = checkpoint.read(path)
+        try:
+            if about["kind"] != cls.kind:
+                raise InvalidInput(f"{path}: holds a {about['kind']} agent, not {cls.kind}")
+            world = revive(about["world"], env)
+            agent = cls._revived(world, config.from_mapping(cls.Config, about["config"]), about)
+        except (KeyError, TypeError, ValueError) as error:
+            if isinstance(error, InvalidInput):
+                raise
+            raise InvalidInput(f"{path}: damaged: its description lacks {error}") from None
+        template = jax.eval_shape(lambda: agent._learner)
+        if about["replay"]:
+            agent._learner = checkpoint.restore(path, "learner.", template, arrays)
+            if world.jax is not None and "feed.observation" in arrays:
+                like = jax.eval_shape(
+                    lambda: rollout.begin(
+                        world.jax, agent.config.environments, jax.random.PRNGKey(0)
+                    )
+                )
+                agent._feed = checkpoint.restore(path, "feed.", like, arrays)
+            agent._pending = arrays.get("pending")
+        else:
+            agent._complete = False
+            small = agent._algorithm.shared(template)
+            agent._learner = agent._algorithm.complete(
+                checkpoint.restore(path, "learner.", small, arrays), agent._learner
+            )
+        history = {k.removeprefix("history."): v for k, v in arrays.items() if k[:8] == "history."}
+        try:
+            agent.history = History.from_arrays(history)
+        except KeyError as error:
+            raise InvalidInput(f"{path}: incomplete: history.{error.args[0]} missing") from None
+        return agent
+
+    @classmethod
+    def _revived(cls, world: World, settings: Any, about: Mapping[str, Any]) -> Self:
+        agent = cls.__new__(cls)
+        Agent.__init__(agent, world, settings, about["seed"])
+        agent.steps = int(about["steps"])
+        agent._predictions = int(about["predictions"])
+        return agent
+
+    def _can_be_saved(self) -> bool:
+        """An environment on the host cannot be saved, but it starts an episode by its number."""
+        inside = self._world.jax is not None
+        return inside or self._world.n_envs > 1 or not self.history.lengths.any()
+
+
+class _Plan:
+    """When learning ends, and what has to happen on the way."""
+
+    def __init__(
+        self,
+        agent: Agent,
+        episodes: int | None,
+        steps: int | None,
+        eval_every: int | None,
+        save_every: int | None,
+    ) -> None:
+        self.agent = agent
+        self.first_step, self.first_episode = agent.steps, agent.history.episodes
+        self.last_step = NEVER if steps is None else agent.steps + steps
+        self.last_episode = NEVER if episodes is None else agent.history.episodes + episodes
+        self.by_episode = episodes is not None
+        self.eval_every, self.save_every = eval_every, save_every
+        self._evaluations = self._evaluation()
+        self._saves = self._save()
+
+    def _evaluation(self) -> int:
+        done = self.agent.history.episodes if self.by_episode else self.agent.steps
+        return done // (self.eval_every or NEVER)
+
+    def _save(self) -> int:
+        return self.agent.steps // (self.save_every or NEVER)
+
+    def finished(self) -> bool:
+        episodes = self.agent.history.episodes
+        return self.agent.steps >= self.last_step or episodes >= self.last_episode
+
+    def next_step(self) -> int:
+        events = [NEVER]
+        if self.eval_every is not None and not self.by_episode:
+            events.append((self._evaluations + 1) * self.eval_every)
+        if self.save_every is not None:
+            events.append((self.agent.steps // self.save_every + 1) * self.save_every)
+        return min(events)
+
+    def next_episode(self) -> int:
+        if self.eval_every is None or not self.by_episode:
+            return self.last_episode
+        return min(self.last_episode, (self._evaluations + 1) * self.eval_every)
+
+    def evaluation_due(self) -> bool:
+        due = self._evaluation() > self._evaluations
+        self._evaluations = self._evaluation()
+        return due
+
+    def save_due(self) -> bool:
+        return self._save() > self._saves
+
+    def saved(self) -> None:
+        self._saves = self._save()
+
+    def share(self) -> float:
+        by_step = (self.agent.steps - self.first_step) / (self.last_step - self.first_step)
+        by_episode = (self.agent.history.episodes - self.first_episode) / (
+            self.last_episode - self.first_episode
+        )
+        return min(1.0, max(by_step, by_episode))
+
+
+@contextmanager
+def _interrupts() -> Iterator[Callable[[], bool]]:
+    """Turn Ctrl-C into a flag while it lasts; a second one ends the program as usual."""
+    seen = threading.Event()
+    if threading.current_thread() is not threading.main_thread():
+        yield seen.is_set
+        return
+
+    def note(number: int, frame: Any) -> None:
+        seen.set()
+        signal.signal(signal.SIGINT, previous)
+
+    previous = signal.signal(signal.SIGINT, note)
+    try:
+        yield seen.is_set
+    finally:
+        signal.signal(signal.SIGINT, previous)
+
+
+def provenance() -> dict[str, str]:
+    """What made a result: versions and hardware."""
+    from tsallax import __version__
+
+    device = jax.devices()[0]
+    return {
+        "tsallax": __version__,
+        "jax": jax.__version__,
+        "python": platform.python_version(),
+        "device": f"{device.platform}: {device.device_kind}",
+        "machine": f"{platform.system()} {platform.machine()}",
+    }
+
+
+_copy = jax.jit(lambda algorithm, learner: algorithm.copy(learner), static_argnums=0)
+_greedy = jax.jit(lambda a, learner, seen: a.greedy(learner, seen), static_argnums=0)
+_sampled = jax.jit(
+    lambda a, learner, seen, step, key: a.sampled(learner, seen, step, key), static_argnums=0
+)

@@ -1,0 +1,129 @@
+"""`DeepQ`, the agent that learns by sparse deep Q-learning or one of its relatives."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Iterable, Mapping
+from os import PathLike
+from typing import Any, ClassVar
+
+import jax
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from tsallax.errors import InvalidInput
+from tsallax.learn import checkpoint, config
+from tsallax.learn.agent import Agent
+from tsallax.learn.choice import Choice
+from tsallax.learn.config import DeepQConfig, hidden_layers
+from tsallax.learn.deep_q import DeepQLearning, Learner, knobs_of
+from tsallax.learn.world import World, world_of
+
+
+class DeepQ(Agent):
+    """Deep Q-learning with a sparse, soft, epsilon-greedy or Tsallis policy and update.
+
+    Args:
+        env: the id of an environment, a Gymnasium environment or vector environment, or one of
+            `tsallax.envs`. Those that exist in JAX run there: InvertedPendulum-v5, Reacher-v5.
+        actions: levels per dimension of a continuous action; a Discrete environment needs none.
+        explore, update, alpha, ...: the options of `DeepQConfig`, see `tsallax config`.
+        seed: fixes everything.
+        backend: "jax" or "gymnasium"; default: jax where there is such an environment.
+        env_options: further arguments of `gymnasium.make`.
+
+    >>> import tsallax
+    >>> agent = tsallax.DeepQ("Reacher-v5", actions=5, alpha=0.1, seed=0, hidden=(16,), start=50)
+    >>> agent = agent.learn(episodes=3)
+    >>> agent.steps, agent.history.episodes, len(agent.policy([0.0] * 10))
+    (150, 3, 25)
+    """
+
+    kind: ClassVar[str] = "deep_q"
+    Config: ClassVar[type] = DeepQConfig
+    config: DeepQConfig
+
+    def __init__(
+        self,
+        env: Any,
+        *,
+        actions: int | Iterable[int] | None = None,
+        seed: int = 0,
+        config: DeepQConfig | Mapping[str, Any] | None = None,
+        backend: str = "auto",
+        env_options: Mapping[str, Any] | None = None,
+        **options: Any,
+    ) -> None:
+        settings = settings_of(DeepQConfig, config, options)
+        world = world_of(
+            env,
+            actions=actions,
+            n_envs=settings.environments,
+            continuous=False,
+            backend=backend,
+            options=env_options or {},
+        )
+        if world.n_envs != settings.environments:
+            settings = dataclasses.replace(settings, environments=world.n_envs)
+        super().__init__(world, settings, seed)
+
+    def _build(self, world: World, settings: DeepQConfig, seed: int) -> tuple[Any, Learner]:
+        assert world.n_actions is not None
+        explore = "hard" if settings.explore == "epsilon" else settings.explore
+        plain = DeepQConfig()
+        algorithm = DeepQLearning(
+            world.observation_size,
+            world.n_actions,
+            hidden_layers(settings, world.name),
+            Choice(((explore, settings.explore_q),)),
+            Choice(((settings.update, settings.update_q),)),
+            dataclasses.replace(
+                settings,
+                alpha=plain.alpha,
+                epsilon=plain.epsilon,
+                uniform=plain.uniform,
+                beta=plain.beta,
+                learning_rate=plain.learning_rate,
+            ),
+        )
+        init = jax.jit(algorithm.init)
+        return algorithm, init(jax.random.PRNGKey(seed), knobs_of(settings))
+
+    def policy(self, observation: ArrayLike) -> NDArray[np.float32]:
+        """The probabilities of the actions, for an observation or for each of several."""
+        seen, single = self._observations(observation)
+        p = np.asarray(_policy(self._algorithm, self._learner, seen, self.steps))
+        return p[0] if single else p
+
+    def q(self, observation: ArrayLike) -> NDArray[np.float32]:
+        """Q(s, .; theta), for an observation or for each of several."""
+        seen, single = self._observations(observation)
+        q = np.asarray(_values(self._algorithm, self._learner, seen))
+        return q[0] if single else q
+
+    def _words(self) -> str:
+        c = self.config
+        return f"{self._world.n_actions} actions, explore={c.explore!r}, update={c.update!r}"
+
+
+_policy = jax.jit(lambda a, learner, seen, step: a.policy(learner, seen, step), static_argnums=0)
+_values = jax.jit(lambda a, learner, seen: a.values(learner, seen), static_argnums=0)
+
+
+def settings_of(kind: type, given: Any, options: Mapping[str, Any]) -> Any:
+    """A configuration, with options that take precedence."""
+    if given is not None and not isinstance(given, (kind, Mapping)):
+        raise InvalidInput(
+            f"config must be a {kind.__name__} or a dict, not {type(given).__name__}"
+        )
+    base = given if isinstance(given, Mapping) else config.to_mapping(given or kind())
+    return config.from_mapping(kind, {**base, **options})
+
+
+def load(path: str | PathLike[str], env: Any = None) -> Agent:
+    """Read an agent of whatever kind from a file."""
+    about, _ = checkpoint.read(path)
+    kinds = {cls.kind: cls for cls in (DeepQ,)}
+    if about.get("kind") not in kinds:
+        raise InvalidInput(f"{path}: holds a {about.get('kind')} agent, which is not known here")
+    return kinds[about["kind"]].load(path, env)

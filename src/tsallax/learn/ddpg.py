@@ -1,0 +1,317 @@
+"""Deep deterministic policy gradient (Lillicrap et al. 2015), the paper's baseline.
+
+    a_t = mu(s_t; phi) with noise, in its actions or in phi; at random for the first steps
+    s_{t+1}, r_t from the environment; store (s_t, a_t, r_t, s_{t+1})
+    draw a batch (s_j, a_j, r_j, s'_j)
+    y_j = r_j + gamma Q(s'_j, mu(s'_j; phi^-); theta^-)
+    a step down  mean_j (y_j - Q(s_j, a_j; theta))^2  by theta
+    a step up    mean_j Q(s_j, mu(s_j; phi); theta)   by phi
+    theta^- <- theta^- + tau (theta - theta^-),  phi^- <- phi^- + tau (phi - phi^-)
+
+The networks see observations in units of their running mean and deviation, if so configured, and
+actions in units of half their range. Everything here is a pure function of one agent; many agents
+are the same functions under `jax.vmap`.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import jax
+import jax.numpy as jnp
+from jax import Array
+from jax.typing import ArrayLike
+
+from tsallax.learn import adam, anneal, moments, network, noise, replay
+from tsallax.learn.adam import Adam
+from tsallax.learn.anneal import Linear
+from tsallax.learn.ddpg_config import DDPGConfig
+from tsallax.learn.deep_q import Metrics
+from tsallax.learn.moments import Moments
+from tsallax.learn.network import Network
+from tsallax.learn.noise import Noise
+from tsallax.learn.replay import Batch, Replay, Transition
+
+
+class Knobs(NamedTuple):
+    """The numbers in which agents that share a program may differ."""
+
+    sigma: Linear
+    beta: Linear
+    learning_rate: Array
+    actor_rate: Array
+    tau: Array
+
+
+class Pair(NamedTuple):
+    """mu and Q."""
+
+    actor: Network
+    critic: Network
+
+
+class Learner(NamedTuple):
+    """All that an agent has learned and all that its future depends on, but for the environment."""
+
+    online: Pair
+    target: Pair
+    actor_adam: Adam
+    critic_adam: Adam
+    replay: Replay
+    moments: Moments | None
+    rewards: Array
+    """The least and the largest so far, and 0."""
+    noise: Noise
+    knobs: Knobs
+    key: Array
+
+
+class Shared(NamedTuple):
+    """What acting needs of a learner."""
+
+    actor: Network
+    moments: Moments | None
+    noise: Noise
+    knobs: Knobs
+
+
+@dataclass(frozen=True)
+class PolicyGradient:
+    """The algorithm as data: what fixes the program, but not the numbers it works with."""
+
+    observation_size: int
+    low: tuple[float, ...]
+    high: tuple[float, ...]
+    config: DDPGConfig
+
+    def init(self, key: Array, knobs: Knobs) -> Learner:
+        """theta^- = theta, phi^- = phi and an empty memory."""
+        key, for_actor, for_critic, for_noise = jax.random.split(key, 4)
+        c, size, d = self.config, self.observation_size, len(self.low)
+        actor = network.init(for_actor, size, c.hidden, d, c.output_scale)
+        critic = network.init(for_critic, size + d, c.hidden, 1, c.output_scale)
+        online = Pair(actor, critic)
+        return Learner(
+            online=online,
+            target=jax.tree.map(jnp.copy, online),
+            actor_adam=adam.init(actor),
+            critic_adam=adam.init(critic),
+            replay=replay.init(self.capacity, size, (d,), jnp.result_type(float)),
+            moments=moments.init(size) if c.normalize else None,
+            rewards=jnp.zeros(2),
+            noise=noise.init(c.noise, for_noise, (c.environments, d), actor, knobs.sigma.start),
+            knobs=knobs,
+            key=key,
+        )
+
+    @property
+    def capacity(self) -> int:
+        """That of the configuration, rounded up to whole steps of all environments."""
+        n = self.config.environments
+        return -(-self.config.capacity // n) * n
+
+    def greedy(self, learner: Learner, observation: Array) -> Array:
+        """mu(s; phi)."""
+        return self._real(self._mu(learner.online.actor, self._seen(learner, observation)))
+
+    def act(
+        self, learner: Learner, observation: Array, step: ArrayLike, key: Array
+    ) -> tuple[Array, Array]:
+        """An exploring action for each observation; it has no support to speak of (NaN)."""
+        key, other = jax.random.split(key)
+        moved = self._explore(learner, observation, step, key, learner.noise.process)
+        anything = jax.random.uniform(other, moved.shape, minval=-1.0, maxval=1.0)
+        action = jnp.where(jnp.asarray(step) < self.config.start, anything, moved)
+        return self._real(action), jnp.full((), jnp.nan)
+
+    def sampled(self, learner: Learner, observation: Array, step: ArrayLike, key: Array) -> Array:
+        """mu(s; phi) with noise, that of `ou` independent of what came before."""
+        return self._real(self._explore(learner, observation, step, key, None))
+
+    def store(self, learner: Learner, transition: Transition, step: ArrayLike) -> Learner:
+        """Add a transition of each environment to the memory, and let the noise go on."""
+        c, now = self.config, learner.noise
+        key = jax.random.fold_in(jax.random.fold_in(learner.key, step), 3)
+        ended = transition.terminated | transition.truncated
+        if now.process is not None:
+            now = now._replace(process=noise.drift(now.process, c.ou_rate, ended, key))
+        if now.actor is not None:
+            again = noise.perturbed(learner.online.actor, now.size, key)
+            pick = jax.tree.map(lambda a, b: jnp.where(ended[0], a, b), again, now.actor)
+            now = now._replace(actor=pick)
+        known = learner.moments
+        if known is not None:
+            known = moments.update(known, transition.observation, transition.valid)
+        r = jnp.where(transition.valid, transition.reward, 0)
+        low, high = learner.rewards
+        return learner._replace(
+            replay=replay.add(learner.replay, transition, step),
+            moments=known,
+            rewards=jnp.stack([jnp.minimum(low, jnp.min(r)), jnp.maximum(high, jnp.max(r))]),
+            noise=now,
+        )
+
+    def learn(self, learner: Learner, written: ArrayLike, key: Array) -> tuple[Learner, Metrics]:
+        """One update of theta, phi and their targets, from `written` transitions."""
+        c, knobs = self.config, learner.knobs
+        key, other = jax.random.split(key)
+        batch = self._batch(learner.replay, written, key)
+        s, a = self._seen(learner, batch.observation), self._scaled(batch.action)
+        y = self._target(learner, batch)
+        weight = jnp.ones(())
+        if c.priority > 0:
+            beta = anneal.at(knobs.beta, written)
+            weight = replay.importance(batch, written, self.capacity, beta)
+
+        def loss(critic: Network) -> tuple[Array, Array]:
+            error = y - self._q(critic, s, a)
+            return jnp.mean(weight * error**2), error
+
+        (mean, error), slope = jax.value_and_grad(loss, has_aux=True)(learner.online.critic)
+        critic, critic_adam = adam.update(
+            learner.critic_adam, learner.online.critic, self._clipped(slope), knobs.learning_rate
+        )
+
+        def cost(actor: Network) -> Array:
+            return -jnp.mean(self._q(critic, s, self._mu(actor, s)))
+
+        slope = jax.grad(cost)(learner.online.actor)
+        actor, actor_adam = adam.update(
+            learner.actor_adam, learner.online.actor, self._clipped(slope), knobs.actor_rate
+        )
+        online = Pair(actor, critic)
+        learner = learner._replace(
+            online=online,
+            target=jax.tree.map(lambda t, o: t + knobs.tau * (o - t), learner.target, online),
+            actor_adam=actor_adam,
+            critic_adam=critic_adam,
+        )
+        if c.priority > 0:
+            memory = replay.prioritize(learner.replay, batch.index, error, c.priority)
+            learner = learner._replace(replay=memory)
+        if learner.noise.size is not None:
+            apart = self._mu(noise.perturbed(actor, learner.noise.size, other), s) - self._mu(
+                actor, s
+            )
+            size = noise.adapted(learner.noise.size, apart, anneal.at(knobs.sigma, written))
+            learner = learner._replace(noise=learner.noise._replace(size=size))
+        return learner, Metrics(mean, jnp.mean(y))
+
+    def copy(self, learner: Learner) -> Learner:
+        """Nothing: the targets follow with every update."""
+        return learner
+
+    def shared(self, learner: Learner) -> Shared:
+        """What acting needs, and learning does not suffice with."""
+        return Shared(learner.online.actor, learner.moments, learner.noise, learner.knobs)
+
+    def complete(self, shared: Shared, fresh: Learner) -> Learner:
+        """A learner that acts as the one that was shared."""
+        actor, known, now, knobs = shared
+        online = fresh.online._replace(actor=actor)
+        return fresh._replace(online=online, moments=known, noise=now, knobs=knobs)
+
+    def _batch(self, memory: Replay, written: ArrayLike, key: Array) -> Batch:
+        """A batch, drawn behind a condition that always holds.
+
+        Without one, XLA merges the write of `store` into this read, and then needs a copy of the
+        whole memory at every step.
+        """
+        c = self.config
+
+        def draw(memory: Replay) -> Batch:
+            n, k = c.environments, c.n_step
+            return replay.sample(
+                memory, key, c.batch, written, discount=c.discount, n_envs=n, n_step=k
+            )
+
+        def nothing(memory: Replay) -> Batch:
+            shapes = jax.eval_shape(draw, memory)
+            return jax.tree.map(lambda x: jnp.zeros(x.shape, x.dtype), shapes)
+
+        return jax.lax.cond(jnp.asarray(written) > 0, draw, nothing, memory)
+
+    def _explore(
+        self,
+        learner: Learner,
+        observation: Array,
+        step: ArrayLike,
+        key: Array,
+        process: Array | None,
+    ) -> Array:
+        """mu(s) with noise, in half ranges; `process` takes the place of independent draws."""
+        s = self._seen(learner, observation)
+        if learner.noise.actor is not None:
+            return self._mu(learner.noise.actor, s)
+        mean = self._mu(learner.online.actor, s)
+        draw = jax.random.normal(key, mean.shape) if process is None else process
+        return mean + anneal.at(learner.knobs.sigma, step) * draw
+
+    def _target(self, learner: Learner, batch: Batch) -> Array:
+        """y = r + gamma Q(s', mu(s'; phi^-); theta^-)."""
+        after = self._seen(learner, batch.next_observation)
+        value = self._q(learner.target.critic, after, self._mu(learner.target.actor, after))
+        y = batch.reward + batch.discount * value
+        if self.config.bounded:
+            low, high = learner.rewards / (1 - self.config.discount)
+            y = jnp.clip(y, low, high)
+        return y
+
+    def _seen(self, learner: Learner, observation: Array) -> Array:
+        if learner.moments is None:
+            return observation
+        return moments.standardize(learner.moments, observation)
+
+    def _clipped(self, gradient: Network) -> Any:
+        if self.config.clip is None:
+            return gradient
+        factor = adam.shrink(
+            self.config.clip, sum(jnp.sum(g * g) for g in jax.tree.leaves(gradient))
+        )
+        return jax.tree.map(lambda g: factor * g, gradient)
+
+    def _mu(self, actor: Network, s: Array) -> Array:
+        """mu(s; phi), between -1 and 1."""
+        return jnp.tanh(_outputs(actor, s, self.config.layer_norm))
+
+    def _q(self, critic: Network, s: Array, a: Array) -> Array:
+        """Q(s, a; theta)."""
+        return _outputs(critic, jnp.concatenate([s, a], -1), self.config.layer_norm)[..., 0]
+
+    def _scaled(self, action: Array) -> Array:
+        """A real action in units of half the range, from the middle."""
+        low, high = jnp.asarray(self.low), jnp.asarray(self.high)
+        return (action - (low + high) / 2) / ((high - low) / 2)
+
+    def _real(self, action: Array) -> Array:
+        """The action of the environment, never beyond its bounds."""
+        low, high = jnp.asarray(self.low), jnp.asarray(self.high)
+        return jnp.clip((low + high) / 2 + (high - low) / 2 * action, low, high)
+
+
+def _outputs(net: Network, x: Array, layer_norm: bool) -> Array:
+    """The outputs for inputs x (..., d), with standardised hidden layers if so wanted."""
+    if not layer_norm:
+        return network.values(net, x)
+    for layer in net.body.hidden:
+        x = x @ layer.weight + layer.bias
+        x = x - jnp.mean(x, -1, keepdims=True)
+        x = jax.nn.relu(x * jax.lax.rsqrt(jnp.mean(x * x, -1, keepdims=True) + 1e-6))
+    return x @ net.output.weight.T + net.output.bias
+
+
+def knobs_of(config: DDPGConfig) -> Knobs:
+    """The numbers of one agent's configuration."""
+
+    def array(schedule: Linear) -> Linear:
+        return Linear(*(jnp.asarray(x, jnp.float32) for x in schedule))
+
+    rate = config.learning_rate
+    return Knobs(
+        sigma=array(config.sigma),
+        beta=array(config.beta),
+        learning_rate=jnp.asarray(rate, jnp.float32),
+        actor_rate=jnp.asarray(config.actor_rate or rate, jnp.float32),
+        tau=jnp.asarray(config.tau, jnp.float32),
+    )

@@ -1,0 +1,103 @@
+"""`DDPG`, the agent that learns by deep deterministic policy gradient."""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+from collections.abc import Mapping
+from typing import Any, ClassVar
+
+import jax
+
+from tsallax.errors import InvalidInput
+from tsallax.learn.agent import Agent
+from tsallax.learn.agents import settings_of
+from tsallax.learn.ddpg import Learner, PolicyGradient, knobs_of
+from tsallax.learn.ddpg_config import DDPGConfig
+from tsallax.learn.world import World, world_of
+
+
+class DDPG(Agent):
+    """Deep deterministic policy gradient, for environments whose actions are real numbers.
+
+    Args:
+        env: the id of an environment, a Gymnasium environment or vector environment, or one of
+            `tsallax.envs`. Those that exist in JAX run there: InvertedPendulum-v5, Reacher-v5.
+        seed: fixes everything.
+        config: a `DDPGConfig` or a dict of its options.
+        backend: "jax" or "gymnasium"; default: jax where there is such an environment.
+        env_options: further arguments of `gymnasium.make`.
+        noise, sigma, normalize, ...: the options of `DDPGConfig`.
+
+    >>> from tsallax.learn.ddpg_agent import DDPG
+    >>> agent = DDPG("Reacher-v5", seed=0, hidden=(16,), start=50)
+    >>> agent = agent.learn(episodes=3)
+    >>> agent.steps, agent.history.episodes, agent.predict([0.0] * 10).shape
+    (150, 3, (2,))
+    """
+
+    kind: ClassVar[str] = "ddpg"
+    Config: ClassVar[type] = DDPGConfig
+    config: DDPGConfig
+
+    def __init__(
+        self,
+        env: Any,
+        *,
+        seed: int = 0,
+        config: DDPGConfig | Mapping[str, Any] | None = None,
+        backend: str = "auto",
+        env_options: Mapping[str, Any] | None = None,
+        **options: Any,
+    ) -> None:
+        settings = settings_of(DDPGConfig, config, options)
+        world = world_of(
+            env,
+            actions=None,
+            n_envs=settings.environments,
+            continuous=True,
+            backend=backend,
+            options=env_options or {},
+        )
+        if world.n_envs != settings.environments:
+            settings = dataclasses.replace(settings, environments=world.n_envs)
+        super().__init__(world, settings, seed)
+
+    def _build(self, world: World, settings: DDPGConfig, seed: int) -> tuple[Any, Learner]:
+        low, high = _bounds(world)
+        plain = DDPGConfig()
+        algorithm = PolicyGradient(
+            world.observation_size,
+            low,
+            high,
+            dataclasses.replace(
+                settings,
+                sigma=plain.sigma,
+                beta=plain.beta,
+                learning_rate=plain.learning_rate,
+                actor_rate=plain.actor_rate,
+                tau=plain.tau,
+            ),
+        )
+        init = jax.jit(algorithm.init)
+        return algorithm, init(jax.random.PRNGKey(seed), knobs_of(settings))
+
+    def _words(self) -> str:
+        return f"noise={self.config.noise!r}"
+
+    def _status(self, rate: float) -> str:
+        return f"{rate:.0f} steps/s  return {self.history.recent():.4g}"
+
+
+def _bounds(world: World) -> tuple[tuple[float, ...], tuple[float, ...]]:
+    """The ends of the actions' ranges, which must be finite and apart."""
+    assert world.low is not None
+    assert world.high is not None
+    for i, (low, high) in enumerate(zip(world.low, world.high, strict=True)):
+        if not (math.isfinite(low) and math.isfinite(high) and low < high):
+            raise InvalidInput(
+                f"{world.name}: dimension {i} of its actions ranges from {low:g} to {high:g}: "
+                "DDPG needs finite bounds, for which gymnasium.wrappers.RescaleAction or "
+                "ClipAction may be of use"
+            )
+    return world.low, world.high

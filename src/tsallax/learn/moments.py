@@ -1,0 +1,55 @@
+"""The running mean and variance of observations, and observations in units of them."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import jax.numpy as jnp
+from jax import Array
+from jax.typing import ArrayLike
+
+FLOOR = 1e-8
+"""Added to the variance, for a number that never changes."""
+BOUND = 10.0
+"""The largest standardised number."""
+
+
+class Moments(NamedTuple):
+    """The mean and variance (d,) of `count` vectors."""
+
+    mean: Array
+    variance: Array
+    count: Array
+
+
+def init(size: int) -> Moments:
+    """Those of nothing: mean 0 and variance 1 until something is seen."""
+    return Moments(jnp.zeros(size), jnp.ones(size), jnp.zeros((), jnp.int32))
+
+
+def update(moments: Moments, x: Array, valid: ArrayLike = True) -> Moments:
+    """Take in vectors x (n, d), of which those that are not `valid` (n,) do not count.
+
+    With s the share of the new ones and δ the difference of the means, the new mean is m + s δ and
+    the new variance (1-s) v + s v' + s (1-s) δ².
+
+    >>> x = jnp.asarray([[0.0], [1.0], [5.0]])
+    >>> moments = update(update(init(1), x[:1]), x[1:])
+    >>> print(moments.mean.round(4), moments.variance.round(4), moments.count)
+    [2.] [4.6667] 3
+    """
+    weight = jnp.broadcast_to(valid, x.shape[:1]).astype(x.dtype)[:, None]
+    n = jnp.sum(weight)
+    count = moments.count + n.astype(jnp.int32)
+    share = n / jnp.maximum(count, 1)
+    mean = jnp.sum(weight * x, 0) / jnp.maximum(n, 1)
+    variance = jnp.sum(weight * (x - mean) ** 2, 0) / jnp.maximum(n, 1)
+    apart = mean - moments.mean
+    spread = variance - moments.variance + (1 - share) * apart**2
+    return Moments(moments.mean + share * apart, moments.variance + share * spread, count)
+
+
+def standardize(moments: Moments, x: Array) -> Array:
+    """(x - mean) / standard deviation, within the bound."""
+    z = (x - moments.mean) / jnp.sqrt(moments.variance + FLOOR)
+    return jnp.clip(z, -BOUND, BOUND)

@@ -1,0 +1,236 @@
+"""Where an agent lives: an environment in JAX, or one of Gymnasium on the host."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tsallax.envs import jax_environment
+from tsallax.envs.discretize import Discretize
+from tsallax.envs.environment import Environment
+from tsallax.errors import InvalidInput
+
+if TYPE_CHECKING:
+    from tsallax.envs.gymnasium import HostEnvironment
+
+BACKENDS = ("auto", "jax", "gymnasium")
+
+
+@dataclass
+class World:
+    """An environment's name and sizes, and how to make it."""
+
+    name: str
+    observation_size: int
+    observation_shape: tuple[int, ...]
+    first_observation: int | None
+    """The number of the first observation, where they are numbers."""
+    n_actions: int | None
+    """None where actions are continuous."""
+    low: tuple[float, ...] | None
+    high: tuple[float, ...] | None
+    discretize: Discretize | None
+    first_action: int
+    jax: Environment | None
+    n_envs: int = 1
+    limit: int | None = None
+    source: Any = None
+    """What to make host environments from: an id or a Gymnasium environment; None if unknown."""
+    options: Mapping[str, Any] = field(default_factory=dict)
+    host: HostEnvironment | None = None
+
+    @property
+    def table(self) -> NDArray[np.float32] | None:
+        """The real actions by their numbers."""
+        return None if self.discretize is None else self.discretize.table.astype(np.float32)
+
+    def encode(self, observation: Any) -> tuple[NDArray[np.float32], bool]:
+        """Observations as rows of a matrix, and whether it was a single one."""
+        if self.first_observation is not None:
+            numbers = np.asarray(observation)
+            n, first = self.observation_size, self.first_observation
+            if numbers.dtype.kind not in "iu" or numbers.ndim > 1:
+                raise InvalidInput(f"observation {observation!r}: {self.name} has whole numbers")
+            if np.any(numbers < first) or np.any(numbers >= first + n):
+                raise InvalidInput(
+                    f"observation {observation!r}: not from {first} to {first + n - 1}"
+                )
+            return np.eye(n, dtype=np.float32)[np.atleast_1d(numbers) - first], numbers.ndim == 0
+        seen = np.asarray(observation, np.float32)
+        single = seen.shape == self.observation_shape
+        if not single and seen.shape[1:] != self.observation_shape:
+            raise InvalidInput(
+                f"observation of shape {seen.shape}: {self.name} has {self.observation_shape}"
+            )
+        return seen.reshape(-1, self.observation_size), single
+
+    def decode(self, actions: NDArray[Any]) -> NDArray[Any]:
+        """Actions as the environment takes them."""
+        if self.table is not None:
+            return self.table[actions]
+        return actions if self.n_actions is None else actions + self.first_action
+
+    def training(self) -> HostEnvironment:
+        """The host environments to learn in, made at the first call."""
+        if self.host is None:
+            self.host = self._make(self._known(), self.n_envs)
+        return self.host
+
+    def fresh(self, **options: Any) -> HostEnvironment:
+        """Another host environment, to evaluate in."""
+        source = self._known()
+        if isinstance(source, str):
+            return self._make(source, 1, **options)
+        spec = getattr(source, "spec", None)
+        if spec is None:
+            raise InvalidInput(
+                f"{self.name}: an environment without an id cannot be made a second time; "
+                "register it with gymnasium.register to evaluate in it"
+            )
+        import gymnasium
+
+        return self._make(gymnasium.make(spec, **options), 1)
+
+    def describe(self) -> dict[str, Any]:
+        """Plain data from which `revive` makes the world again."""
+        grid = self.discretize
+        return {
+            "name": self.name,
+            "observation_size": self.observation_size,
+            "observation_shape": self.observation_shape,
+            "first_observation": self.first_observation,
+            "first_action": self.first_action,
+            "n_actions": self.n_actions,
+            "low": self.low,
+            "high": self.high,
+            "levels": None if grid is None else grid.levels,
+            "jax": self.jax is not None,
+            "n_envs": self.n_envs,
+            "limit": self.limit,
+            "options": dict(self.options),
+            "by_name": isinstance(self.source, str),
+        }
+
+    def _known(self) -> Any:
+        if self.source is None:
+            raise InvalidInput(
+                f"{self.name}: this agent was saved without a way to make its environment; "
+                "give it as the argument env of load"
+            )
+        return self.source
+
+    def _make(self, source: Any, n: int, **options: Any) -> HostEnvironment:
+        from tsallax.envs.gymnasium import HostEnvironment
+
+        levels = None if self.discretize is None else self.discretize.levels
+        more = {**self.options, **options} if isinstance(source, str) else {}
+        return HostEnvironment(
+            source,
+            actions=levels,
+            n_envs=n if isinstance(source, str) else 1,
+            continuous=self.n_actions is None,
+            **more,
+        )
+
+
+def world_of(
+    env: Any,
+    *,
+    actions: int | Iterable[int] | None,
+    n_envs: int,
+    continuous: bool,
+    backend: str,
+    options: Mapping[str, Any],
+) -> World:
+    """The world of an id, a JAX environment or a Gymnasium environment."""
+    if backend not in BACKENDS:
+        raise InvalidInput(f"unknown backend {backend!r}: choose from {', '.join(BACKENDS)}")
+    inside = env if isinstance(env, Environment) else None
+    if inside is None and isinstance(env, str) and backend != "gymnasium" and not options:
+        inside = jax_environment(env)
+    if inside is None and backend == "jax":
+        raise InvalidInput(f"{env}: there is no such environment in JAX: leave backend out")
+    if inside is not None:
+        if not continuous and actions is None:
+            raise InvalidInput(
+                f"{inside.name}: its actions are real numbers: give `actions`, such as actions=31"
+            )
+        grid = None
+        if not continuous and actions is not None:
+            grid = Discretize.of(inside.action_low, inside.action_high, actions)
+        return World(
+            inside.name,
+            inside.observation_size,
+            (inside.observation_size,),
+            None,
+            None if grid is None else len(grid),
+            inside.action_low,
+            inside.action_high,
+            grid,
+            0,
+            inside,
+            n_envs,
+            inside.limit,
+            inside.name,
+        )
+    from tsallax.envs.gymnasium import HostEnvironment
+
+    host = HostEnvironment(
+        env,
+        actions=actions,
+        n_envs=n_envs if isinstance(env, str) else 1,
+        continuous=continuous,
+        **options,
+    )
+    return World(
+        host.name,
+        host.observation_size,
+        host.observation_shape,
+        None if host.first_observation is None else int(host.first_observation),
+        host.n_actions,
+        host.action_low,
+        host.action_high,
+        host.discretize,
+        host.first_action,
+        None,
+        host.n_envs,
+        host.limit,
+        env,
+        options,
+        host,
+    )
+
+
+def revive(about: Mapping[str, Any], env: Any = None) -> World:
+    """The world that `describe` described; environments are made when they are first used.
+
+    An id that names a module to import is not followed: a file must not choose what code runs.
+    """
+    name = str(about["name"])
+    grid = None
+    if about["levels"] is not None:
+        grid = Discretize.of(about["low"], about["high"], about["levels"])
+    inside = jax_environment(name) if about["jax"] else None
+    source = env
+    if env is None and about["by_name"] and ":" not in name:
+        source = name
+    return World(
+        name,
+        int(about["observation_size"]),
+        tuple(about["observation_shape"]),
+        about["first_observation"],
+        about["n_actions"],
+        None if about["low"] is None else tuple(about["low"]),
+        None if about["high"] is None else tuple(about["high"]),
+        grid,
+        int(about["first_action"]),
+        inside,
+        int(about["n_envs"]),
+        about["limit"],
+        source,
+        dict(about["options"]),
+    )

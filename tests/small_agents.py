@@ -1,0 +1,77 @@
+"""Agents small enough for tests, an environment whose every step can be checked, comparisons."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from tsallax.envs.environment import Environment
+
+TINY: dict[str, Any] = {
+    "hidden": (16,), "batch": 8, "capacity": 96, "start": 0, "copy_every": 25,
+    "learning_rate": 0.01, "discount": 0.9, "alpha": 3.0,
+}  # fmt: skip
+
+LIMIT, WALL = 6, 3.0
+
+
+class Place(NamedTuple):
+    position: jax.Array
+    step: jax.Array
+
+
+def _reset(key: Any) -> Place:
+    return Place(jax.random.randint(key, (), -1, 3).astype(float), jnp.zeros((), jnp.int32))
+
+
+def _observe(state: Place) -> jax.Array:
+    return jnp.stack([state.position, state.step.astype(float)])
+
+
+def _step(state: Place, action: Any) -> Any:
+    after = Place(state.position + jnp.asarray(action)[0], state.step + 1)
+    reward = after.position + 0.25 * after.step
+    return (
+        after,
+        _observe(after),
+        reward,
+        jnp.abs(after.position) >= WALL,
+        after.step >= LIMIT,
+    )
+
+
+CORRIDOR = Environment("Corridor-v0", 2, (-1.0,), (1.0,), LIMIT, _reset, _observe, _step)
+"""Walk by -1, 0 or 1 from a place in -1..2 until a wall at +-3 (termination) or for 6 steps."""
+
+
+def corridor_step(seen: Any, action: int) -> tuple[Any, float, bool, bool]:
+    """The same in plain numbers, for one of three actions."""
+    position, step = float(seen[0]) + action - 1, float(seen[1]) + 1
+    return (position, step), position + 0.25 * step, abs(position) >= WALL, step >= LIMIT
+
+
+def leaves(agent: Any) -> list[Any]:
+    """All numbers that an agent's learner consists of."""
+    return [np.asarray(leaf) for leaf in jax.tree.leaves(agent._learner)]
+
+
+def assert_same(a: Any, b: Any, trace: bool = True) -> None:
+    """Two agents are equal, bit for bit: learner, memory, counters, history."""
+    assert a.steps == b.steps
+    for x, y in zip(leaves(a), leaves(b), strict=True):
+        assert x.dtype == y.dtype
+        np.testing.assert_array_equal(x, y)
+    first, second = a.history.arrays(), b.history.arrays()
+    assert set(first) == set(second)
+    for name in first:
+        if trace or not name.startswith("trace_"):
+            np.testing.assert_array_equal(first[name], second[name], err_msg=name)
+
+
+def differ(a: Any, b: Any) -> bool:
+    """Whether the networks of two agents are different."""
+    pairs = zip(jax.tree.leaves(a._learner.online), jax.tree.leaves(b._learner.online))
+    return any(np.any(np.asarray(x) != np.asarray(y)) for x, y in pairs)
