@@ -208,8 +208,6 @@ UPDATES = [
     {"update": "soft"},
     {"update": "hard"},
     TSALLIS,
-    {"update": "soft", "double": True},
-    {"update": "soft", "relative_entropy": True},
     {"update": "sparse", **ALL},
     {"update": "soft", **ALL},
     {"update": "hard", **ALL},

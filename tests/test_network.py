@@ -130,11 +130,13 @@ def test_values_of_many_networks_are_those_of_each():
         close(tuple(part[i] for part in together), both(net))
 
 
-def test_fresh_weights_have_the_variance_they_should():
+def test_fresh_weights_are_uniform_in_the_range_of_their_inputs():
     net = network.init(jax.random.PRNGKey(0), 100, (400, 300), 200, 0.1)
-    assert float(net.body.hidden[0].weight.std()) == pytest.approx((2 / 100) ** 0.5, rel=0.02)
-    assert float(net.body.hidden[1].weight.std()) == pytest.approx((2 / 400) ** 0.5, rel=0.02)
-    assert float(net.output.weight.std()) == pytest.approx(0.1 / 300**0.5, rel=0.02)
+    weights = [layer.weight for layer in (*net.body.hidden, net.output)]
+    for weight, bound in zip(weights, (100**-0.5, 400**-0.5, 0.1 * 300**-0.5), strict=True):
+        assert float(weight.std()) == pytest.approx(bound / 3**0.5, rel=0.02)
+        assert float(jnp.abs(weight).max()) == pytest.approx(bound, rel=0.01)
+        assert abs(float(weight.mean())) < 0.02 * bound
     biases = [layer.bias for layer in (*net.body.hidden, net.output)]
     assert all(float(jnp.abs(bias).max()) == 0 for bias in biases)
 

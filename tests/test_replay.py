@@ -98,19 +98,19 @@ def marks(batch: Batch) -> NDArray[np.int64]:
 
 
 def of_priorities(weight: NDArray[np.float32]) -> Replay:
-    """A full memory with given priorities, each transition marked by its place."""
-    memory = replay.init(len(weight), 1, (), jnp.int32)
-    memory = memory._replace(observation=jnp.arange(len(weight), dtype=jnp.float32)[:, None])
-    block = 1 + (len(weight) - 1) // memory.priority.shape[1]
-    padded = np.zeros(memory.priority.size, np.float32)
-    padded[: len(weight)] = weight
-    priority = jnp.asarray(padded.reshape(memory.priority.shape))
-    assert len(priority) == block
-    return memory._replace(priority=priority, sums=jnp.sum(priority, -1))
+    """A full memory with about the given priorities, each transition marked by its place."""
+    n = len(weight)
+    mark = np.arange(n, dtype=np.float32)[:, None]
+    never = np.zeros(n, bool)
+    rows = Transition(mark, never, mark[:, 0], mark, never, never, weight > 0)
+    memory = add(replay.init(n, 1, (), jnp.int32), rows, 0)
+    there = np.flatnonzero(weight)
+    index = np.resize(there, n)
+    return prioritize(memory, jnp.asarray(index), jnp.asarray(weight[index]), 1.0)
 
 
 def probabilities(memory: Replay) -> NDArray[np.float64]:
-    weight = np.asarray(memory.priority, np.float64).ravel()[: len(memory.reward)]
+    weight = np.asarray(memory.priority, np.float64).ravel()[: memory.capacity]
     return weight / weight.sum()
 
 
@@ -120,12 +120,12 @@ def test_the_priorities_fit_the_capacity_and_waste_less_than_a_block(capacity):
     blocks, side = memory.priority.shape
     assert capacity <= memory.priority.size < capacity + side
     assert memory.sums.shape == (blocks,)
-    assert len(memory.reward) == capacity
+    assert memory.capacity == len(memory.reward) == capacity
 
 
 def test_a_million_transitions_take_hardly_more_than_their_raw_bytes():
     memory = jax.eval_shape(lambda: replay.init(1_000_000, 10, (), jnp.int32))
-    held = sum(math.prod(x.shape) * x.dtype.itemsize for x in memory)
+    held = sum(math.prod(x.shape) * x.dtype.itemsize for x in jax.tree.leaves(memory))
     raw = 1_000_000 * (10 * 4 * 2 + 4 + 4 + 1)
     assert held < 1.1 * raw
 
@@ -276,11 +276,10 @@ def test_a_priority_of_zero_is_never_drawn_whatever_the_rounding(capacity, monke
     for trial in range(12):
         weight = rng.exponential(size=capacity) ** 3 * (rng.random(capacity) < 0.1 + 0.07 * trial)
         weight[rng.integers(capacity)] = 1.0
-        seams = np.cumsum(weight.astype(np.float32), dtype=np.float64)
-        seams *= size / seams[-1]
+        memory = of_priorities(weight.astype(np.float32))
+        seams = np.cumsum(probabilities(memory)) * size
         u = rng.choice([0.0, 1 - 2**-24], size)
         u[np.minimum(seams.astype(int), size - 1)] = seams % 1
-        memory = of_priorities(weight.astype(np.float32))
         batch = draw(memory, jnp.asarray(u, jnp.float32))
         assert np.all(weight[np.asarray(batch.index)] > 0)
         assert np.all(np.isfinite(replay.importance(batch, capacity, capacity, 1.0)))

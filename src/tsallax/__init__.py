@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from tsallax.errors import InvalidInput
     from tsallax.evaluate import Evaluation, evaluate, gap_certificate, performance_bound
     from tsallax.learn.agents import DeepQ
+    from tsallax.learn.ddpg_agent import DDPG
     from tsallax.learn.q_learning import q_learning
     from tsallax.learn.schedule import StepSize
     from tsallax.learn.tabular import Interrupted, TabularResult
@@ -49,6 +50,7 @@ _HOME = {
     "Evaluation": "tsallax.evaluate",
     "performance_bound": "tsallax.evaluate",
     "gap_certificate": "tsallax.evaluate",
+    "DDPG": "tsallax.learn.ddpg_agent",
     "DeepQ": "tsallax.learn.agents",
     "q_learning": "tsallax.learn.q_learning",
     "StepSize": "tsallax.learn.schedule",

@@ -4,15 +4,20 @@ from __future__ import annotations
 
 import ast
 import os
+import re
 import sys
+import warnings
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import typer
 
 from tsallax.errors import InvalidInput
+
+if TYPE_CHECKING:
+    from tsallax.learn.agent import Agent
 
 
 def complain(message: str, code: int) -> int:
@@ -73,3 +78,47 @@ def aligned(rows: Sequence[tuple[str, ...]]) -> str:
     widths = [max(len(row[i]) for row in rows) for i in range(len(rows[0]))]
     lines = ("  ".join(f"{word:<{w}}" for word, w in zip(row, widths)) for row in rows)
     return "\n".join(line.rstrip() for line in lines)
+
+
+def set_values(pairs: list[str]) -> dict[str, Any]:
+    """What --set sets."""
+    from tsallax.learn.settings import option
+
+    values: dict[str, Any] = {}
+    for pair in pairs:
+        key, text = split_pair("--set", pair)
+        if key in values:
+            raise InvalidInput(f"--set {pair}: {key} is set twice")
+        try:
+            values[key] = option(text)
+        except InvalidInput as error:
+            raise InvalidInput(f"--set {pair}: {error}") from None
+    return values
+
+
+@contextmanager
+def warnings_as_notes() -> Iterator[None]:
+    """Print warnings as remarks, each once."""
+    seen = set[str]()
+
+    def show(message: Any, category: Any, *_: Any, **__: Any) -> None:
+        text = re.sub(r"\x1b\[[0-9;]*m", "", str(message))
+        if issubclass(category, UserWarning) and text not in seen:
+            seen.add(text)
+            note(text)
+
+    with warnings.catch_warnings():
+        warnings.simplefilter("always", UserWarning)
+        warnings.showwarning = show
+        yield
+
+
+def trained(agent: Agent) -> str:
+    """How far an agent has come."""
+    n = agent.history.episodes
+    return f"{n:,} episode{'s' * (n != 1)}, {agent.steps:,} steps"
+
+
+def named(agent: Agent) -> str:
+    """What an agent is."""
+    return repr(agent).rsplit(": ", 1)[0].replace("(", ", ", 1).replace("'", "")

@@ -32,6 +32,10 @@ class _Loader(yaml.SafeLoader):
         return super().construct_mapping(node, deep=deep)
 
 
+class _Dumper(yaml.SafeDumper):
+    """Puts quotes around a word that either kind of reader would take for something else."""
+
+
 for _kind, _pattern, _first in (
     ("null", r"~|null|Null|NULL|none|None|", ["~", "n", "N", ""]),
     ("bool", r"true|True|TRUE|false|False|FALSE", list("tTfF")),
@@ -42,9 +46,10 @@ for _kind, _pattern, _first in (
         list("-+.0123456789"),
     ),
 ):
-    _Loader.add_implicit_resolver(
-        f"tag:yaml.org,2002:{_kind}", re.compile(rf"^(?:{_pattern})$"), _first
-    )
+    for _class in (_Loader, _Dumper):
+        _class.add_implicit_resolver(
+            f"tag:yaml.org,2002:{_kind}", re.compile(rf"^(?:{_pattern})$"), _first
+        )
 
 
 def read(path: str | PathLike[str]) -> dict[str, Any]:
@@ -88,5 +93,12 @@ def scalar(value: Any) -> str:
     >>> scalar(1e-5), scalar("1:0:50"), scalar([64, 64]), scalar(None)
     ('1.0e-05', "'1:0:50'", '[64, 64]', 'null')
     """
-    text: str = yaml.safe_dump(value, default_flow_style=True, width=10**6, sort_keys=False)
+    text: str = yaml.dump(
+        value,
+        Dumper=_Dumper,
+        default_flow_style=True,
+        width=10**6,
+        sort_keys=False,
+        allow_unicode=True,
+    )
     return text.removesuffix("...\n").strip()

@@ -47,7 +47,7 @@ def _importable(*modules: str) -> bool:
     try:
         for module in modules:
             import_module(module)
-    except ImportError:
+    except Exception:  # a module may fail in its own way when it is imported
         return False
     return True
 

@@ -137,7 +137,14 @@ class Agent:
 
         Ctrl-C ends it after the piece at hand, in a state that can be saved and goes on from there.
         """
-        for name, value in (("episodes", episodes), ("steps", steps), ("eval_every", eval_every)):
+        given = {
+            "episodes": episodes,
+            "steps": steps,
+            "eval_every": eval_every,
+            "eval_episodes": eval_episodes,
+            "save_every": save_every,
+        }
+        for name, value in given.items():
             if value is not None and (not isinstance(value, int) or value < 1):
                 raise InvalidInput(f"{name} must be a whole number of at least 1, got {value!r}")
         if episodes is None and steps is None:
@@ -146,7 +153,7 @@ class Agent:
             raise InvalidInput("this agent was saved without its replay: it can act, but not learn")
         plan = _Plan(self, episodes, steps, eval_every, save_every if save_to else None)
         saved = time.monotonic()
-        with bar(f"{self.environment}", progress) as report, _interrupts() as interrupted:
+        with bar(f"{self.environment}", progress) as report, interrupts() as interrupted:
             begin, first = time.monotonic(), self.steps
             while not plan.finished() and not interrupted():
                 self._piece(plan)
@@ -185,24 +192,21 @@ class Agent:
         ends = max(1, plan.next_episode() - self.history.episodes)
         begin, before = time.monotonic(), self.steps
         if self._world.jax is not None:
-            done, log = self._run_inside(learning, cycles, ends)
+            done, log, valid = self._run_inside(learning, cycles, ends)
         else:
-            done, log = self._run_outside(learning, cycles, ends)
+            done, log, valid = self._run_outside(learning, cycles, ends)
         self._seconds_per_cycle = (time.monotonic() - begin) / max(done, 1)
         self.steps += done * size
         rewards = log.reward[:done].reshape(-1, c.environments)
-        self.history.record(self.steps, rewards, log.ended[:done].reshape(rewards.shape))
+        ended, valid = (x[:done].reshape(rewards.shape) for x in (log.ended, valid))
+        self.history.record(self.steps, rewards, ended, valid)
+        self.history.count(log.loss[:done], log.value[:done], log.support[:done])
+        self._require_finite(log.loss[:done])
         if self.steps // c.copy_every > before // c.copy_every:
-            self._learner = _copy(self._algorithm, self._learner)
-            self.history.append(
-                trace_step=self.steps,
-                trace_loss=float(log.loss[:done].mean()),
-                trace_value=float(log.value[:done].mean()),
-                trace_support=float(log.support[:done].mean()),
-            )
-            self._require_finite(log.loss[:done])
+            self._learner = self._algorithm.copy(self._learner)
+            self.history.trace(self.steps)
 
-    def _run_inside(self, learning: bool, cycles: int, ends: int) -> tuple[int, Any]:
+    def _run_inside(self, learning: bool, cycles: int, ends: int) -> tuple[int, Any, Any]:
         inside = self._world.jax
         assert inside is not None
         if self._feed is None:
@@ -219,9 +223,10 @@ class Agent:
             jnp.asarray(cycles, jnp.int32),
             jnp.asarray(ends, jnp.int32),
         )
-        return int(done), jax.tree.map(np.asarray, log)
+        seen = jax.tree.map(np.asarray, log)
+        return int(done), seen, np.ones_like(seen.ended)
 
-    def _run_outside(self, learning: bool, cycles: int, ends: int) -> tuple[int, Any]:
+    def _run_outside(self, learning: bool, cycles: int, ends: int) -> tuple[int, Any, Any]:
         environment = self._world.training()
         if not isinstance(self._feed, host.HostFeed):
             if self.history.lengths.any():
@@ -233,7 +238,7 @@ class Agent:
                 self.history.forget_running()
             self._feed = host.begin(environment, self.seed, self.history.episodes)
             self._feed.action = self._pending
-        self._learner, done, log = host.advance(
+        self._learner, done, log, valid = host.advance(
             self._algorithm,
             environment,
             learning,
@@ -243,7 +248,7 @@ class Agent:
             cycles,
             ends,
         )
-        return done, log
+        return done, log, valid
 
     def _require_finite(self, loss: NDArray[Any]) -> None:
         if not np.isfinite(loss).all():
@@ -472,7 +477,7 @@ class _Plan:
 
 
 @contextmanager
-def _interrupts() -> Iterator[Callable[[], bool]]:
+def interrupts() -> Iterator[Callable[[], bool]]:
     """Turn Ctrl-C into a flag while it lasts; a second one ends the program as usual."""
     seen = threading.Event()
     if threading.current_thread() is not threading.main_thread():
@@ -504,7 +509,6 @@ def provenance() -> dict[str, str]:
     }
 
 
-_copy = jax.jit(lambda algorithm, learner: algorithm.copy(learner), static_argnums=0)
 _greedy = jax.jit(lambda a, learner, seen: a.greedy(learner, seen), static_argnums=0)
 _sampled = jax.jit(
     lambda a, learner, seen, step, key: a.sampled(learner, seen, step, key), static_argnums=0

@@ -123,7 +123,9 @@ def settings_of(kind: type, given: Any, options: Mapping[str, Any]) -> Any:
 def load(path: str | PathLike[str], env: Any = None) -> Agent:
     """Read an agent of whatever kind from a file."""
     about, _ = checkpoint.read(path)
-    kinds = {cls.kind: cls for cls in (DeepQ,)}
+    from tsallax.learn.ddpg_agent import DDPG
+
+    kinds: dict[str, type[Agent]] = {cls.kind: cls for cls in (DeepQ, DDPG)}
     if about.get("kind") not in kinds:
         raise InvalidInput(f"{path}: holds a {about.get('kind')} agent, which is not known here")
     return kinds[about["kind"]].load(path, env)

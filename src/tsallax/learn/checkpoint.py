@@ -34,7 +34,7 @@ def read(path: str | PathLike[str]) -> tuple[dict[str, Any], dict[str, NDArray[A
     text = arrays.pop("json", None)
     try:
         about = json.loads(str(text)) if text is not None and text.dtype.kind == "U" else None
-    except json.JSONDecodeError:
+    except (ValueError, RecursionError):
         about = None
     if not isinstance(about, dict):
         raise InvalidInput(f"{path}: damaged: its description is not JSON")

@@ -112,22 +112,24 @@ class PolicyGradient:
         return -(-self.config.capacity // n) * n
 
     def greedy(self, learner: Learner, observation: Array) -> Array:
-        """mu(s; phi)."""
-        return self._real(self._mu(learner.online.actor, self._seen(learner, observation)))
+        """mu(s; phi^-): the average over recent updates is steadier than phi."""
+        return self._real(self._mu(learner.target.actor, self._seen(learner, observation)))
 
     def act(
         self, learner: Learner, observation: Array, step: ArrayLike, key: Array
     ) -> tuple[Array, Array]:
         """An exploring action for each observation; it has no support to speak of (NaN)."""
         key, other = jax.random.split(key)
-        moved = self._explore(learner, observation, step, key, learner.noise.process)
+        actor, process = learner.online.actor, learner.noise.process
+        moved = self._explore(learner, actor, observation, step, key, process)
         anything = jax.random.uniform(other, moved.shape, minval=-1.0, maxval=1.0)
         action = jnp.where(jnp.asarray(step) < self.config.start, anything, moved)
         return self._real(action), jnp.full((), jnp.nan)
 
     def sampled(self, learner: Learner, observation: Array, step: ArrayLike, key: Array) -> Array:
-        """mu(s; phi) with noise, that of `ou` independent of what came before."""
-        return self._real(self._explore(learner, observation, step, key, None))
+        """mu(s; phi^-) with noise, that of `ou` independent of what came before."""
+        actor = learner.target.actor
+        return self._real(self._explore(learner, actor, observation, step, key, None))
 
     def store(self, learner: Learner, transition: Transition, step: ArrayLike) -> Learner:
         """Add a transition of each environment to the memory, and let the noise go on."""
@@ -136,7 +138,7 @@ class PolicyGradient:
         ended = transition.terminated | transition.truncated
         if now.process is not None:
             now = now._replace(process=noise.drift(now.process, c.ou_rate, ended, key))
-        if now.actor is not None:
+        if now.actor is not None and now.size is not None:
             again = noise.perturbed(learner.online.actor, now.size, key)
             pick = jax.tree.map(lambda a, b: jnp.where(ended[0], a, b), again, now.actor)
             now = now._replace(actor=pick)
@@ -156,7 +158,15 @@ class PolicyGradient:
         """One update of theta, phi and their targets, from `written` transitions."""
         c, knobs = self.config, learner.knobs
         key, other = jax.random.split(key)
-        batch = self._batch(learner.replay, written, key)
+        batch = replay.sample(
+            learner.replay,
+            key,
+            c.batch,
+            written,
+            discount=c.discount,
+            n_envs=c.environments,
+            n_step=c.n_step,
+        )
         s, a = self._seen(learner, batch.observation), self._scaled(batch.action)
         y = self._target(learner, batch)
         weight = jnp.ones(())
@@ -174,7 +184,8 @@ class PolicyGradient:
         )
 
         def cost(actor: Network) -> Array:
-            return -jnp.mean(self._q(critic, s, self._mu(actor, s)))
+            u = network.values(actor, s)
+            return c.pull * jnp.mean(u**2) - jnp.mean(self._q(critic, s, jnp.tanh(u)))
 
         slope = jax.grad(cost)(learner.online.actor)
         actor, actor_adam = adam.update(
@@ -204,37 +215,18 @@ class PolicyGradient:
 
     def shared(self, learner: Learner) -> Shared:
         """What acting needs, and learning does not suffice with."""
-        return Shared(learner.online.actor, learner.moments, learner.noise, learner.knobs)
+        return Shared(learner.target.actor, learner.moments, learner.noise, learner.knobs)
 
     def complete(self, shared: Shared, fresh: Learner) -> Learner:
         """A learner that acts as the one that was shared."""
         actor, known, now, knobs = shared
-        online = fresh.online._replace(actor=actor)
-        return fresh._replace(online=online, moments=known, noise=now, knobs=knobs)
-
-    def _batch(self, memory: Replay, written: ArrayLike, key: Array) -> Batch:
-        """A batch, drawn behind a condition that always holds.
-
-        Without one, XLA merges the write of `store` into this read, and then needs a copy of the
-        whole memory at every step.
-        """
-        c = self.config
-
-        def draw(memory: Replay) -> Batch:
-            n, k = c.environments, c.n_step
-            return replay.sample(
-                memory, key, c.batch, written, discount=c.discount, n_envs=n, n_step=k
-            )
-
-        def nothing(memory: Replay) -> Batch:
-            shapes = jax.eval_shape(draw, memory)
-            return jax.tree.map(lambda x: jnp.zeros(x.shape, x.dtype), shapes)
-
-        return jax.lax.cond(jnp.asarray(written) > 0, draw, nothing, memory)
+        both = fresh.online._replace(actor=actor)
+        return fresh._replace(online=both, target=both, moments=known, noise=now, knobs=knobs)
 
     def _explore(
         self,
         learner: Learner,
+        actor: Network,
         observation: Array,
         step: ArrayLike,
         key: Array,
@@ -244,7 +236,7 @@ class PolicyGradient:
         s = self._seen(learner, observation)
         if learner.noise.actor is not None:
             return self._mu(learner.noise.actor, s)
-        mean = self._mu(learner.online.actor, s)
+        mean = self._mu(actor, s)
         draw = jax.random.normal(key, mean.shape) if process is None else process
         return mean + anneal.at(learner.knobs.sigma, step) * draw
 
@@ -273,11 +265,11 @@ class PolicyGradient:
 
     def _mu(self, actor: Network, s: Array) -> Array:
         """mu(s; phi), between -1 and 1."""
-        return jnp.tanh(_outputs(actor, s, self.config.layer_norm))
+        return jnp.tanh(network.values(actor, s))
 
     def _q(self, critic: Network, s: Array, a: Array) -> Array:
         """Q(s, a; theta)."""
-        return _outputs(critic, jnp.concatenate([s, a], -1), self.config.layer_norm)[..., 0]
+        return network.values(critic, jnp.concatenate([s, a], -1))[..., 0]
 
     def _scaled(self, action: Array) -> Array:
         """A real action in units of half the range, from the middle."""
@@ -288,17 +280,6 @@ class PolicyGradient:
         """The action of the environment, never beyond its bounds."""
         low, high = jnp.asarray(self.low), jnp.asarray(self.high)
         return jnp.clip((low + high) / 2 + (high - low) / 2 * action, low, high)
-
-
-def _outputs(net: Network, x: Array, layer_norm: bool) -> Array:
-    """The outputs for inputs x (..., d), with standardised hidden layers if so wanted."""
-    if not layer_norm:
-        return network.values(net, x)
-    for layer in net.body.hidden:
-        x = x @ layer.weight + layer.bias
-        x = x - jnp.mean(x, -1, keepdims=True)
-        x = jax.nn.relu(x * jax.lax.rsqrt(jnp.mean(x * x, -1, keepdims=True) + 1e-6))
-    return x @ net.output.weight.T + net.output.bias
 
 
 def knobs_of(config: DDPGConfig) -> Knobs:

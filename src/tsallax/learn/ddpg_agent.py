@@ -79,14 +79,16 @@ class DDPG(Agent):
                 tau=plain.tau,
             ),
         )
-        init = jax.jit(algorithm.init)
-        return algorithm, init(jax.random.PRNGKey(seed), knobs_of(settings))
+        return algorithm, _init(algorithm, jax.random.PRNGKey(seed), knobs_of(settings))
 
     def _words(self) -> str:
         return f"noise={self.config.noise!r}"
 
     def _status(self, rate: float) -> str:
         return f"{rate:.0f} steps/s  return {self.history.recent():.4g}"
+
+
+_init = jax.jit(lambda algorithm, key, knobs: algorithm.init(key, knobs), static_argnums=0)
 
 
 def _bounds(world: World) -> tuple[tuple[float, ...], tuple[float, ...]]:

@@ -9,6 +9,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from tsallax.errors import InvalidInput
+
 EPISODES = {"episode_step": np.int64, "episode_return": np.float64, "episode_length": np.int64}
 TRACE = {
     "trace_step": np.int64,
@@ -40,6 +42,8 @@ class History:
     running: NDArray[np.float64] = field(default_factory=lambda: np.zeros(1))
     """The return so far of the episode each environment is in."""
     lengths: NDArray[np.int64] = field(default_factory=lambda: np.zeros(1, np.int64))
+    tally: NDArray[np.float64] = field(default_factory=lambda: np.zeros(4))
+    """How many cycles there were since the last entry of the trace, and the sums of its numbers."""
 
     def __getitem__(self, name: str) -> NDArray[Any]:
         return np.asarray(self.columns[name], COLUMNS[name])
@@ -59,16 +63,24 @@ class History:
         for name, value in row.items():
             self.columns[name].append(value)
 
-    def record(self, step: int, rewards: NDArray[Any], ended: NDArray[Any]) -> None:
+    def record(
+        self,
+        step: int,
+        rewards: NDArray[Any],
+        ended: NDArray[Any],
+        valid: NDArray[Any] | None = None,
+    ) -> None:
         """Take note of rewards and ends, (time, environments), of which the last was at `step`.
 
         Episodes come in the order of their ends, and rewards are added one after the other, so
-        that it does not matter how many are recorded at a time.
+        that it does not matter how many are recorded at a time. What is not `valid` counts for
+        nothing in an episode's length.
         """
         time, n = rewards.shape
+        steps = np.ones((time, n), np.int64) if valid is None else valid.astype(np.int64)
         begin = np.zeros(n, np.int64)
         for i, e in np.argwhere(ended):
-            self._count(e, rewards[begin[e] : i + 1, e])
+            self._count(e, rewards[begin[e] : i + 1, e], steps[begin[e] : i + 1, e])
             self.append(
                 episode_step=step - (time - 1 - int(i)) * n,
                 episode_return=float(self.running[e]),
@@ -76,11 +88,27 @@ class History:
             )
             self.running[e], self.lengths[e], begin[e] = 0.0, 0, i + 1
         for e in range(n):
-            self._count(e, rewards[begin[e] :, e])
+            self._count(e, rewards[begin[e] :, e], steps[begin[e] :, e])
 
-    def _count(self, e: int, rewards: NDArray[Any]) -> None:
+    def _count(self, e: int, rewards: NDArray[Any], steps: NDArray[np.int64]) -> None:
         self.running[e] = np.cumsum(np.concatenate(([self.running[e]], rewards)))[-1]
-        self.lengths[e] += len(rewards)
+        self.lengths[e] += steps.sum()
+
+    def count(self, loss: NDArray[Any], value: NDArray[Any], support: NDArray[Any]) -> None:
+        """Add up what the trace will average, by cycle."""
+        new = np.stack([np.ones(len(loss)), loss, value, support]).astype(np.float64)
+        self.tally = np.cumsum(np.column_stack([self.tally, new]), 1)[:, -1]
+
+    def trace(self, step: int) -> None:
+        """Write the averages since the last time."""
+        cycles, loss, value, support = self.tally.tolist()
+        self.append(
+            trace_step=step,
+            trace_loss=loss / cycles,
+            trace_value=value / cycles,
+            trace_support=support / cycles,
+        )
+        self.tally = np.zeros(4)
 
     def forget_running(self) -> None:
         """Drop the unfinished episodes."""
@@ -89,10 +117,19 @@ class History:
     def arrays(self) -> dict[str, NDArray[Any]]:
         """Everything, as named arrays."""
         named = {name: self[name] for name in COLUMNS}
-        return {**named, "running": self.running, "lengths": self.lengths}
+        return {**named, "running": self.running, "lengths": self.lengths, "tally": self.tally}
 
     @classmethod
     def from_arrays(cls, arrays: Mapping[str, NDArray[Any]]) -> History:
         """The history that `arrays` made them from."""
+        for group in (EPISODES, TRACE, EVALUATIONS, ("running", "lengths")):
+            first = arrays[next(iter(group))]
+            for name in group:
+                if arrays[name].ndim != 1 or arrays[name].shape != first.shape:
+                    raise InvalidInput(f"history.{name} has shape {arrays[name].shape}")
         columns = {name: list(arrays[name].astype(kind)) for name, kind in COLUMNS.items()}
-        return cls(columns, arrays["running"].astype(np.float64), arrays["lengths"].copy())
+        running, lengths = arrays["running"], arrays["lengths"]
+        tally = arrays["tally"].astype(np.float64)
+        if tally.shape != (4,):
+            raise InvalidInput(f"history.tally has shape {tally.shape}")
+        return cls(columns, running.astype(np.float64), lengths.astype(np.int64), tally)

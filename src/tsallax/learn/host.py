@@ -82,12 +82,16 @@ def advance(
     step: int,
     cycles: int,
     episodes: int,
-) -> tuple[Any, int, Log]:
-    """Run up to `cycles` cycles and stop after the one that ends `episodes`."""
+) -> tuple[Any, int, Log, NDArray[np.bool_]]:
+    """Run up to `cycles` cycles and stop after the one that ends `episodes`.
+
+    The last result says, by step and environment, where a step was taken and not only a reset.
+    """
     n, k = environment.n_envs, algorithm.config.update_every
     per_step, per_cycle = (cycles, k, n), (cycles,)
     columns: list[Any] = [np.zeros(per_step), np.zeros(per_step, bool)]
     log: Any = Log(*columns, *(np.zeros(per_cycle) for _ in range(3)))
+    valid = np.ones(per_step, bool)
     shares, metrics = [], []
     done = ended = 0
     while done < cycles and ended < episodes:
@@ -98,6 +102,7 @@ def advance(
             taken = feed.action
             seen, reward, terminated, truncated = environment.step(np.asarray(taken))
             fields: list[Any] = [feed.observation, taken, reward.astype(np.float32), seen]
+            valid[done, i] = environment.stepped
             ends: list[Any] = [terminated, truncated, environment.stepped.copy()]
             transition = Transition(*fields, *ends)
             shares.append(feed.share)
@@ -119,4 +124,4 @@ def advance(
         log.support[:done] = np.asarray(jax.device_get(shares)).reshape(done, k).mean(1)
         found = np.asarray(jax.device_get(metrics), np.float64)
         log.loss[:done], log.value[:done] = found[:, 0], found[:, 1]
-    return learner, done, log
+    return learner, done, log, valid

@@ -15,11 +15,11 @@ BOUND = 10.0
 
 
 class Moments(NamedTuple):
-    """The mean and variance (d,) of `count` vectors."""
+    """The mean and variance (d,) of `number` vectors."""
 
     mean: Array
     variance: Array
-    count: Array
+    number: Array
 
 
 def init(size: int) -> Moments:
@@ -35,18 +35,18 @@ def update(moments: Moments, x: Array, valid: ArrayLike = True) -> Moments:
 
     >>> x = jnp.asarray([[0.0], [1.0], [5.0]])
     >>> moments = update(update(init(1), x[:1]), x[1:])
-    >>> print(moments.mean.round(4), moments.variance.round(4), moments.count)
+    >>> print(moments.mean.round(4), moments.variance.round(4), moments.number)
     [2.] [4.6667] 3
     """
     weight = jnp.broadcast_to(valid, x.shape[:1]).astype(x.dtype)[:, None]
     n = jnp.sum(weight)
-    count = moments.count + n.astype(jnp.int32)
-    share = n / jnp.maximum(count, 1)
+    number = moments.number + n.astype(jnp.int32)
+    share = n / jnp.maximum(number, 1)
     mean = jnp.sum(weight * x, 0) / jnp.maximum(n, 1)
     variance = jnp.sum(weight * (x - mean) ** 2, 0) / jnp.maximum(n, 1)
     apart = mean - moments.mean
     spread = variance - moments.variance + (1 - share) * apart**2
-    return Moments(moments.mean + share * apart, moments.variance + share * spread, count)
+    return Moments(moments.mean + share * apart, moments.variance + share * spread, number)
 
 
 def standardize(moments: Moments, x: Array) -> Array:

@@ -58,9 +58,9 @@ def perturbed(actor: Network, size: ArrayLike, key: Array) -> Network:
     """The network with N(0, size^2) added to every parameter."""
     leaves, tree = jax.tree.flatten(actor)
     keys = jax.random.split(key, len(leaves))
-    return jax.tree.unflatten(
-        tree, [x + size * jax.random.normal(k, x.shape) for x, k in zip(leaves, keys)]
-    )
+    moved = [x + size * jax.random.normal(k, x.shape) for x, k in zip(leaves, keys)]
+    result: Network = jax.tree.unflatten(tree, moved)
+    return result
 
 
 def adapted(size: Array, apart: Array, sigma: ArrayLike) -> Array:

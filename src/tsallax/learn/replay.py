@@ -13,7 +13,10 @@ together when they are drawn.
 
 from __future__ import annotations
 
+import dataclasses
 import math
+from dataclasses import dataclass
+from functools import partial
 from typing import Any, NamedTuple
 
 import jax
@@ -39,17 +42,62 @@ class Transition(NamedTuple):
     valid: Array | bool = True
 
 
-class Replay(NamedTuple):
-    """A ring of transitions with their priorities; `flags` has the bits TERMINATED and ENDED."""
+@partial(
+    jax.tree_util.register_dataclass,
+    data_fields=("rows", "priority", "sums", "largest"),
+    meta_fields=("size", "action_shape", "dtype"),
+)
+@dataclass(frozen=True)
+class Replay:
+    """A ring of transitions, one row of numbers each, with their priorities.
 
-    observation: Array
-    action: Array
-    reward: Array
-    next_observation: Array
-    flags: Array
+    A row is (s, s', a, r, flags), the flags being the bits TERMINATED and ENDED.
+    """
+
+    rows: Array
     priority: Array
     sums: Array
     largest: Array
+    size: int
+    """Of an observation."""
+    action_shape: tuple[int, ...]
+    dtype: Any
+    """Of an action; as a float it is exact up to 2^24."""
+
+    @property
+    def capacity(self) -> int:
+        """The most transitions it holds."""
+        return len(self.rows)
+
+    @property
+    def observation(self) -> Array:
+        """s of all places."""
+        return self.rows[:, : self.size]
+
+    @property
+    def next_observation(self) -> Array:
+        """s' of all places."""
+        return self.rows[:, self.size : 2 * self.size]
+
+    @property
+    def action(self) -> Array:
+        """a of all places."""
+        return self.actions(self.rows)
+
+    @property
+    def reward(self) -> Array:
+        """r of all places."""
+        return self.rows[:, -2]
+
+    @property
+    def flags(self) -> Array:
+        """How the transitions ended."""
+        return self.rows[:, -1].astype(jnp.uint8)
+
+    def actions(self, rows: Array) -> Array:
+        """a of some rows."""
+        found = rows[:, 2 * self.size : -2]
+        return found.reshape(len(rows), *self.action_shape).astype(self.dtype)
 
 
 class Batch(NamedTuple):
@@ -67,35 +115,33 @@ class Batch(NamedTuple):
 def init(capacity: int, observation_size: int, action_shape: tuple[int, ...], dtype: Any) -> Replay:
     """An empty ring for `capacity` transitions."""
     side = math.isqrt(capacity - 1) + 1
+    blocks = -(-capacity // side)
     return Replay(
-        observation=jnp.zeros((capacity, observation_size)),
-        action=jnp.zeros((capacity, *action_shape), dtype),
-        reward=jnp.zeros(capacity),
-        next_observation=jnp.zeros((capacity, observation_size)),
-        flags=jnp.zeros(capacity, jnp.uint8),
-        priority=jnp.zeros((-(-capacity // side), side)),
-        sums=jnp.zeros(-(-capacity // side)),
+        rows=jnp.zeros((capacity, 2 * observation_size + math.prod(action_shape) + 2)),
+        priority=jnp.zeros((blocks, side)),
+        sums=jnp.zeros(blocks),
         largest=jnp.ones(()),
+        size=observation_size,
+        action_shape=action_shape,
+        dtype=jnp.dtype(dtype),
     )
 
 
 def add(replay: Replay, transition: Transition, written: ArrayLike) -> Replay:
     """Write one transition of each environment over the oldest; `written` were written before."""
     n = len(transition.reward)
-    start = jnp.asarray(written) % len(replay.reward)
-
-    def put(ring: Array, rows: Array) -> Array:
-        return lax.dynamic_update_slice_in_dim(ring, rows.astype(ring.dtype), start, 0)
-
+    start = jnp.asarray(written) % replay.capacity
     ended = transition.terminated | transition.truncated
-    flags = TERMINATED * transition.terminated.astype(jnp.uint8) + ENDED * ended.astype(jnp.uint8)
-    replay = replay._replace(
-        observation=put(replay.observation, transition.observation),
-        action=put(replay.action, transition.action),
-        reward=put(replay.reward, transition.reward),
-        next_observation=put(replay.next_observation, transition.next_observation),
-        flags=put(replay.flags, flags),
+    columns = (
+        transition.observation,
+        transition.next_observation,
+        transition.action.reshape(n, -1),
+        transition.reward[:, None],
+        (TERMINATED * transition.terminated + ENDED * ended)[:, None],
     )
+    new = jnp.concatenate([jnp.asarray(column, replay.rows.dtype) for column in columns], 1)
+    rows = lax.dynamic_update_slice_in_dim(replay.rows, new, start, 0)
+    replay = dataclasses.replace(replay, rows=rows)
     weight = jnp.where(transition.valid, replay.largest, 0)
     return _set(replay, start + jnp.arange(n), jnp.broadcast_to(weight, (n,)))
 
@@ -104,15 +150,17 @@ def prioritize(replay: Replay, index: Array, error: Array, exponent: float) -> R
     """Set the priorities of drawn transitions from their TD errors."""
     weight = (jnp.abs(error) + 1e-3) ** exponent
     largest = jnp.maximum(replay.largest, jnp.max(weight))
-    return _set(replay, index, weight)._replace(largest=largest)
+    return dataclasses.replace(_set(replay, index, weight), largest=largest)
 
 
 def _set(replay: Replay, index: Array, weight: Array) -> Replay:
     side = replay.priority.shape[1]
+    if len(index) == 1:  # a single write would be fused into all its readers, with a copy for each
+        index, weight = jnp.tile(index, 2), jnp.tile(weight, 2)
     block = index // side
     priority = replay.priority.at[block, index % side].set(weight)
     sums = replay.sums.at[block].set(jnp.sum(priority[block], -1))
-    return replay._replace(priority=priority, sums=sums)
+    return dataclasses.replace(replay, priority=priority, sums=sums)
 
 
 def sample(
@@ -131,15 +179,17 @@ def sample(
     u = (jnp.arange(size) + jax.random.uniform(key, (size,))) * (above[-1] / size)
     block = _place(replay.sums, above, u)
     rest = u - (above - replay.sums)[block]
-    rows = replay.priority[block]
-    index = block * side + _place(rows, jnp.cumsum(rows, -1), rest)
-    weight = replay.priority[index // side, index % side]
-    reward, last, factor = _returns(replay, index, written, discount, n_envs, n_step)
+    weights = replay.priority[block]
+    place = _place(weights, jnp.cumsum(weights, -1), rest)
+    index = block * side + place
+    weight = jnp.take_along_axis(weights, place[:, None], 1)[:, 0]
+    first = replay.rows[index]
+    reward, last, factor = _returns(replay, index, first, written, discount, n_envs, n_step)
     return Batch(
-        replay.observation[index],
-        replay.action[index],
+        first[:, : replay.size],
+        replay.actions(first),
         reward,
-        replay.next_observation[last],
+        last[:, replay.size : 2 * replay.size],
         factor,
         index,
         weight / above[-1],
@@ -159,27 +209,32 @@ def _place(weight: Array, above: Array, u: Array) -> Array:
 def _returns(
     replay: Replay,
     index: Array,
+    first: Array,
     written: ArrayLike,
     discount: ArrayLike,
     n_envs: int,
     n_step: int,
 ) -> tuple[Array, Array, Array]:
-    """The reward of up to n steps, the place of the last one, and the discount of what follows.
+    """The reward of up to n steps, the row of the last one, and the discount of what follows.
 
     The steps stop where the episode ends and at the newest transition that was written.
     """
-    capacity = len(replay.reward)
-    reward, last = replay.reward[index], index
+    reward, last, place = first[:, -2], first, index
     factor = jnp.full(index.shape, discount, jnp.float32)
-    age = (jnp.asarray(written) - 1 - index) % capacity
+    age = (jnp.asarray(written) - 1 - index) % replay.capacity
     for k in range(1, n_step):
-        goes_on = ((replay.flags[last] & ENDED) == 0) & (age >= k * n_envs)
-        following = (last + n_envs) % capacity
-        reward = reward + jnp.where(goes_on, factor * replay.reward[following], 0)
+        goes_on = ~_has(last, ENDED) & (age >= k * n_envs)
+        place = (place + n_envs) % replay.capacity
+        following = replay.rows[place]
+        reward = reward + jnp.where(goes_on, factor * following[:, -2], 0)
         factor = jnp.where(goes_on, factor * discount, factor)
-        last = jnp.where(goes_on, following, last)
-    terminated = (replay.flags[last] & TERMINATED) != 0
-    return reward, last, jnp.where(terminated, 0, factor)
+        last = jnp.where(goes_on[:, None], following, last)
+        age = jnp.where(goes_on, age, -1)
+    return reward, last, jnp.where(_has(last, TERMINATED), 0, factor)
+
+
+def _has(rows: Array, flag: int) -> Array:
+    return (rows[:, -1].astype(jnp.int32) & flag) != 0
 
 
 def importance(batch: Batch, written: ArrayLike, capacity: int, beta: ArrayLike) -> Array:

@@ -84,6 +84,8 @@ def prepare(typed: Mapping[str, Any], filed: Mapping[str, Any], out: Path, resum
 def train(job: Job) -> None:
     """Learn what is left; on Ctrl-C or SIGTERM save, then raise KeyboardInterrupt."""
     run, agent, folder = job.settings.run, job.agent, job.folder
+    for half in folder.glob(f".{AGENT}.*.partial"):  # of a process that was killed
+        half.unlink(missing_ok=True)
     if not job.finished:
         _write_config(folder, job.settings)
     with Logs(folder, agent.history, run.tensorboard) as logs, _termination_as_interrupt():

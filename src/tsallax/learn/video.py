@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+import warnings
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
 from importlib import import_module
@@ -33,7 +34,8 @@ def require_video(path: str | Path) -> Any:
         raise InvalidInput(f"--video {path}: there is no folder {target.parent}")
     try:
         module = import_module("imageio_ffmpeg")
-        module.get_ffmpeg_exe()
+        with _quiet_fork():
+            module.get_ffmpeg_exe()
     except (ImportError, RuntimeError):
         raise InvalidInput("--video needs ffmpeg: pip install 'tsallax[video]'") from None
     return module
@@ -54,27 +56,28 @@ def record(
     require_video(path)
     from tsallax.envs.gymnasium import HostEnvironment
 
-    inner = _drawn(agent)
-    with _headless(), closing(inner):
-        continuous = agent.actions is not None or agent._world.n_actions is None
-        environment = HostEnvironment(inner, continuous=continuous)
+    env = _drawn(agent)
+    with _headless(), closing(env):
+        discrete = agent._world.n_actions is not None and agent.actions is None
+        frame = HostEnvironment(env, continuous=not discrete).frame
+        speed = int(env.metadata.get("render_fps") or FRAMES_PER_SECOND)
+        env.reset(seed=seed_of(seed, 0, 0))
         returns, lengths = [], []
-        speed = int(inner.metadata.get("render_fps") or FRAMES_PER_SECOND)
-        seen = environment.reset([seed_of(seed, 0, 0)])
-        first = environment.frame()
-        with _writer(path, first, speed) as show:
+        with _writer(path, frame(), speed) as show:
             for episode in range(episodes):
-                seen = environment.reset([seed_of(seed, 0, episode)])
+                seen, _ = env.reset(seed=seed_of(seed, 0, episode))
                 total, length, over = 0.0, 0, False
-                show(environment.frame())
+                show(frame())
                 while not over:
                     action = agent.predict(seen, deterministic)
-                    seen, reward, terminated, truncated = environment.step(action)
-                    show(environment.frame())
-                    total, length = total + float(reward[0]), length + 1
-                    over = bool(terminated[0] or truncated[0])
+                    if not discrete:
+                        action = action.reshape(env.action_space.shape)
+                    seen, reward, terminated, truncated, _ = env.step(action)
+                    show(frame())
+                    total, length = total + float(reward), length + 1
+                    over = bool(terminated or truncated)
                 for _ in range(round(PAUSE * speed)):
-                    show(environment.frame())
+                    show(frame())
                 returns.append(total)
                 lengths.append(length)
     return Episodes(np.array(returns), np.array(lengths, np.int64))
@@ -96,6 +99,14 @@ def _drawn(agent: Agent) -> Any:
     import gymnasium
 
     return gymnasium.make(spec, render_mode="rgb_array")
+
+
+@contextmanager
+def _quiet_fork() -> Iterator[None]:
+    """Start another program without JAX's warning, which is about forks that go on as Python."""
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", r"os\.fork\(\) was called", RuntimeWarning)
+        yield
 
 
 @contextmanager
@@ -125,7 +136,8 @@ def _writer(path: str | Path, first: NDArray[np.uint8], speed: int) -> Iterator[
             str(partial), (width, height), fps=speed, macro_block_size=1, quality=7,
             ffmpeg_log_level="error",
         )  # fmt: skip
-        frames.send(None)
+        with _quiet_fork():
+            frames.send(None)
 
         def show(picture: NDArray[np.uint8]) -> None:
             frames.send(np.ascontiguousarray(picture[:height, :width]))

@@ -71,7 +71,7 @@ class World:
     def decode(self, actions: NDArray[Any]) -> NDArray[Any]:
         """Actions as the environment takes them."""
         if self.table is not None:
-            return self.table[actions]
+            return np.asarray(self.table[actions])
         return actions if self.n_actions is None else actions + self.first_action
 
     def training(self) -> HostEnvironment:

@@ -1,0 +1,192 @@
+"""Deep Q-learning next to Stable-Baselines3's DQN: steps per second, steps to a good return, memory.
+
+    python benchmarks/learning.py                    all three, about an hour
+    python benchmarks/learning.py speed              the paper's networks, batch 64, an update a step
+    python benchmarks/learning.py steps --seeds 5    steps until greedy episodes reach a return
+    python benchmarks/learning.py memory             a replay of a million transitions
+
+Both learn from the same transitions per update, with the same networks, learning rate, batch, start
+and target copies; ours with prioritised replay and the sparse target switched on. SB3 explores as
+it does by default, epsilon-greedy down to 0.05 over a tenth of its steps.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import statistics
+import time
+import warnings
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+SHARED = {"learning_rate": 1e-4, "batch": 64, "start": 1000, "copy_every": 1000}
+SPEED = [("InvertedPendulum-v5", 1001, (512, 512)), ("Reacher-v5", 31, (256,) * 4)]
+GOALS = [
+    ("CartPole-v1", None, 475.0, 60_000),
+    ("Acrobot-v1", None, -100.0, 60_000),
+    ("InvertedPendulum-v5", 101, 950.0, 100_000),
+]
+NETWORK = (256, 256)
+
+
+def ours(env: str, actions: int | None, hidden: tuple[int, ...], seed: int, **more: Any) -> Any:
+    """A sparse deep Q agent."""
+    import tsallax
+
+    return tsallax.DeepQ(env, actions=actions, hidden=hidden, seed=seed, **SHARED, **more)
+
+
+def theirs(env: str, actions: int | None, hidden: tuple[int, ...], seed: int, steps: int) -> Any:
+    """Stable-Baselines3's DQN on the same environment and grid of actions."""
+    from stable_baselines3 import DQN
+
+    return DQN(
+        "MlpPolicy",
+        gridded(env, actions),
+        learning_rate=SHARED["learning_rate"],
+        batch_size=int(SHARED["batch"]),
+        learning_starts=int(SHARED["start"]),
+        target_update_interval=int(SHARED["copy_every"]),
+        buffer_size=65_536,
+        train_freq=1,
+        gradient_steps=1,
+        policy_kwargs={"net_arch": list(hidden)},
+        seed=seed,
+        device="cpu",
+    )
+
+
+def gridded(env: str, actions: int | None) -> Any:
+    """A Gymnasium environment, with the numbers of an even grid as actions where it has a box."""
+    import gymnasium
+
+    made = gymnasium.make(env)
+    if actions is None:
+        return made
+    from tsallax.envs import Discretize
+
+    table = Discretize.of(made.action_space.low, made.action_space.high, actions).table
+
+    class Grid(gymnasium.ActionWrapper):
+        def __init__(self) -> None:
+            super().__init__(made)
+            self.action_space = gymnasium.spaces.Discrete(len(table))
+
+        def action(self, action: int) -> Any:
+            return table[action].astype(np.float32)
+
+    return Grid()
+
+
+def speed(rounds: int = 5, steps: int = 500) -> None:
+    """Steps per second in interleaved rounds, after the compilation and the first updates."""
+    for env, actions, hidden in SPEED:
+        inside = ours(env, actions, hidden, 0).learn(steps=2000)
+        outside = ours(env, actions, hidden, 0, backend="gymnasium").learn(steps=1500)
+        peer = theirs(env, actions, hidden, 0, 10_000)
+        peer.learn(1500)
+        rates: dict[str, list[float]] = {"jax": [], "gymnasium": [], "sb3": []}
+        runs = {
+            "jax": partial(inside.learn, steps=steps, progress=False),
+            "gymnasium": partial(outside.learn, steps=steps, progress=False),
+            "sb3": partial(peer.learn, steps, reset_num_timesteps=False),
+        }
+        for _ in range(rounds):
+            for name, run in runs.items():
+                begin = time.perf_counter()
+                run()
+                rates[name].append(steps / (time.perf_counter() - begin))
+        best = {name: max(r) for name, r in rates.items()}
+        middle = {name: statistics.median(r) for name, r in rates.items()}
+        n = inside.policy(np.zeros(inside._world.observation_size)).size
+        print(f"{env}, {n} actions, {hidden}: steps/s, median (best) of {rounds} rounds")
+        for name, rate in middle.items():
+            ratio = rate / middle["sb3"]
+            print(f"  {name:10s} {rate:7.0f} ({best[name]:.0f})   {ratio:5.2f} times sb3")
+
+
+def steps_needed(seeds: int, out: Path | None) -> None:
+    """The step of the first evaluation, of 10 greedy episodes every 1,000 steps, at the goal."""
+    import torch
+
+    torch.set_num_threads(1)
+    rows = []
+    for env, actions, goal, most in GOALS:
+        for seed in range(seeds):
+            found = {"tsallax": _ours_until(env, actions, goal, most, seed)}
+            found["sb3"] = _theirs_until(env, actions, goal, most, seed)
+            rows += [{"env": env, "seed": seed, "who": k, "steps": v} for k, v in found.items()]
+            if out is not None:
+                out.write_text(json.dumps(rows))
+        for who in ("tsallax", "sb3"):
+            steps = [r["steps"] for r in rows if r["env"] == env and r["who"] == who]
+            print(f"{env:22s} {who:8s} to {goal:g}: {_interval(steps, most)}", flush=True)
+
+
+def _interval(steps: list[int | None], most: int) -> str:
+    """The mean with a bootstrap interval over seeds; what never got there counts as the most."""
+    counted = np.array([most if s is None else s for s in steps], float)
+    draws = np.random.default_rng(0).choice(counted, (10_000, len(counted))).mean(1)
+    low, high = np.quantile(draws, [0.025, 0.975])
+    never = sum(s is None for s in steps)
+    text = f"mean {counted.mean():.0f} [{low:.0f}, {high:.0f}] of {[int(c) for c in counted]}"
+    return text + (f", {never} never within {most}" if never else "")
+
+
+def _ours_until(env: str, actions: int | None, goal: float, most: int, seed: int) -> int | None:
+    agent = ours(env, actions, NETWORK, seed)
+    while agent.steps < most:
+        agent.learn(steps=1000, progress=False)
+        if agent.evaluate(10).mean >= goal:
+            return int(agent.steps)
+    return None
+
+
+def _theirs_until(env: str, actions: int | None, goal: float, most: int, seed: int) -> int | None:
+    from stable_baselines3.common.callbacks import BaseCallback
+    from stable_baselines3.common.evaluation import evaluate_policy
+
+    class Watch(BaseCallback):
+        reached: int | None = None
+
+        def _on_step(self) -> bool:
+            if self.num_timesteps % 1000 == 0:
+                test = gridded(env, actions)
+                test.reset(seed=seed + 1_000_003)
+                if evaluate_policy(self.model, test, 10, warn=False)[0] >= goal:
+                    self.reached = self.num_timesteps
+            return self.reached is None
+
+    watch = Watch()
+    theirs(env, actions, NETWORK, seed, most).learn(most, callback=watch)
+    return watch.reached
+
+
+def memory() -> None:
+    """Bytes of a replay of a million transitions of Reacher against those of its raw numbers."""
+    import jax
+
+    from tsallax.learn import replay
+
+    ring = jax.eval_shape(lambda: replay.init(1_000_000, 10, (), "int32"))
+    total = sum(leaf.size * leaf.dtype.itemsize for leaf in jax.tree.leaves(ring))
+    raw = 1_000_000 * (10 * 4 * 2 + 4 + 4 + 1)
+    print(f"a million transitions: {total / 1e6:.1f} MB, {total / raw:.3f} times the raw numbers")
+
+
+if __name__ == "__main__":
+    warnings.simplefilter("ignore")
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("what", nargs="*", choices=["speed", "steps", "memory", []])
+    parser.add_argument("--seeds", type=int, default=5)
+    parser.add_argument("--out", type=Path)
+    given = parser.parse_args()
+    chosen = given.what or ["speed", "memory", "steps"]
+    for what in chosen:
+        {"speed": speed, "memory": memory, "steps": lambda: steps_needed(given.seeds, given.out)}[
+            what
+        ]()

@@ -1,0 +1,381 @@
+"""Many agents as one program: the learner of `DeepQ` with the agents as a leading axis.
+
+What the agents may differ in are numbers (alpha, epsilon, beta, learning rate, seed) and the names
+of their regularisers, of which each picks its own while the program runs. An agent of a fleet
+learns what it would learn alone, up to the rounding of batched products.
+
+An agent that has its episodes at the end of a piece of training leaves the fleet: its network is
+kept, and when half of the agents have left, the arrays shrink to those that still learn.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from functools import partial
+from os import PathLike
+from typing import Any, Self
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jax import Array, lax
+from numpy.typing import NDArray
+
+from tsallax.envs.environment import Environment
+from tsallax.errors import InvalidInput
+from tsallax.learn import checkpoint, config, rollout
+from tsallax.learn.agent import NEVER, Episodes, interrupts, provenance
+from tsallax.learn.choice import Choice
+from tsallax.learn.config import DeepQConfig, hidden_layers
+from tsallax.learn.deep_q import DeepQLearning, Knobs, Learner, knobs_of
+from tsallax.learn.rollout import Feed, Log
+from tsallax.learn.world import world_of
+from tsallax.progress import bar
+
+KNOBS = (
+    "explore",
+    "update",
+    "alpha",
+    "explore_q",
+    "update_q",
+    "epsilon",
+    "uniform",
+    "beta",
+    "learning_rate",
+)
+"""The options in which agents of a fleet may differ."""
+
+Rule = tuple[str, float | None]
+
+
+@dataclass(frozen=True)
+class Member:
+    """One agent of a fleet: its options and its seed."""
+
+    config: DeepQConfig
+    seed: int
+
+
+@dataclass
+class Record:
+    """What a member went through: the returns of its episodes and where it is now."""
+
+    returns: list[float]
+    running: float = 0.0
+    finished_at: int | None = None
+    """The number of steps after which it had its episodes."""
+    network: Any = None
+    """What acting needs, once it is finished."""
+
+
+class Fleet:
+    """Agents that learn side by side in copies of one environment.
+
+    >>> from tsallax.learn.config import DeepQConfig
+    >>> options = dict(hidden=(8,), batch=4, capacity=200, start=50, copy_every=50)
+    >>> settings = [DeepQConfig(alpha=alpha, **options) for alpha in (0.1, 1)]
+    >>> members = [Member(c, seed) for c in settings for seed in (0, 1)]
+    >>> fleet = Fleet("Reacher-v5", members, actions=3).learn(episodes=2)
+    >>> fleet.steps, [len(record.returns) for record in fleet.records]
+    (100, [2, 2, 2, 2])
+    """
+
+    def __init__(
+        self, env: Any, members: Iterable[Member], *, actions: int | Sequence[int] | None = None
+    ) -> None:
+        self.members = tuple(members)
+        if not self.members:
+            raise InvalidInput("a fleet needs at least one member")
+        common = self.members[0].config
+        if common.environments != 1:
+            raise InvalidInput("an agent of a fleet has one environment: leave environments at 1")
+        for member in self.members[1:]:
+            for field in dataclasses.fields(DeepQConfig):
+                if field.name not in KNOBS:
+                    _same(
+                        field.name, getattr(common, field.name), getattr(member.config, field.name)
+                    )
+        world = world_of(
+            env,
+            actions=actions,
+            n_envs=common.environments,
+            continuous=False,
+            backend="jax",
+            options={},
+        )
+        assert world.jax is not None
+        assert world.n_actions is not None
+        self.world = world
+        self.environment: Environment = world.jax
+        self.actions = actions
+        self.steps = 0
+        self.records = [Record([]) for _ in self.members]
+        self._alive = list(range(len(self.members)))
+        rules = [_rules(member.config) for member in self.members]
+        explore, update = (tuple(dict.fromkeys(column)) for column in zip(*rules))
+        self._algorithm = DeepQLearning(
+            world.observation_size,
+            world.n_actions,
+            hidden_layers(common, world.name),
+            Choice(explore),
+            Choice(update),
+            _plain(common),
+        )
+        self._table = jnp.asarray(world.table)
+        knobs = [
+            knobs_of(m.config)._replace(
+                explore=jnp.asarray(explore.index(e), jnp.int32),
+                update=jnp.asarray(update.index(u), jnp.int32),
+            )
+            for m, (e, u) in zip(self.members, rules)
+        ]
+        stacked: Knobs = jax.tree.map(lambda *leaves: jnp.stack(leaves), *knobs)
+        keys = jnp.stack([jax.random.PRNGKey(member.seed) for member in self.members])
+        self._learner, self._feed = _begin(
+            self._algorithm, self.environment, common.environments, keys, stacked
+        )
+
+    @property
+    def config(self) -> DeepQConfig:
+        """The options that all members share."""
+        return self._algorithm.config
+
+    @property
+    def learning(self) -> list[int]:
+        """The members that have not finished."""
+        return [i for i, record in enumerate(self.records) if record.finished_at is None]
+
+    def learn(
+        self,
+        *,
+        episodes: int | None = None,
+        steps: int | None = None,
+        save_to: str | PathLike[str] | None = None,
+        save_every: int = 100_000,
+        callback: Callable[[Self], bool | None] | None = None,
+        progress: bool | None = None,
+    ) -> Self:
+        """Learn until every agent has so many episodes in all, or has made so many steps in all.
+
+        An agent is finished at the end of the piece of training, between two copies of the target
+        network, in which it reaches its episodes. `callback` is called after each piece.
+        """
+        if episodes is None and steps is None:
+            raise InvalidInput("learn needs a number of episodes or steps, such as episodes=1000")
+        most = NEVER if steps is None else steps
+        with bar(f"{len(self.members)} agents", progress) as report, interrupts() as interrupted:
+            while self.learning and self.steps < most and not interrupted():
+                before = self.steps
+                self._piece(most)
+                self._finish(episodes, most)
+                if save_to is not None and self.steps // save_every > before // save_every:
+                    self.save(save_to)
+                report(self._share(episodes, steps), self._status())
+                if callback is not None and callback(self) is False:
+                    break
+            if save_to is not None:
+                self.save(save_to)
+            if interrupted():
+                raise KeyboardInterrupt
+        return self
+
+    def _piece(self, most: int) -> None:
+        c = self.config
+        size = c.environments * c.update_every
+        learning = self.steps >= c.start
+        until = min(most, (self.steps // c.copy_every + 1) * c.copy_every)
+        if not learning:
+            until = min(until, c.start)
+        cycles = max(1, min(-(-(until - self.steps) // size), rollout.CYCLES))
+        before = self.steps
+        self._learner, self._feed, log = _advance(
+            self._algorithm,
+            self.environment,
+            learning,
+            cycles,
+            self._learner,
+            self._feed,
+            self._table,
+            jnp.asarray(self.steps, jnp.int32),
+        )
+        self.steps += cycles * size
+        if self.steps // c.copy_every > before // c.copy_every:
+            self._learner = self._algorithm.copy(self._learner)
+        self._record(np.asarray(log.reward, np.float64), np.asarray(log.ended))
+
+    def _record(self, rewards: NDArray[np.float64], ended: NDArray[np.bool_]) -> None:
+        """Take note of rewards and ends, (cycles, agents, steps, environments)."""
+        flat: list[Any] = [
+            np.moveaxis(x[..., 0], 1, 2).reshape(-1, x.shape[1]) for x in (rewards, ended)
+        ]
+        for slot, i in enumerate(self._alive):
+            record = self.records[i]
+            if record.finished_at is not None:
+                continue
+            total = np.cumsum(flat[0][:, slot]) + record.running
+            ends = np.flatnonzero(flat[1][:, slot])
+            record.returns += np.diff(total[ends], prepend=0.0).tolist()
+            record.running = float(total[-1] - (total[ends[-1]] if len(ends) else 0.0))
+
+    def _finish(self, episodes: int | None, most: int) -> None:
+        """Let the agents go that have their episodes, and shrink when half have gone."""
+        for slot, i in enumerate(self._alive):
+            record = self.records[i]
+            enough = episodes is not None and len(record.returns) >= episodes
+            if record.finished_at is None and (enough or self.steps >= most):
+                record.finished_at = self.steps
+                if episodes is not None:
+                    del record.returns[episodes:]
+                shared = self._algorithm.shared(self._member(slot))
+                record.network = jax.tree.map(np.asarray, shared)
+        left = [slot for slot, i in enumerate(self._alive) if self.records[i].finished_at is None]
+        if left and len(left) <= len(self._alive) // 2:
+            keep = jnp.asarray(left)
+            self._learner, self._feed = jax.tree.map(lambda x: x[keep], (self._learner, self._feed))
+            self._alive = [self._alive[slot] for slot in left]
+
+    def _member(self, slot: int) -> Learner:
+        learner: Learner = jax.tree.map(lambda x: x[slot], self._learner)
+        return learner
+
+    def evaluate(
+        self, member: int, episodes: int = 100, deterministic: bool = True, seed: int | None = None
+    ) -> Episodes:
+        """Play episodes with one agent, without learning; the same as `DeepQ.evaluate`."""
+        record = self.records[member]
+        if record.network is not None:
+            nothing: list[Any] = [None] * len(Learner._fields)
+            learner = self._algorithm.complete(record.network, Learner(*nothing))
+        else:
+            learner = self._member(self._alive.index(member))
+        start = self.members[member].seed + 1_000_003 if seed is None else seed
+        step = record.finished_at or self.steps
+        total, length = rollout.play(
+            self._algorithm,
+            self.environment,
+            deterministic,
+            episodes,
+            learner,
+            self._table,
+            step,
+            jax.random.fold_in(jax.random.PRNGKey(start % 2**32), step),
+        )
+        return Episodes(np.asarray(total, np.float64), np.asarray(length, np.int64))
+
+    def _share(self, episodes: int | None, steps: int | None) -> float:
+        least = min(len(self.records[i].returns) for i in self.learning) if self.learning else 0
+        if not self.learning:
+            return 1.0
+        return max(least / (episodes or NEVER), self.steps / (steps or NEVER))
+
+    def _status(self) -> str:
+        recent = [np.mean(r.returns[-100:]) for r in self.records if r.returns]
+        best = f"best return {max(recent):.4g}" if recent else ""
+        return f"step {self.steps}  {len(self.learning)} learning  {best}"
+
+    def save(self, path: str | PathLike[str]) -> None:
+        """Write the fleet to a file, from which it goes on exactly where it was."""
+        about = {
+            "kind": "fleet",
+            "world": self.world.describe(),
+            "actions": self.actions,
+            "members": [
+                {"config": config.to_mapping(m.config), "seed": m.seed} for m in self.members
+            ],
+            "steps": self.steps,
+            "alive": self._alive,
+            "finished_at": [r.finished_at for r in self.records],
+            "provenance": provenance(),
+        }
+        arrays = checkpoint.flatten("learner.", self._learner)
+        arrays |= checkpoint.flatten("feed.", self._feed)
+        for i, record in enumerate(self.records):
+            arrays[f"record.{i}.returns"] = np.asarray(record.returns, np.float64)
+            arrays[f"record.{i}.running"] = np.asarray(record.running)
+            if record.network is not None:
+                arrays |= checkpoint.flatten(f"record.{i}.network.", record.network)
+        checkpoint.write(path, about, arrays)
+
+    @classmethod
+    def load(cls, path: str | PathLike[str]) -> Self:
+        """Read a fleet from a file."""
+        about, arrays = checkpoint.read(path)
+        if about.get("kind") != "fleet":
+            raise InvalidInput(f"{path}: holds a {about.get('kind')} agent, not a fleet")
+        try:
+            members = [
+                Member(config.from_mapping(DeepQConfig, m["config"]), int(m["seed"]))
+                for m in about["members"]
+            ]
+            fleet = cls(about["world"]["name"], members, actions=about["actions"])
+            fleet.steps, fleet._alive = int(about["steps"]), [int(i) for i in about["alive"]]
+            ends = about["finished_at"]
+        except (KeyError, TypeError) as error:
+            raise InvalidInput(f"{path}: damaged: its description lacks {error}") from None
+        n = len(fleet._alive)
+        like = jax.eval_shape(lambda: jax.tree.map(lambda x: x[:n], (fleet._learner, fleet._feed)))
+        fleet._learner = checkpoint.restore(path, "learner.", like[0], arrays)
+        fleet._feed = checkpoint.restore(path, "feed.", like[1], arrays)
+        one = jax.eval_shape(lambda learner: jax.tree.map(lambda x: x[0], learner), like[0])
+        shared = fleet._algorithm.shared(one)
+        for i, record in enumerate(fleet.records):
+            record.returns = arrays[f"record.{i}.returns"].tolist()
+            record.running = float(arrays[f"record.{i}.running"])
+            record.finished_at = ends[i]
+            if ends[i] is not None:
+                found = checkpoint.restore(path, f"record.{i}.network.", shared, arrays)
+                record.network = jax.tree.map(np.asarray, found)
+        return fleet
+
+
+@partial(jax.jit, static_argnums=(0, 1, 2))
+def _begin(
+    algorithm: DeepQLearning, environment: Environment, n: int, keys: Array, knobs: Knobs
+) -> tuple[Learner, Feed]:
+    """The learners and environments at the start, as `DeepQ` has them for each seed."""
+
+    def one(key: Array, knobs: Knobs) -> tuple[Learner, Feed]:
+        return algorithm.init(key, knobs), rollout.begin(environment, n, jax.random.fold_in(key, 1))
+
+    return jax.vmap(one)(keys, knobs)
+
+
+@partial(jax.jit, static_argnums=(0, 1, 2, 3), donate_argnums=(4, 5))
+def _advance(
+    algorithm: DeepQLearning,
+    environment: Environment,
+    learning: bool,
+    cycles: int,
+    learner: Learner,
+    feed: Feed,
+    table: Array,
+    step: Array,
+) -> tuple[Learner, Feed, Log]:
+    """`cycles` cycles of all agents; the log has the cycles first and the agents second."""
+    size = algorithm.config.environments * algorithm.config.update_every
+    each = jax.vmap(partial(rollout.cycle, algorithm, environment, learning), (0, 0, None, None))
+
+    def body(carry: tuple[Learner, Feed], i: Array) -> tuple[tuple[Learner, Feed], Log]:
+        learner, feed, log = each(*carry, table, step + i * size)
+        return (learner, feed), log
+
+    (learner, feed), log = lax.scan(body, (learner, feed), jnp.arange(cycles, dtype=jnp.int32))
+    return learner, feed, log
+
+
+def _rules(c: DeepQConfig) -> tuple[Rule, Rule]:
+    """The regularisers that explore and update."""
+    return ("hard" if c.explore == "epsilon" else c.explore, c.explore_q), (c.update, c.update_q)
+
+
+def _plain(c: DeepQConfig) -> DeepQConfig:
+    """The configuration with the default in everything that agents may differ in."""
+    default = DeepQConfig()
+    return dataclasses.replace(c, **{name: getattr(default, name) for name in KNOBS})
+
+
+def _same(name: str, one: Any, other: Any) -> None:
+    if one != other:
+        raise InvalidInput(f"agents of a fleet must have the same {name}, not {one} and {other}")

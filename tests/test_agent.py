@@ -1,0 +1,381 @@
+"""`DeepQ` as people use it: however it is called, an agent's future depends on its state alone."""
+
+from __future__ import annotations
+
+import signal
+from typing import Any
+
+import gymnasium
+import jax
+import numpy as np
+import pytest
+from gymnasium.spaces import Box, Discrete
+
+import tsallax
+from small_agents import CORRIDOR, TINY, assert_same, differ
+from tsallax import DeepQ
+from tsallax.errors import InvalidInput
+from tsallax.learn.agents import load
+
+ONE_LINE = r"^[^\n]*$"
+
+
+def corridor(seed: int = 0, **options: Any) -> DeepQ:
+    return DeepQ(CORRIDOR, actions=3, seed=seed, **{**TINY, **options})
+
+
+def cart_pole(seed: int = 0) -> DeepQ:
+    return DeepQ("CartPole-v1", seed=seed, **TINY)
+
+
+def cart_poles(seed: int = 0) -> DeepQ:
+    env = gymnasium.make_vec("CartPole-v1", 2, vectorization_mode="sync")
+    return DeepQ(env, seed=seed, **TINY)
+
+
+MAKERS = {"jax": corridor, "gymnasium": cart_pole, "vector": cart_poles}
+everywhere = pytest.mark.parametrize("make", MAKERS.values(), ids=MAKERS)
+
+
+@pytest.fixture(scope="module")
+def whole() -> dict[Any, DeepQ]:
+    """Agents that learned 120 steps in one go."""
+    return {make: make().learn(steps=120) for make in MAKERS.values()}
+
+
+@pytest.fixture(scope="module")
+def pieces() -> dict[Any, DeepQ]:
+    """Agents that learned as much in pieces."""
+    agents = {make: make() for make in MAKERS.values()}
+    for agent in agents.values():
+        for steps in (2, 10, 50, 2, 56):
+            agent.learn(steps=steps)
+    return agents
+
+
+@everywhere
+def test_learning_in_pieces_is_learning_in_one_go(make, whole, pieces):
+    assert_same(pieces[make], whole[make], trace=False)
+
+
+@everywhere
+def test_the_pace_of_the_machine_changes_nothing(make, whole, monkeypatch):
+    """Pieces are as long as they take half a second; let them be a cycle each."""
+    monkeypatch.setattr("tsallax.learn.agent.PACE", 1e-9)
+    assert_same(make().learn(steps=120), whole[make], trace=False)
+
+
+@everywhere
+def test_the_trace_does_not_depend_on_the_pieces_either(make, whole, pieces):
+    for name in ("trace_step", "trace_loss", "trace_value", "trace_support"):
+        expected = whole[make].history[name]
+        found = pieces[make].history[name]
+        np.testing.assert_allclose(found, expected, rtol=1e-5, err_msg=name)
+    assert len(expected) == 120 // 25
+
+
+@everywhere
+def test_the_seed_fixes_everything(make, whole):
+    same, other = make().learn(steps=120), make(seed=1).learn(steps=120)
+    assert_same(same, whole[make], trace=False)
+    assert differ(other, whole[make])
+    seen = [np.asarray(agent._learner.replay.observation) for agent in (other, whole[make])]
+    assert not np.array_equal(*seen)
+    actions = [np.asarray(agent._learner.replay.action) for agent in (other, whole[make])]
+    assert not np.array_equal(*actions)
+
+
+def test_fresh_agents_of_different_seeds_have_different_weights():
+    agents = [corridor(seed) for seed in (0, 1, 2**32 - 1)]
+    weights = {np.asarray(agent._learner.online.output.weight).tobytes() for agent in agents}
+    assert len(weights) == 3
+
+
+@everywhere
+def test_evaluation_leaves_no_trace_in_the_training(make, whole):
+    agent = make()
+    evaluations = 0
+    while agent.steps < 120:
+        agent.learn(steps=40, eval_every=20, eval_episodes=2)
+        agent.evaluate(2, deterministic=False)
+        evaluations += 2
+    for name in list(agent.history.columns):
+        if name.startswith("evaluation_"):
+            assert len(agent.history[name]) == evaluations
+            agent.history.columns[name] = []
+    assert_same(agent, whole[make], trace=False)
+
+
+def test_evaluations_are_noted_with_what_they_found():
+    agent = corridor().learn(episodes=10, eval_every=4, eval_episodes=7)
+    assert list(agent.history["evaluation_episode"]) == [4, 8]
+    assert np.all(agent.history["evaluation_step"] % 1 == 0)
+    agent.learn(steps=23, eval_every=10, eval_episodes=7)
+    steps = agent.history["evaluation_step"][2:]
+    assert len(steps) in (2, 3)
+    assert all(step % 10 == 0 for step in steps)
+    agent = corridor()
+    result = agent.learn(steps=50, eval_every=50, eval_episodes=7).evaluate(7)
+    assert agent.history["evaluation_return"] == pytest.approx([result.mean])
+    assert agent.history["evaluation_std"] == pytest.approx([result.returns.std()])
+    assert agent.history["evaluation_length"] == pytest.approx([result.lengths.mean()])
+
+
+def test_evaluations_with_a_seed_are_repeatable_and_others_have_their_own_episodes(whole):
+    agent = whole[corridor]
+    first = agent.evaluate(20, deterministic=False, seed=3)
+    assert np.array_equal(first.returns, agent.evaluate(20, deterministic=False, seed=3).returns)
+    other = agent.evaluate(20, deterministic=False, seed=4)
+    assert not np.array_equal(first.returns, other.returns)
+
+
+@everywhere
+def test_ctrl_c_leaves_an_agent_that_goes_on_as_if_nothing_had_happened(make, whole, tmp_path):
+    handler = signal.getsignal(signal.SIGINT)
+    agent = make()
+    pressed = []
+
+    def press(agent: DeepQ) -> None:
+        if agent.steps >= 40 and not pressed:
+            pressed.append(agent.steps)
+            signal.raise_signal(signal.SIGINT)
+
+    with pytest.raises(KeyboardInterrupt):
+        agent.learn(steps=120, callback=press, save_to=tmp_path / "agent", save_every=20)
+    assert signal.getsignal(signal.SIGINT) is handler
+    assert pressed == [agent.steps]
+    assert 40 <= agent.steps < 120
+    assert_same(load(tmp_path / "agent"), agent)
+    agent.learn(steps=120 - agent.steps)
+    assert_same(agent, whole[make], trace=False)
+
+
+def test_a_callback_that_returns_false_ends_the_training():
+    agent = corridor().learn(steps=10_000_000, callback=lambda agent: agent.history.episodes < 30)
+    assert agent.history.episodes >= 30
+    assert agent.steps < 10_000_000
+
+
+@pytest.mark.parametrize("make", [corridor, cart_pole], ids=["jax", "gymnasium"])
+def test_episodes_are_counted_exactly(make):
+    agent = make().learn(episodes=3)
+    assert agent.history.episodes == 3
+    assert agent.steps == agent.history["episode_length"].sum() == agent.history["episode_step"][-1]
+    agent.learn(episodes=2)
+    assert agent.history.episodes == 5
+    assert agent.history.lengths.sum() == 0
+    before = agent.steps
+    agent.learn(episodes=10_000, steps=7)
+    assert agent.steps == before + 7, "whichever comes first"
+
+
+def test_what_is_given_by_name_is_the_jax_environment_where_there_is_one():
+    agent = DeepQ("MultiGoal-v0", actions=3, **TINY)
+    assert agent.actions.shape == (9, 2)
+    assert agent.environment == "MultiGoal-v0"
+    assert isinstance(agent.predict([0.0, 0.0]), np.ndarray)
+
+
+# What an agent says -------------------------------------------------------------------------
+
+
+def test_predictions_are_actions_of_the_environment(whole):
+    agent = whole[corridor]
+    seen = np.array([[0.0, 1.0], [2.0, 3.0], [-1.0, 0.0]])
+    q, p = agent.q(seen), agent.policy(seen)
+    assert q.shape == p.shape == (3, 3)
+    assert p.sum(-1) == pytest.approx(1.0)
+    assert np.array_equal(agent.predict(seen), agent.actions[np.argmax(q, -1)])
+    assert np.array_equal(agent.predict(seen[1]), agent.actions[np.argmax(q[1])])
+    assert np.array_equal(agent.policy(seen[1]), p[1])
+    drawn = [agent.predict(seen[0], deterministic=False)[0] for _ in range(200)]
+    possible = agent.actions[p[0] > 0, 0]
+    assert len(possible) > 1
+    assert set(drawn) == set(possible)
+
+
+def test_predictions_for_a_discrete_environment_are_plain_integers(whole):
+    action = whole[cart_pole].predict(np.zeros(4))
+    assert type(action) is int
+    assert action in (0, 1)
+    assert whole[cart_pole].predict(np.zeros((5, 4))).shape == (5,)
+
+
+class Odd(gymnasium.Env):
+    """Observations and actions that are not vectors and numbers from zero."""
+
+    def __init__(self, observations: Any, actions: Any) -> None:
+        self.observation_space, self.action_space = observations, actions
+        self.taken: list[Any] = []
+
+    def reset(self, *, seed=None, options=None):
+        super().reset(seed=seed)
+        self.observation_space.seed(seed)
+        self.t = 0
+        return self.observation_space.sample(), {}
+
+    def step(self, action):
+        assert self.action_space.contains(action)
+        self.taken.append(action)
+        self.t += 1
+        return self.observation_space.sample(), 1.0, False, self.t >= 5, {}
+
+
+ODD = {
+    "discrete observations": (Discrete(7), Discrete(3)),
+    "a matrix of observations": (Box(-1, 1, (2, 3)), Discrete(3)),
+    "actions from five": (Box(-1, 1, (2,)), Discrete(3, start=5)),
+    "a matrix of actions": (Box(-1, 1, (2,)), Box(-1, 1, (1, 2))),
+}
+
+
+@pytest.mark.parametrize("case", ODD)
+def test_what_the_environment_returns_can_be_predicted_from_and_given_back(case):
+    env = Odd(*ODD[case])
+    agent = DeepQ(env, actions=3 if isinstance(env.action_space, Box) else None, **TINY)
+    seen, _ = env.reset(seed=0)
+    for deterministic in (True, False):
+        assert env.action_space.contains(agent.predict(seen, deterministic=deterministic))
+    assert agent.q(seen).ndim == 1
+    assert agent.policy(seen).ndim == 1
+
+
+def test_an_environment_that_fails_leaves_a_usable_agent(tmp_path):
+    class Failing(Odd):
+        def step(self, action):
+            if len(self.taken) == 40:
+                raise RuntimeError("out of order")
+            return super().step(action)
+
+    agent = DeepQ(Failing(Box(-1, 1, (2,)), Discrete(3)), **TINY)
+    with pytest.raises(RuntimeError, match="out of order"):
+        agent.learn(steps=100)
+    agent.predict([0.0, 0.0])
+    agent.save(tmp_path / "agent")
+
+
+def test_an_environment_without_an_id_cannot_be_evaluated_in_and_says_so():
+    agent = DeepQ(Odd(Box(-1, 1, (2,)), Discrete(3)), **TINY)
+    with pytest.raises(InvalidInput, match=r"register it with gymnasium\.register"):
+        agent.evaluate(1)
+
+
+def test_an_agent_introduces_itself(whole):
+    words = repr(whole[cart_pole])
+    assert words.startswith("DeepQ('CartPole-v1', 2 actions, explore='sparse', update='sparse'")
+    assert "120 steps" in words
+
+
+# What is refused -----------------------------------------------------------------------------
+
+BAD_AGENTS = [
+    ({"explore": "greedy"}, "unknown explore 'greedy'"),
+    ({"alpha": float("nan")}, "alpha must be a number"),
+    ({"alhpa": 0.1}, "unknown option 'alhpa': did you mean alpha"),
+    ({"seed": -1}, "seed must be a whole number"),
+    ({"seed": 1.5}, "seed must be a whole number"),
+    ({"seed": True}, "seed must be a whole number"),
+    ({"actions": None}, "give `actions`, such as actions=31"),
+    ({"actions": 1}, "at least 2"),
+    ({"actions": (3, 3)}, "dimension"),
+    ({"backend": "torch"}, "unknown backend 'torch'"),
+    ({"config": 7}, "config must be a DeepQConfig or a dict, not int"),
+    ({"config": {"alpah": 1}}, "did you mean alpha"),
+    ({"env_options": {"render_mode": "human"}}, "env_options"),
+]
+
+
+@pytest.mark.parametrize(("arguments", "message"), BAD_AGENTS, ids=str)
+def test_bad_arguments_are_refused_in_one_line(arguments, message):
+    with pytest.raises(InvalidInput, match=ONE_LINE) as refusal:
+        DeepQ(CORRIDOR, **{"actions": 3, **arguments})
+    assert message in str(refusal.value)
+
+
+@pytest.mark.parametrize(
+    ("env", "message"),
+    [
+        ("CartPoole-v1", "CartPoole"),
+        ("nowhere:Env-v0", "nowhere"),
+        (7, "7: neither an id nor a Gymnasium environment"),
+        (None, "None"),
+    ],
+)
+def test_unknown_environments_are_refused_in_one_line(env, message):
+    with pytest.raises(InvalidInput, match=ONE_LINE) as refusal:
+        DeepQ(env, **TINY)
+    assert message in str(refusal.value)
+
+
+def test_levels_for_actions_that_are_discrete_already_are_refused():
+    with pytest.raises(InvalidInput, match=r"leave actions=3 out"):
+        DeepQ("CartPole-v1", actions=3)
+
+
+def test_several_environments_of_one_that_was_made_already_are_refused():
+    with pytest.raises(InvalidInput, match="environments"):
+        DeepQ(gymnasium.make("CartPole-v1"), **{**TINY, "environments": 4})
+
+
+def test_a_configuration_may_be_given_as_a_whole_and_changed():
+    config = tsallax.learn.config.DeepQConfig(alpha=0.5, hidden=(16,))
+    agent = DeepQ(CORRIDOR, actions=3, config=config, alpha=0.25)
+    assert agent.config.alpha.start == 0.25
+    assert agent.config.hidden == (16,)
+    assert DeepQ(CORRIDOR, actions=3, config={"hidden": [4]}).config.hidden == (4,)
+
+
+@pytest.fixture(scope="module")
+def untrained() -> DeepQ:
+    return corridor()
+
+
+BAD_LEARNING = [
+    ({}, "episodes or steps"),
+    ({"episodes": 0}, "episodes must be a whole number of at least 1"),
+    ({"steps": -5}, "steps must be a whole number"),
+    ({"steps": 2.5}, "steps must be a whole number"),
+    ({"steps": True}, "steps must be a whole number"),
+    ({"steps": 10, "eval_every": 0}, "eval_every must be a whole number"),
+    ({"steps": 10, "eval_every": 5, "eval_episodes": 0}, "eval_episodes must be a whole number"),
+    ({"steps": 10, "save_to": "x", "save_every": 0}, "save_every must be a whole number"),
+    ({"steps": 10, "save_to": "x", "save_every": -3}, "save_every must be a whole number"),
+    ({"steps": 10, "save_every": 5}, "save_to"),
+    ({"steps": 10, "save_to": "no/such/folder/agent"}, "no/such/folder"),
+    ({"steps": 10, "callback": 7}, "callback"),
+]
+
+
+@pytest.mark.parametrize(("arguments", "message"), BAD_LEARNING, ids=str)
+def test_bad_ways_to_learn_are_refused_before_any_step(
+    arguments, message, untrained, tmp_path, monkeypatch
+):
+    monkeypatch.chdir(tmp_path)
+    before = untrained.steps
+    with pytest.raises(InvalidInput, match=ONE_LINE) as refusal:
+        untrained.learn(**arguments)
+    assert message in str(refusal.value)
+    assert untrained.steps == before
+
+
+def test_observations_of_the_wrong_size_are_refused(untrained):
+    for wrong in (0.0, [1.0], [1.0, 2.0, 3.0], np.zeros((4, 3)), []):
+        with pytest.raises(InvalidInput, match="observation of shape"):
+            untrained.predict(wrong)
+
+
+@pytest.mark.parametrize("make", [corridor, cart_pole], ids=["jax", "gymnasium"])
+def test_bad_evaluations_are_refused(make, whole):
+    for episodes in (0, -1, 2.5):
+        with pytest.raises(InvalidInput, match="episodes must be a whole number"):
+            whole[make].evaluate(episodes)
+    with pytest.raises(InvalidInput, match="seed"):
+        whole[make].evaluate(1, seed=-1)
+
+
+def test_a_loss_that_is_not_finite_stops_the_training_in_one_line():
+    agent = corridor()
+    bad = jax.tree.map(lambda x: x * np.nan, agent._learner.online)
+    agent._learner = agent._learner._replace(online=bad)
+    with pytest.raises(FloatingPointError, match="the loss is not finite after 25 steps"):
+        agent.learn(steps=60)

@@ -1,0 +1,94 @@
+"""An agent of a fleet learns what it would learn alone; fleets stop, shrink, save and resume."""
+
+from __future__ import annotations
+
+from itertools import product
+from pathlib import Path
+from typing import Any
+
+import jax
+import numpy as np
+import pytest
+
+import tsallax
+from tsallax.errors import InvalidInput
+from tsallax.learn.config import DeepQConfig
+from tsallax.learn.fleet import Fleet, Member
+
+OPTIONS: dict[str, Any] = {
+    "hidden": (8,),
+    "batch": 8,
+    "capacity": 300,
+    "start": 50,
+    "copy_every": 50,
+}
+VARIANTS = list(product(("sparse", "soft", "epsilon"), ("sparse", "soft", "hard")))
+
+
+def member(explore: str = "sparse", update: str = "sparse", seed: int = 0, **more: Any) -> Member:
+    return Member(DeepQConfig(explore=explore, update=update, **OPTIONS, **more), seed)
+
+
+def leaves(tree: Any) -> list[np.ndarray]:
+    return [np.asarray(leaf) for leaf in jax.tree.leaves(tree)]
+
+
+@pytest.fixture(scope="module")
+def fleet() -> Fleet:
+    """Nine variants and two seeds, a hundred updates each."""
+    members = [member(e, u, s, alpha=0.3) for (e, u), s in product(VARIANTS, (0, 1))]
+    return Fleet("Reacher-v5", members, actions=3).learn(steps=150)
+
+
+@pytest.mark.parametrize(("explore", "update"), [VARIANTS[0], VARIANTS[4], VARIANTS[8]])
+def test_an_agent_of_a_fleet_learns_what_it_would_learn_alone(fleet, explore, update):
+    i = 2 * VARIANTS.index((explore, update)) + 1
+    alone = tsallax.DeepQ(
+        "Reacher-v5", actions=3, explore=explore, update=update, alpha=0.3, seed=1, **OPTIONS
+    ).learn(steps=150)
+    assert fleet.records[i].returns == pytest.approx(alone.history["episode_return"], rel=1e-5)
+    network = fleet.records[i].network[0]
+    for found, expected in zip(leaves(network), leaves(alone._learner.online)):
+        np.testing.assert_allclose(found, expected, rtol=1e-3, atol=1e-5)
+    assert fleet.evaluate(i, 5).returns == pytest.approx(alone.evaluate(5).returns, rel=1e-3)
+
+
+def test_seeds_and_variants_are_independent(fleet):
+    assert all(a.returns != b.returns for a, b in zip(fleet.records[::2], fleet.records[1::2]))
+    weights = [leaves(record.network[0])[0].tobytes() for record in fleet.records]
+    assert len(set(weights)) == len(weights)
+
+
+def test_finished_agents_keep_their_episodes_and_the_fleet_shrinks():
+    members = [member(seed=seed) for seed in range(4)]
+    fleet = Fleet("InvertedPendulum-v5", members, actions=3)
+    fleet.learn(episodes=12)
+    ends = [record.finished_at for record in fleet.records]
+    assert [len(record.returns) for record in fleet.records] == [12] * 4
+    assert all(end is not None and end % OPTIONS["copy_every"] == 0 for end in ends)
+    assert all(end >= sum(r.returns) for end, r in zip(ends, fleet.records))
+    assert fleet.steps == max(ends)
+    if len(set(ends)) > 1:
+        assert len(fleet._alive) <= 4
+    again = Fleet("InvertedPendulum-v5", members[:1], actions=3).learn(episodes=12)
+    assert again.records[0].returns == pytest.approx(fleet.records[0].returns)
+
+
+def test_a_resumed_fleet_equals_an_uninterrupted_one_bit_for_bit(tmp_path: Path):
+    members = [member(seed=seed, update=u) for seed, u in ((0, "sparse"), (1, "soft"))]
+    whole = Fleet("Reacher-v5", members, actions=3).learn(steps=200)
+    part = Fleet("Reacher-v5", members, actions=3)
+    part.learn(steps=200, callback=lambda f: f.steps < 100, save_to=tmp_path / "fleet.npz")
+    assert part.steps == 100
+    rest = Fleet.load(tmp_path / "fleet.npz").learn(steps=200)
+    assert [r.returns for r in rest.records] == [r.returns for r in whole.records]
+    for found, expected in zip(leaves(rest._learner), leaves(whole._learner)):
+        assert np.array_equal(found, expected)
+
+
+def test_members_must_share_what_shapes_the_program():
+    odd = Member(DeepQConfig(**{**OPTIONS, "batch": 4}), 0)
+    with pytest.raises(InvalidInput, match="same batch, not 8 and 4"):
+        Fleet("Reacher-v5", [member(), odd], actions=3)
+    with pytest.raises(InvalidInput, match="at least one member"):
+        Fleet("Reacher-v5", [], actions=3)
