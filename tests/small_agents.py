@@ -58,7 +58,7 @@ def leaves(agent: Any) -> list[Any]:
     return [np.asarray(leaf) for leaf in jax.tree.leaves(agent._learner)]
 
 
-def assert_same(a: Any, b: Any, trace: bool = True) -> None:
+def assert_same(a: Any, b: Any) -> None:
     """Two agents are equal, bit for bit: learner, memory, counters, history."""
     assert a.steps == b.steps
     for x, y in zip(leaves(a), leaves(b), strict=True):
@@ -67,8 +67,7 @@ def assert_same(a: Any, b: Any, trace: bool = True) -> None:
     first, second = a.history.arrays(), b.history.arrays()
     assert set(first) == set(second)
     for name in first:
-        if trace or not name.startswith("trace_"):
-            np.testing.assert_array_equal(first[name], second[name], err_msg=name)
+        np.testing.assert_array_equal(first[name], second[name], err_msg=name)
 
 
 def differ(a: Any, b: Any) -> bool:

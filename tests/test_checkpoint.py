@@ -81,7 +81,7 @@ def test_a_loaded_agent_is_the_agent(trained, saved):
 def test_learning_goes_on_from_a_file_as_if_it_had_never_stopped(trained, saved):
     resumed = DeepQ.load(saved).learn(steps=70)
     whole = point_mass().learn(steps=200)
-    assert_same(resumed, whole, trace=False)
+    assert_same(resumed, whole)
     assert trained.steps == 130
 
 
@@ -91,7 +91,7 @@ def test_a_file_can_be_written_and_read_again_at_every_step(tmp_path):
         agent.learn(steps=2)
         agent.save(tmp_path / "agent")
         agent = DeepQ.load(tmp_path / "agent")
-    assert_same(agent, whole, trace=False)
+    assert_same(agent, whole)
 
 
 def test_cart_pole_goes_on_from_an_episode_boundary_as_if_it_had_never_stopped(tmp_path):
@@ -100,7 +100,7 @@ def test_cart_pole_goes_on_from_an_episode_boundary_as_if_it_had_never_stopped(t
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         resumed = DeepQ.load(tmp_path / "agent").learn(episodes=4)
-    assert_same(resumed, cart_pole().learn(episodes=8), trace=False)
+    assert_same(resumed, cart_pole().learn(episodes=8))
     assert np.isfinite(resumed.history["trace_support"]).all()
 
 
@@ -143,7 +143,7 @@ def test_an_environment_of_ones_own_goes_on_where_it_was(tmp_path):
     agent = DeepQ(CORRIDOR, actions=3, **TINY).learn(steps=20)
     agent.save(tmp_path / "agent")
     again = DeepQ.load(tmp_path / "agent", env=CORRIDOR)
-    assert_same(again.learn(steps=10), agent.learn(steps=10), trace=False)
+    assert_same(again.learn(steps=10), agent.learn(steps=10))
 
 
 def test_an_environment_of_ones_own_has_to_be_given_again(tmp_path):
@@ -161,7 +161,7 @@ def test_an_environment_with_parameters_does_not_come_back_without_them(tmp_path
     agent = DeepQ(loud, actions=3, **TINY).learn(steps=5)
     agent.save(tmp_path / "agent")
     again = DeepQ.load(tmp_path / "agent", env=loud)
-    assert_same(again.learn(steps=5), agent.learn(steps=5), trace=False)
+    assert_same(again.learn(steps=5), agent.learn(steps=5))
     with pytest.raises(InvalidInput, match="env"):
         DeepQ.load(tmp_path / "agent").learn(steps=5)
 

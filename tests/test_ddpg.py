@@ -226,28 +226,20 @@ def test_targets_keep_to_what_the_rewards_allow() -> None:
     np.testing.assert_allclose(metrics.value, y.mean(), rtol=1e-4)
 
 
-def test_gradients_are_clipped() -> None:
-    free, short = algorithm(), algorithm(clip=1e-3)
-    before = filled(free)
-    moments = [
-        (x.critic_adam.mean, x.actor_adam.mean)
-        for x, _ in (learn(free, before), learn(short, before))
-    ]
-    for long, clipped in zip(*moments, strict=True):
+def test_gradients_are_clipped_and_priorities_follow_the_errors_only_if_asked() -> None:
+    before = filled(algorithm())
+    plain, _ = learn(algorithm(), before)
+    other, _ = learn(algorithm(clip=1e-3, priority=0.6), before)
+    for name in ("critic_adam", "actor_adam"):
         norms = [
-            10 * np.sqrt(sum(float(jnp.sum(g**2)) for g in jax.tree.leaves(x)))
-            for x in (long, clipped)
+            10 * np.sqrt(sum(float(jnp.sum(g**2)) for g in jax.tree.leaves(getattr(x, name).mean)))
+            for x in (plain, other)
         ]
         assert norms[0] > 1.1e-3
         np.testing.assert_allclose(norms[1], 1e-3, rtol=1e-3)
-
-
-def test_priorities_follow_the_errors_only_if_asked() -> None:
-    before = filled(algorithm())
-    for exponent in (0.0, 0.6):
-        after, _ = learn(algorithm(priority=exponent), before)
-        drawn = np.asarray(after.replay.priority).ravel()[:32]
-        assert (len(set(drawn.tolist())) > 1) == (exponent > 0)
+    priorities = [np.asarray(x.replay.priority).ravel()[:32] for x in (plain, other)]
+    assert len(set(priorities[0].tolist())) == 1
+    assert len(set(priorities[1].tolist())) > 1
 
 
 def test_agents_side_by_side_equal_agents_alone() -> None:
@@ -308,7 +300,7 @@ def test_a_number_that_never_changes_does_no_harm() -> None:
 # -------------------------------------------------------------------------------------------- noise
 
 
-@pytest.mark.parametrize("kind", noise.KINDS)
+@pytest.mark.parametrize("kind", ["gaussian", "parameter"])
 def test_actions_keep_to_their_bounds_and_reach_them(kind: str) -> None:
     seen = np.random.default_rng(0).normal(size=(MANY, SIZE)).astype(np.float32)
     program = algorithm(noise=kind, environments=MANY, capacity=MANY)
@@ -418,7 +410,7 @@ def tracking() -> Environment:
 
 
 def test_it_learns() -> None:
-    agent = DDPG(tracking(), hidden=(32, 32), start=0, batch=32, capacity=5000, discount=0.5)
+    agent = DDPG(tracking(), hidden=(64,), start=0, batch=32, capacity=5000, discount=0.5)
     blind = agent.evaluate(50).mean
     agent.learn(steps=3000)
     assert blind < -8
@@ -496,6 +488,7 @@ def test_the_options_survive_as_plain_data() -> None:
         ({"ou_rate": 0}, "ou_rate must be"),
         ({"discount": 1.0}, "discount must be"),
         ({"actor_rate": 0}, "actor_rate must be"),
+        ({"pull": -1}, "pull must be"),
         ({"batch": 0}, "batch must be"),
         ({"batch": 500, "capacity": 100}, "capacity 100 is less than a batch of 500"),
         ({"beta": 2}, "beta must be between 0 and 1"),
@@ -521,3 +514,5 @@ def test_actions_without_bounds_or_without_numbers_are_refused() -> None:
         DDPG(Endless())
     with pytest.raises(InvalidInput, match="CartPole-v1"):
         DDPG("CartPole-v1")
+    with pytest.raises(InvalidInput, match="leave environments out"):
+        DDPG(gymnasium.make("Pendulum-v1"), environments=3)

@@ -324,7 +324,11 @@ def spaced(observations: Any = None, actions: Any = None) -> Any:
         ("CartPoole-v1", {}, "CartPoole-v1: Environment `CartPoole` doesn't exist. Did you mean"),
         ("CartPole-v1", {"actions": 3}, "has 2 actions of its own; leave actions=3 out"),
         ("CartPole-v1", {"n_envs": 0}, "n_envs: 0, needs at least 1"),
-        ("CartPole-v1", {"continuous": True}, "Discrete actions are not supported"),
+        (
+            "CartPole-v1",
+            {"continuous": True},
+            "its actions are numbers, not real vectors; use DeepQ",
+        ),
         ("CartPole-v1", {"wheels": 4}, "unexpected keyword argument 'wheels'"),
         ("Pendulum-v1", {}, "its actions are continuous, in 1 dimension; say how many levels"),
         ("Pendulum-v1", {"actions": 1}, "Pendulum-v1: actions: 1 levels in dimension 0, needs"),

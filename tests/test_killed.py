@@ -70,4 +70,4 @@ def test_training_that_is_killed_again_and_again_ends_with_the_same_weights(env,
     assert begun[0] == 0
     assert 0 < begun[1] <= begun[2] <= begun[3]
     assert len(set(begun)) >= 3, "the runs must have been killed on the way"
-    assert_same(killed, whole, trace=False)
+    assert_same(killed, whole)

@@ -23,7 +23,8 @@ from tsallax.cli_train import train
 from tsallax.errors import InvalidInput
 
 if TYPE_CHECKING:
-    from tsallax.learn.agent import Agent, Episodes
+    from tsallax.learn.agent import Agent
+from tsallax.learn.episodes import Episodes
 
 PICTURES = (".png", ".svg", ".pdf")
 

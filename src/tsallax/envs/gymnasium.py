@@ -81,7 +81,6 @@ class HostEnvironment:
         self.observation_shape: tuple[int, ...] = tuple(observations.shape or ())
         self.first_observation = getattr(observations, "start", None)
         """The number of the first observation, where they are numbers."""
-        self.first_action = int(getattr(space, "start", 0))
         self.observation_size, self._encode = observation_encoder(self.name, observations)
         self.discretize: Discretize | None = None
         self.action_low: tuple[float, ...] | None = None
@@ -95,6 +94,8 @@ class HostEnvironment:
         if continuous or self.discretize is not None:
             low, high = action_bounds(self.name, space)
             self.action_low, self.action_high = tuple(low.tolist()), tuple(high.tolist())
+        self.first_action = int(getattr(space, "start", 0))
+        self.action_shape: tuple[int, ...] = tuple(space.shape or ())
         self._decode = action_decoder(space, self.discretize)
         self.n_actions: int | None = None
         if not continuous:

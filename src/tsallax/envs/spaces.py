@@ -83,8 +83,10 @@ def action_bounds(name: str, space: Any) -> tuple[NDArray[np.float64], NDArray[n
     >>> [bound.tolist() for bound in action_bounds("Reacher-v5", Box(-1.0, 1.0, (2,)))]
     [[-1.0, -1.0], [1.0, 1.0]]
     """
-    from gymnasium.spaces import Box
+    from gymnasium.spaces import Box, Discrete
 
+    if isinstance(space, Discrete):
+        raise InvalidInput(f"{name}: its actions are numbers, not real vectors; use DeepQ")
     if not isinstance(space, Box):
         kind = type(space).__name__
         raise InvalidInput(

@@ -7,15 +7,11 @@ An agent's future is fixed by its state: the learner, its environment, and the n
 from __future__ import annotations
 
 import math
-import platform
-import signal
-import threading
 import time
 import warnings
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
-from dataclasses import dataclass
+from collections.abc import Callable
 from os import PathLike
+from pathlib import Path
 from typing import Any, ClassVar, Self
 
 import jax
@@ -25,41 +21,15 @@ from numpy.typing import ArrayLike, NDArray
 
 from tsallax.errors import InvalidInput
 from tsallax.learn import checkpoint, config, host, rollout
+from tsallax.learn.episodes import Episodes, provenance
 from tsallax.learn.history import History
+from tsallax.learn.plan import NEVER, Plan, interrupts
 from tsallax.learn.rollout import Algorithm, Feed
 from tsallax.learn.world import World, revive
 from tsallax.progress import bar
 
 PACE = 0.5
 """Seconds that a piece of training may take before the host looks at it."""
-NEVER = 2**30
-
-
-@dataclass(frozen=True)
-class Episodes:
-    """The returns and lengths of evaluation episodes.
-
-    >>> Episodes(np.array([1.0, 3.0]), np.array([10, 20]))
-    Episodes(mean return 2, standard error 1, 2 episodes)
-    """
-
-    returns: NDArray[np.float64]
-    lengths: NDArray[np.int64]
-
-    @property
-    def mean(self) -> float:
-        """The mean return."""
-        return float(self.returns.mean())
-
-    @property
-    def standard_error(self) -> float:
-        """Of the mean, over these episodes of one agent; it says nothing about other agents."""
-        n = len(self.returns)
-        return float(self.returns.std(ddof=1) / math.sqrt(n)) if n > 1 else math.nan
-
-    def __repr__(self) -> str:
-        error = f"standard error {self.standard_error:.4g}"
-        return f"Episodes(mean return {self.mean:.6g}, {error}, {len(self.returns)} episodes)"
 
 
 class Agent:
@@ -79,7 +49,7 @@ class Agent:
         self._algorithm, self._learner = self._build(world, settings, seed)
         self._table = None if world.table is None else jnp.asarray(world.table)
         self._feed: Feed | host.HostFeed | None = None
-        self._pending: NDArray[Any] | None = None
+        self._pending: tuple[Any, Any] | None = None
         self._complete = True
         self._predictions = 0
         self._seconds_per_cycle = 0.01
@@ -108,8 +78,6 @@ class Agent:
 
     def _words(self) -> str:
         raise NotImplementedError
-
-    # ------------------------------------------------------------------------------------------
 
     def learn(
         self,
@@ -145,27 +113,35 @@ class Agent:
             "save_every": save_every,
         }
         for name, value in given.items():
-            if value is not None and (not isinstance(value, int) or value < 1):
+            good = isinstance(value, int) and not isinstance(value, bool) and value >= 1
+            if value is not None and not good:
                 raise InvalidInput(f"{name} must be a whole number of at least 1, got {value!r}")
+        if save_every is not None and save_to is None:
+            raise InvalidInput("save_every needs save_to, the file to save to")
+        if save_to is not None and not Path(save_to).absolute().parent.is_dir():
+            raise InvalidInput(f"save_to {save_to}: there is no folder {Path(save_to).parent}")
+        if callback is not None and not callable(callback):
+            raise InvalidInput(f"callback must be a function of the agent, got {callback!r}")
         if episodes is None and steps is None:
             raise InvalidInput("learn needs a number of episodes or steps, such as episodes=1000")
         if not self._complete:
             raise InvalidInput("this agent was saved without its replay: it can act, but not learn")
-        plan = _Plan(self, episodes, steps, eval_every, save_every if save_to else None)
-        saved = time.monotonic()
+        plan = Plan(self, episodes, steps, eval_every, save_every if save_to else None)
+        saved, due = time.monotonic(), False
         with bar(f"{self.environment}", progress) as report, interrupts() as interrupted:
             begin, first = time.monotonic(), self.steps
             while not plan.finished() and not interrupted():
-                self._piece(plan)
+                self._piece(plan, to_episode_end=due)
                 now = time.monotonic()
                 if plan.evaluation_due():
                     self._note_evaluation(eval_episodes)
                 if save_to is not None:
                     timed = save_every is None and now - saved > 60
-                    if (timed or plan.save_due()) and self._can_be_saved():
+                    due = timed or plan.save_due()
+                    if due and self._can_be_saved():
                         self.save(save_to)
                         plan.saved()
-                        saved = time.monotonic()
+                        saved, due = time.monotonic(), False
                 rate = (self.steps - first) / max(now - begin, 1e-9)
                 report(plan.share(), self._status(rate))
                 if callback is not None and callback(self) is False:
@@ -176,7 +152,7 @@ class Agent:
                 raise KeyboardInterrupt
         return self
 
-    def _piece(self, plan: _Plan) -> None:
+    def _piece(self, plan: Plan, to_episode_end: bool) -> None:
         """Run some cycles, up to the next thing that has to happen between two of them."""
         c = self.config
         size = c.environments * c.update_every
@@ -190,11 +166,13 @@ class Agent:
         pace = max(1, int(PACE / self._seconds_per_cycle))
         cycles = max(1, min(-(-(until - self.steps) // size), rollout.CYCLES, pace))
         ends = max(1, plan.next_episode() - self.history.episodes)
+        ends = 1 if to_episode_end else ends
         begin, before = time.monotonic(), self.steps
+        failure: BaseException | None = None
         if self._world.jax is not None:
             done, log, valid = self._run_inside(learning, cycles, ends)
         else:
-            done, log, valid = self._run_outside(learning, cycles, ends)
+            done, log, valid, failure = self._run_outside(learning, cycles, ends)
         self._seconds_per_cycle = (time.monotonic() - begin) / max(done, 1)
         self.steps += done * size
         rewards = log.reward[:done].reshape(-1, c.environments)
@@ -205,6 +183,8 @@ class Agent:
         if self.steps // c.copy_every > before // c.copy_every:
             self._learner = self._algorithm.copy(self._learner)
             self.history.trace(self.steps)
+        if failure is not None:
+            raise failure
 
     def _run_inside(self, learning: bool, cycles: int, ends: int) -> tuple[int, Any, Any]:
         inside = self._world.jax
@@ -226,7 +206,7 @@ class Agent:
         seen = jax.tree.map(np.asarray, log)
         return int(done), seen, np.ones_like(seen.ended)
 
-    def _run_outside(self, learning: bool, cycles: int, ends: int) -> tuple[int, Any, Any]:
+    def _run_outside(self, learning: bool, cycles: int, ends: int) -> tuple[int, Any, Any, Any]:
         environment = self._world.training()
         if not isinstance(self._feed, host.HostFeed):
             if self.history.lengths.any():
@@ -237,8 +217,9 @@ class Agent:
                 )
                 self.history.forget_running()
             self._feed = host.begin(environment, self.seed, self.history.episodes)
-            self._feed.action = self._pending
-        self._learner, done, log, valid = host.advance(
+            if self._pending is not None:
+                self._feed.action, self._feed.share = self._pending
+        self._learner, done, log, valid, failure = host.advance(
             self._algorithm,
             environment,
             learning,
@@ -248,7 +229,9 @@ class Agent:
             cycles,
             ends,
         )
-        return done, log, valid
+        if failure is not None:
+            self._feed, self._pending = None, None
+        return done, log, valid, failure
 
     def _require_finite(self, loss: NDArray[Any]) -> None:
         if not np.isfinite(loss).all():
@@ -261,8 +244,6 @@ class Agent:
         support = self.history.columns["trace_support"]
         words = [f"{rate:.0f} steps/s", f"return {self.history.recent():.4g}"]
         return "  ".join([*words, f"support {support[-1]:.2g}"] if support else words)
-
-    # ------------------------------------------------------------------------------------------
 
     def predict(self, observation: ArrayLike, deterministic: bool = True) -> Any:
         """An action for an observation, or one for each of several, as the environment takes it.
@@ -287,7 +268,9 @@ class Agent:
         """Play episodes without learning, in environments of their own, and give their returns."""
         if not isinstance(episodes, int) or episodes < 1:
             raise InvalidInput(f"episodes must be a whole number of at least 1, got {episodes!r}")
-        start = self.seed + 1_000_003 if seed is None else seed
+        start = (self.seed + 1_000_003) % 2**32 if seed is None else seed
+        if isinstance(start, bool) or not isinstance(start, int) or not 0 <= start < 2**32:
+            raise InvalidInput(f"seed must be a whole number from 0 to 2^32 - 1, got {seed!r}")
         inside = self._world.jax
         if inside is None:
             return self._evaluate_outside(episodes, deterministic, start)
@@ -299,7 +282,7 @@ class Agent:
             self._learner,
             self._table,
             self.steps,
-            jax.random.fold_in(jax.random.PRNGKey(start % 2**32), self.steps),
+            jax.random.fold_in(jax.random.PRNGKey(start), self.steps),
         )
         return Episodes(np.asarray(total, np.float64), np.asarray(length, np.int64))
 
@@ -339,10 +322,9 @@ class Agent:
         seen, single = self._world.encode(observation)
         return jnp.asarray(seen), single
 
-    # ------------------------------------------------------------------------------------------
-
     def save(self, path: str | PathLike[str], replay: bool = True) -> None:
         """Write the agent to a file; without `replay` it is small, and cannot go on learning."""
+        replay = replay and self._complete
         about = {
             "kind": self.kind,
             "world": self._world.describe(),
@@ -359,6 +341,7 @@ class Agent:
             arrays |= checkpoint.flatten("feed.", self._feed)
         elif replay and isinstance(self._feed, host.HostFeed) and not self.history.lengths.any():
             arrays["pending"] = np.asarray(self._feed.action)
+            arrays["pending_share"] = np.asarray(self._feed.share)
         history = {f"history.{k}": v for k, v in self.history.arrays().items()}
         checkpoint.write(path, about, {**arrays, **history})
 
@@ -368,145 +351,47 @@ class Agent:
         about, arrays = checkpoint.read(path)
         try:
             if about["kind"] != cls.kind:
-                raise InvalidInput(f"{path}: holds a {about['kind']} agent, not {cls.kind}")
+                raise InvalidInput(f"holds a {about['kind']} agent, not {cls.kind}")
             world = revive(about["world"], env)
-            agent = cls._revived(world, config.from_mapping(cls.Config, about["config"]), about)
-        except (KeyError, TypeError, ValueError) as error:
-            if isinstance(error, InvalidInput):
-                raise
+            agent = cls.__new__(cls)
+            settings: Any = config.from_mapping(cls.Config, about["config"])
+            Agent.__init__(agent, world, settings, about["seed"])
+            agent.steps, agent._predictions = int(about["steps"]), int(about["predictions"])
+            agent._complete = bool(about["replay"])
+            agent._restore(path, arrays)
+        except InvalidInput as error:
+            prefix = "" if str(error).startswith(str(path)) else f"{path}: "
+            raise InvalidInput(f"{prefix}{error}") from None
+        except (KeyError, TypeError, ValueError, AttributeError) as error:
             raise InvalidInput(f"{path}: damaged: its description lacks {error}") from None
-        template = jax.eval_shape(lambda: agent._learner)
-        if about["replay"]:
-            agent._learner = checkpoint.restore(path, "learner.", template, arrays)
-            if world.jax is not None and "feed.observation" in arrays:
-                like = jax.eval_shape(
-                    lambda: rollout.begin(
-                        world.jax, agent.config.environments, jax.random.PRNGKey(0)
-                    )
-                )
-                agent._feed = checkpoint.restore(path, "feed.", like, arrays)
-            agent._pending = arrays.get("pending")
-        else:
-            agent._complete = False
-            small = agent._algorithm.shared(template)
-            agent._learner = agent._algorithm.complete(
-                checkpoint.restore(path, "learner.", small, arrays), agent._learner
-            )
-        history = {k.removeprefix("history."): v for k, v in arrays.items() if k[:8] == "history."}
-        try:
-            agent.history = History.from_arrays(history)
-        except KeyError as error:
-            raise InvalidInput(f"{path}: incomplete: history.{error.args[0]} missing") from None
         return agent
 
-    @classmethod
-    def _revived(cls, world: World, settings: Any, about: Mapping[str, Any]) -> Self:
-        agent = cls.__new__(cls)
-        Agent.__init__(agent, world, settings, about["seed"])
-        agent.steps = int(about["steps"])
-        agent._predictions = int(about["predictions"])
-        return agent
+    def _restore(self, path: str | PathLike[str], arrays: dict[str, NDArray[Any]]) -> None:
+        """Take learner, environment and history from named arrays."""
+        template = jax.eval_shape(lambda: self._learner)
+        if not self._complete:
+            shared = checkpoint.restore(path, "learner.", self._algorithm.shared(template), arrays)
+            self._learner = self._algorithm.complete(shared, self._learner)
+        else:
+            self._learner = checkpoint.restore(path, "learner.", template, arrays)
+            inside, n = self._world.jax, self.config.environments
+            if inside is not None and "feed.observation" in arrays:
+                like = jax.eval_shape(lambda: rollout.begin(inside, n, jax.random.PRNGKey(0)))
+                self._feed = checkpoint.restore(path, "feed.", like, arrays)
+            if "pending" in arrays:
+                self._pending = arrays["pending"], arrays["pending_share"]
+        history = {k.removeprefix("history."): v for k, v in arrays.items() if k[:8] == "history."}
+        try:
+            self.history = History.from_arrays(history)
+        except KeyError as error:
+            raise InvalidInput(f"{path}: incomplete: history.{error.args[0]} missing") from None
+        if len(self.history.running) != self.config.environments:
+            raise InvalidInput(f"{path}: history.running has shape {self.history.running.shape}")
 
     def _can_be_saved(self) -> bool:
         """An environment on the host cannot be saved, but it starts an episode by its number."""
         inside = self._world.jax is not None
         return inside or self._world.n_envs > 1 or not self.history.lengths.any()
-
-
-class _Plan:
-    """When learning ends, and what has to happen on the way."""
-
-    def __init__(
-        self,
-        agent: Agent,
-        episodes: int | None,
-        steps: int | None,
-        eval_every: int | None,
-        save_every: int | None,
-    ) -> None:
-        self.agent = agent
-        self.first_step, self.first_episode = agent.steps, agent.history.episodes
-        self.last_step = NEVER if steps is None else agent.steps + steps
-        self.last_episode = NEVER if episodes is None else agent.history.episodes + episodes
-        self.by_episode = episodes is not None
-        self.eval_every, self.save_every = eval_every, save_every
-        self._evaluations = self._evaluation()
-        self._saves = self._save()
-
-    def _evaluation(self) -> int:
-        done = self.agent.history.episodes if self.by_episode else self.agent.steps
-        return done // (self.eval_every or NEVER)
-
-    def _save(self) -> int:
-        return self.agent.steps // (self.save_every or NEVER)
-
-    def finished(self) -> bool:
-        episodes = self.agent.history.episodes
-        return self.agent.steps >= self.last_step or episodes >= self.last_episode
-
-    def next_step(self) -> int:
-        events = [NEVER]
-        if self.eval_every is not None and not self.by_episode:
-            events.append((self._evaluations + 1) * self.eval_every)
-        if self.save_every is not None:
-            events.append((self.agent.steps // self.save_every + 1) * self.save_every)
-        return min(events)
-
-    def next_episode(self) -> int:
-        if self.eval_every is None or not self.by_episode:
-            return self.last_episode
-        return min(self.last_episode, (self._evaluations + 1) * self.eval_every)
-
-    def evaluation_due(self) -> bool:
-        due = self._evaluation() > self._evaluations
-        self._evaluations = self._evaluation()
-        return due
-
-    def save_due(self) -> bool:
-        return self._save() > self._saves
-
-    def saved(self) -> None:
-        self._saves = self._save()
-
-    def share(self) -> float:
-        by_step = (self.agent.steps - self.first_step) / (self.last_step - self.first_step)
-        by_episode = (self.agent.history.episodes - self.first_episode) / (
-            self.last_episode - self.first_episode
-        )
-        return min(1.0, max(by_step, by_episode))
-
-
-@contextmanager
-def interrupts() -> Iterator[Callable[[], bool]]:
-    """Turn Ctrl-C into a flag while it lasts; a second one ends the program as usual."""
-    seen = threading.Event()
-    if threading.current_thread() is not threading.main_thread():
-        yield seen.is_set
-        return
-
-    def note(number: int, frame: Any) -> None:
-        seen.set()
-        signal.signal(signal.SIGINT, previous)
-
-    previous = signal.signal(signal.SIGINT, note)
-    try:
-        yield seen.is_set
-    finally:
-        signal.signal(signal.SIGINT, previous)
-
-
-def provenance() -> dict[str, str]:
-    """What made a result: versions and hardware."""
-    from tsallax import __version__
-
-    device = jax.devices()[0]
-    return {
-        "tsallax": __version__,
-        "jax": jax.__version__,
-        "python": platform.python_version(),
-        "device": f"{device.platform}: {device.device_kind}",
-        "machine": f"{platform.system()} {platform.machine()}",
-    }
 
 
 _greedy = jax.jit(lambda a, learner, seen: a.greedy(learner, seen), static_argnums=0)

@@ -63,12 +63,17 @@ class DeepQ(Agent):
             backend=backend,
             options=env_options or {},
         )
+        if settings.environments not in (1, world.n_envs):
+            raise InvalidInput(
+                f"{world.name}: is {world.n_envs} already made: leave environments out"
+            )
         if world.n_envs != settings.environments:
             settings = dataclasses.replace(settings, environments=world.n_envs)
         super().__init__(world, settings, seed)
 
     def _build(self, world: World, settings: DeepQConfig, seed: int) -> tuple[Any, Learner]:
-        assert world.n_actions is not None
+        if world.n_actions is None:
+            raise InvalidInput(f"{world.name}: DeepQ needs a finite number of actions")
         explore = "hard" if settings.explore == "epsilon" else settings.explore
         plain = DeepQConfig()
         algorithm = DeepQLearning(
@@ -84,10 +89,11 @@ class DeepQ(Agent):
                 uniform=plain.uniform,
                 beta=plain.beta,
                 learning_rate=plain.learning_rate,
+                start=plain.start,
+                copy_every=plain.copy_every,
             ),
         )
-        init = jax.jit(algorithm.init)
-        return algorithm, init(jax.random.PRNGKey(seed), knobs_of(settings))
+        return algorithm, _init(algorithm, jax.random.PRNGKey(seed), knobs_of(settings))
 
     def policy(self, observation: ArrayLike) -> NDArray[np.float32]:
         """The probabilities of the actions, for an observation or for each of several."""
@@ -106,6 +112,7 @@ class DeepQ(Agent):
         return f"{self._world.n_actions} actions, explore={c.explore!r}, update={c.update!r}"
 
 
+_init = jax.jit(lambda a, key, knobs: a.init(key, knobs), static_argnums=0)
 _policy = jax.jit(lambda a, learner, seen, step: a.policy(learner, seen, step), static_argnums=0)
 _values = jax.jit(lambda a, learner, seen: a.values(learner, seen), static_argnums=0)
 

@@ -25,7 +25,8 @@ T = TypeVar("T")
 
 def write(path: str | PathLike[str], about: dict[str, Any], arrays: dict[str, Any]) -> None:
     """Write what an agent is (JSON) and its arrays."""
-    npz.write(path, AGENT, {"json": json.dumps(about), **arrays})
+    text = json.dumps({**about, "arrays": sorted(arrays)})
+    npz.write(path, AGENT, {"json": text, **arrays})
 
 
 def read(path: str | PathLike[str]) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
@@ -38,6 +39,8 @@ def read(path: str | PathLike[str]) -> tuple[dict[str, Any], dict[str, NDArray[A
         about = None
     if not isinstance(about, dict):
         raise InvalidInput(f"{path}: damaged: its description is not JSON")
+    if about.pop("arrays", None) != sorted(arrays):
+        raise InvalidInput(f"{path}: damaged: it does not hold the arrays that it should")
     return about, arrays
 
 

@@ -8,9 +8,13 @@
     a step up    mean_j Q(s_j, mu(s_j; phi); theta)   by phi
     theta^- <- theta^- + tau (theta - theta^-),  phi^- <- phi^- + tau (phi - phi^-)
 
-The networks see observations in units of their running mean and deviation, if so configured, and
-actions in units of half their range. Everything here is a pure function of one agent; many agents
-are the same functions under `jax.vmap`.
+The networks see observations in units of their running mean and deviation, and actions in units of
+half their range. Two things that the original lacks make it dependable: y keeps to what discounted
+sums of the rewards seen so far can be, and phi pays for the square of what goes into the tanh of
+mu = tanh(u), without which an actor at a bound may never leave it. Options turn them off.
+
+Everything here is a pure function of one agent; many agents are the same functions under
+`jax.vmap`.
 """
 
 from __future__ import annotations
@@ -202,10 +206,9 @@ class PolicyGradient:
             memory = replay.prioritize(learner.replay, batch.index, error, c.priority)
             learner = learner._replace(replay=memory)
         if learner.noise.size is not None:
-            apart = self._mu(noise.perturbed(actor, learner.noise.size, other), s) - self._mu(
-                actor, s
-            )
-            size = noise.adapted(learner.noise.size, apart, anneal.at(knobs.sigma, written))
+            moved = self._mu(noise.perturbed(actor, learner.noise.size, other), s)
+            apart, sigma = moved - self._mu(actor, s), anneal.at(knobs.sigma, written)
+            size = noise.adapted(learner.noise.size, apart, sigma)
             learner = learner._replace(noise=learner.noise._replace(size=size))
         return learner, Metrics(mean, jnp.mean(y))
 
@@ -241,7 +244,7 @@ class PolicyGradient:
         return mean + anneal.at(learner.knobs.sigma, step) * draw
 
     def _target(self, learner: Learner, batch: Batch) -> Array:
-        """y = r + gamma Q(s', mu(s'; phi^-); theta^-)."""
+        """y = r + gamma Q(s', mu(s'; phi^-); theta^-), between min r and max r over 1 - gamma."""
         after = self._seen(learner, batch.next_observation)
         value = self._q(learner.target.critic, after, self._mu(learner.target.actor, after))
         y = batch.reward + batch.discount * value
@@ -258,9 +261,8 @@ class PolicyGradient:
     def _clipped(self, gradient: Network) -> Any:
         if self.config.clip is None:
             return gradient
-        factor = adam.shrink(
-            self.config.clip, sum(jnp.sum(g * g) for g in jax.tree.leaves(gradient))
-        )
+        squares = sum(jnp.sum(g * g) for g in jax.tree.leaves(gradient))
+        factor = adam.shrink(self.config.clip, squares)
         return jax.tree.map(lambda g: factor * g, gradient)
 
     def _mu(self, actor: Network, s: Array) -> Array:

@@ -29,8 +29,8 @@ class DDPG(Agent):
         env_options: further arguments of `gymnasium.make`.
         noise, sigma, normalize, ...: the options of `DDPGConfig`.
 
-    >>> from tsallax.learn.ddpg_agent import DDPG
-    >>> agent = DDPG("Reacher-v5", seed=0, hidden=(16,), start=50)
+    >>> import tsallax
+    >>> agent = tsallax.DDPG("Reacher-v5", seed=0, hidden=(16,), start=0)
     >>> agent = agent.learn(episodes=3)
     >>> agent.steps, agent.history.episodes, agent.predict([0.0] * 10).shape
     (150, 3, (2,))
@@ -59,6 +59,10 @@ class DDPG(Agent):
             backend=backend,
             options=env_options or {},
         )
+        if settings.environments not in (1, world.n_envs):
+            raise InvalidInput(
+                f"{world.name}: is {world.n_envs} already made: leave environments out"
+            )
         if world.n_envs != settings.environments:
             settings = dataclasses.replace(settings, environments=world.n_envs)
         super().__init__(world, settings, seed)

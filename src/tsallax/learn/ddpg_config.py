@@ -29,7 +29,7 @@ class DDPGConfig:
     hidden: tuple[int, ...] = _option((256, 256), "widths of the hidden layers of both networks")
     learning_rate: float = _option(1e-3, "of Adam")
     actor_rate: float | None = _option(None, "of the actor's Adam; default: learning_rate")
-    pull: float = _option(1e-3, "cost of the actor's squared outputs, which frees it from bounds")
+    pull: float = _option(0.01, "cost of what the actor squashes, squared; frees it from bounds")
     batch: int = _option(64, "transitions in an update")
     capacity: int = _option(262_144, "transitions in the replay memory")
     start: int = _option(1_000, "transitions by random actions, before the first update")
@@ -63,7 +63,7 @@ class DDPGConfig:
         for name in ("actor_rate", "clip"):
             if getattr(self, name) is not None:
                 _number(self, name, above=0)
-        for name in ("priority", "output_scale"):
+        for name in ("priority", "output_scale", "pull"):
             _number(self, name, at_least=0)
         if self.tau > 1:
             raise InvalidInput(f"tau must be at most 1, got {self.tau:g}")

@@ -213,8 +213,7 @@ def _cost(error: Array, huber: float | None) -> Array:
 def draw(key: Array, p: Array) -> Array:
     """An index from each distribution p (..., n); never one of probability zero."""
     above = jnp.cumsum(p, -1)
-    u = jax.random.uniform(key, (*p.shape[:-1], 1)) * above[..., -1:]
-    return jnp.argmax((p > 0) & ((above > u) | (above >= above[..., -1:])), -1)
+    return replay.place(p, above, jax.random.uniform(key, p.shape[:-1]) * above[..., -1])
 
 
 def knobs_of(config: DeepQConfig) -> Knobs:

@@ -26,10 +26,11 @@ from numpy.typing import NDArray
 from tsallax.envs.environment import Environment
 from tsallax.errors import InvalidInput
 from tsallax.learn import checkpoint, config, rollout
-from tsallax.learn.agent import NEVER, Episodes, interrupts, provenance
 from tsallax.learn.choice import Choice
 from tsallax.learn.config import DeepQConfig, hidden_layers
 from tsallax.learn.deep_q import DeepQLearning, Knobs, Learner, knobs_of
+from tsallax.learn.episodes import Episodes, provenance
+from tsallax.learn.plan import NEVER, interrupts
 from tsallax.learn.rollout import Feed, Log
 from tsallax.learn.world import world_of
 from tsallax.progress import bar

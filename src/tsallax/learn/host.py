@@ -82,10 +82,11 @@ def advance(
     step: int,
     cycles: int,
     episodes: int,
-) -> tuple[Any, int, Log, NDArray[np.bool_]]:
+) -> tuple[Any, int, Log, NDArray[np.bool_], BaseException | None]:
     """Run up to `cycles` cycles and stop after the one that ends `episodes`.
 
-    The last result says, by step and environment, where a step was taken and not only a reset.
+    Also says, by step and environment, where a step was taken and not only a reset, and what the
+    environment raised, if it did: then the results are those of the cycles before.
     """
     n, k = environment.n_envs, algorithm.config.update_every
     per_step, per_cycle = (cycles, k, n), (cycles,)
@@ -94,34 +95,38 @@ def advance(
     valid = np.ones(per_step, bool)
     shares, metrics = [], []
     done = ended = 0
-    while done < cycles and ended < episodes:
-        for i in range(k):
-            now = step + (done * k + i) * n
-            if feed.action is None:
-                feed.action, feed.share = _act(algorithm, learner, feed.observation, now)
-            taken = feed.action
-            seen, reward, terminated, truncated = environment.step(np.asarray(taken))
-            fields: list[Any] = [feed.observation, taken, reward.astype(np.float32), seen]
-            valid[done, i] = environment.stepped
-            ends: list[Any] = [terminated, truncated, environment.stepped.copy()]
-            transition = Transition(*fields, *ends)
-            shares.append(feed.share)
-            over = terminated | truncated
-            log.reward[done, i], log.ended[done, i] = reward, over
-            feed.observation = seen.copy()
-            for e in np.flatnonzero(over):
-                feed.observation[e] = environment.reset_one(
-                    int(e), seed_of(feed.seed, int(e), feed.begun[e])
+    failure: BaseException | None = None
+    try:
+        while done < cycles and ended < episodes:
+            for i in range(k):
+                now = step + (done * k + i) * n
+                if feed.action is None:
+                    feed.action, feed.share = _act(algorithm, learner, feed.observation, now)
+                taken = feed.action
+                seen, reward, terminated, truncated = environment.step(np.asarray(taken))
+                fields: list[Any] = [feed.observation, taken, reward.astype(np.float32), seen]
+                valid[done, i] = environment.stepped
+                ends: list[Any] = [terminated, truncated, environment.stepped.copy()]
+                transition = Transition(*fields, *ends)
+                shares.append(feed.share)
+                over = terminated | truncated
+                log.reward[done, i], log.ended[done, i] = reward, over
+                feed.observation = seen.copy()
+                for e in np.flatnonzero(over):
+                    feed.observation[e] = environment.reset_one(
+                        int(e), seed_of(feed.seed, int(e), feed.begun[e])
+                    )
+                    feed.begun[e] += 1
+                    ended += 1
+                learner, feed.action, feed.share, m = _cycle(
+                    algorithm, learning and i == k - 1, learner, transition, feed.observation, now
                 )
-                feed.begun[e] += 1
-                ended += 1
-            learner, feed.action, feed.share, m = _cycle(
-                algorithm, learning and i == k - 1, learner, transition, feed.observation, now
-            )
-        metrics.append(m)
-        done += 1
+            metrics.append(m)
+            done += 1
+    except BaseException as error:
+        failure = error
     if done:
-        log.support[:done] = np.asarray(jax.device_get(shares)).reshape(done, k).mean(1)
+        log.support[:done] = np.asarray(jax.device_get(shares[: done * k])).reshape(done, k).mean(1)
         found = np.asarray(jax.device_get(metrics), np.float64)
         log.loss[:done], log.value[:done] = found[:, 0], found[:, 1]
-    return learner, done, log, valid
+    return learner, done, log, valid, failure

@@ -15,6 +15,7 @@ from typing import NamedTuple
 import jax
 import jax.numpy as jnp
 from jax import Array
+from jax.flatten_util import ravel_pytree
 from jax.typing import ArrayLike
 
 from tsallax.learn.network import Network
@@ -56,11 +57,9 @@ def drift(process: Array, rate: float, ended: Array, key: Array) -> Array:
 
 def perturbed(actor: Network, size: ArrayLike, key: Array) -> Network:
     """The network with N(0, size^2) added to every parameter."""
-    leaves, tree = jax.tree.flatten(actor)
-    keys = jax.random.split(key, len(leaves))
-    moved = [x + size * jax.random.normal(k, x.shape) for x, k in zip(leaves, keys)]
-    result: Network = jax.tree.unflatten(tree, moved)
-    return result
+    flat, shaped = ravel_pytree(actor)
+    moved: Network = shaped(flat + size * jax.random.normal(key, flat.shape, flat.dtype))
+    return moved
 
 
 def adapted(size: Array, apart: Array, sigma: ArrayLike) -> Array:

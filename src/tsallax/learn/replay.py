@@ -177,12 +177,12 @@ def sample(
     side = replay.priority.shape[1]
     above = jnp.cumsum(replay.sums)
     u = (jnp.arange(size) + jax.random.uniform(key, (size,))) * (above[-1] / size)
-    block = _place(replay.sums, above, u)
+    block = place(replay.sums, above, u)
     rest = u - (above - replay.sums)[block]
     weights = replay.priority[block]
-    place = _place(weights, jnp.cumsum(weights, -1), rest)
-    index = block * side + place
-    weight = jnp.take_along_axis(weights, place[:, None], 1)[:, 0]
+    where = place(weights, jnp.cumsum(weights, -1), rest)
+    index = block * side + where
+    weight = jnp.take_along_axis(weights, where[:, None], 1)[:, 0]
     first = replay.rows[index]
     reward, last, factor = _returns(replay, index, first, written, discount, n_envs, n_step)
     return Batch(
@@ -196,7 +196,7 @@ def sample(
     )
 
 
-def _place(weight: Array, above: Array, u: Array) -> Array:
+def place(weight: Array, above: Array, u: Array) -> Array:
     """The first place whose running sum exceeds u, among those of some weight.
 
     Running sums are rounded and may rise where the weight is zero: no such place is taken.

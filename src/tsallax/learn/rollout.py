@@ -155,7 +155,7 @@ def advance(
             algorithm, environment, learning, learner, feed, table, step + i * (n * k)
         )
         log = jax.tree.map(lambda rows, row: rows.at[i].set(row), log, entry)
-        return i + 1, ended + jnp.sum(entry.ended), learner, feed, log
+        return i + 1, ended + jnp.sum(entry.ended, dtype=jnp.int32), learner, feed, log
 
     zero = jnp.zeros((), jnp.int32)
     done, _, learner, feed, log = lax.while_loop(goes_on, body, (zero, zero, learner, feed, log))

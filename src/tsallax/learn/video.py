@@ -16,7 +16,8 @@ from numpy.typing import NDArray
 
 from tsallax import npz
 from tsallax.errors import InvalidInput
-from tsallax.learn.agent import Agent, Episodes
+from tsallax.learn.agent import Agent
+from tsallax.learn.episodes import Episodes
 from tsallax.learn.host import seed_of
 
 FRAMES_PER_SECOND = 30

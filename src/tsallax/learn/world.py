@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
@@ -35,6 +36,7 @@ class World:
     high: tuple[float, ...] | None
     discretize: Discretize | None
     first_action: int
+    action_shape: tuple[int, ...]
     jax: Environment | None
     n_envs: int = 1
     limit: int | None = None
@@ -71,8 +73,10 @@ class World:
     def decode(self, actions: NDArray[Any]) -> NDArray[Any]:
         """Actions as the environment takes them."""
         if self.table is not None:
-            return np.asarray(self.table[actions])
-        return actions if self.n_actions is None else actions + self.first_action
+            return np.asarray(self.table[actions]).reshape(-1, *self.action_shape)
+        if self.n_actions is None:
+            return actions.reshape(-1, *self.action_shape)
+        return actions + self.first_action
 
     def training(self) -> HostEnvironment:
         """The host environments to learn in, made at the first call."""
@@ -93,6 +97,10 @@ class World:
             )
         import gymnasium
 
+        if isinstance(source, gymnasium.vector.VectorEnv):
+            several = ("num_envs", "vectorization_mode", "vector_kwargs")
+            single = {k: v for k, v in spec.kwargs.items() if k not in several}
+            return self._make(gymnasium.make(spec.id, **single, **options), 1)
         return self._make(gymnasium.make(spec, **options), 1)
 
     def describe(self) -> dict[str, Any]:
@@ -104,6 +112,7 @@ class World:
             "observation_shape": self.observation_shape,
             "first_observation": self.first_observation,
             "first_action": self.first_action,
+            "action_shape": self.action_shape,
             "n_actions": self.n_actions,
             "low": self.low,
             "high": self.high,
@@ -150,6 +159,13 @@ def world_of(
     if backend not in BACKENDS:
         raise InvalidInput(f"unknown backend {backend!r}: choose from {', '.join(BACKENDS)}")
     inside = env if isinstance(env, Environment) else None
+    if options and not isinstance(env, str):
+        given = ", ".join(options)
+        raise InvalidInput(f"env_options {given}: only for an environment given by its id")
+    try:
+        json.dumps(dict(options))
+    except (TypeError, ValueError) as error:
+        raise InvalidInput(f"env_options must be plain data, to be saved: {error}") from None
     if inside is None and isinstance(env, str) and backend != "gymnasium" and not options:
         inside = jax_environment(env)
     if inside is None and backend == "jax":
@@ -172,10 +188,11 @@ def world_of(
             inside.action_high,
             grid,
             0,
+            (inside.action_size,),
             inside,
             n_envs,
             inside.limit,
-            inside.name,
+            inside.name if jax_environment(inside.name) is inside else inside,
         )
     from tsallax.envs.gymnasium import HostEnvironment
 
@@ -196,6 +213,7 @@ def world_of(
         host.action_high,
         host.discretize,
         host.first_action,
+        host.action_shape,
         None,
         host.n_envs,
         host.limit,
@@ -211,13 +229,14 @@ def revive(about: Mapping[str, Any], env: Any = None) -> World:
     An id that names a module to import is not followed: a file must not choose what code runs.
     """
     name = str(about["name"])
+    if env is not None:
+        return _replaced(about, env)
     grid = None
     if about["levels"] is not None:
         grid = Discretize.of(about["low"], about["high"], about["levels"])
-    inside = jax_environment(name) if about["jax"] else None
-    source = env
-    if env is None and about["by_name"] and ":" not in name:
-        source = name
+    known = bool(about["by_name"]) and ":" not in name
+    inside = jax_environment(name) if about["jax"] and known else None
+    source = name if known else None
     return World(
         name,
         int(about["observation_size"]),
@@ -228,9 +247,30 @@ def revive(about: Mapping[str, Any], env: Any = None) -> World:
         None if about["high"] is None else tuple(about["high"]),
         grid,
         int(about["first_action"]),
+        tuple(about["action_shape"]),
         inside,
         int(about["n_envs"]),
         about["limit"],
         source,
         dict(about["options"]),
     )
+
+
+def _replaced(about: Mapping[str, Any], env: Any) -> World:
+    """The world of another environment, which must have the sizes that were described."""
+    continuous = about["n_actions"] is None
+    world = world_of(
+        env,
+        actions=about["levels"],
+        n_envs=int(about["n_envs"]),
+        continuous=continuous,
+        backend="auto" if about["jax"] else "gymnasium",
+        options={},
+    )
+    found = json.loads(json.dumps(world.describe()))
+    for key in ("observation_shape", "first_observation", "n_actions", "low", "high", "n_envs"):
+        if found[key] != json.loads(json.dumps(about[key])):
+            raise InvalidInput(
+                f"{world.name}: has {key} {found[key]}, but the agent was made for {about[key]}"
+            )
+    return world

@@ -1,0 +1,52 @@
+"""What episodes of evaluation returned, and where results come from."""
+
+from __future__ import annotations
+
+import math
+import platform
+from dataclasses import dataclass
+
+import jax
+import numpy as np
+from numpy.typing import NDArray
+
+
+@dataclass(frozen=True)
+class Episodes:
+    """The returns and lengths of evaluation episodes.
+
+    >>> Episodes(np.array([1.0, 3.0]), np.array([10, 20]))
+    Episodes(mean return 2, standard error 1, 2 episodes)
+    """
+
+    returns: NDArray[np.float64]
+    lengths: NDArray[np.int64]
+
+    @property
+    def mean(self) -> float:
+        """The mean return."""
+        return float(self.returns.mean())
+
+    @property
+    def standard_error(self) -> float:
+        """Of the mean, over these episodes of one agent; it says nothing about other agents."""
+        n = len(self.returns)
+        return float(self.returns.std(ddof=1) / math.sqrt(n)) if n > 1 else math.nan
+
+    def __repr__(self) -> str:
+        error = f"standard error {self.standard_error:.4g}"
+        return f"Episodes(mean return {self.mean:.6g}, {error}, {len(self.returns)} episodes)"
+
+
+def provenance() -> dict[str, str]:
+    """What made a result: versions and hardware."""
+    from tsallax import __version__
+
+    device = jax.devices()[0]
+    return {
+        "tsallax": __version__,
+        "jax": jax.__version__,
+        "python": platform.python_version(),
+        "device": f"{device.platform}: {device.device_kind}",
+        "machine": f"{platform.system()} {platform.machine()}",
+    }

@@ -1,0 +1,96 @@
+"""When a call of `learn` ends, what has to happen on the way, and what Ctrl-C does to it."""
+
+from __future__ import annotations
+
+import signal
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from tsallax.learn.agent import Agent
+
+NEVER = 2**30
+
+
+class Plan:
+    """When learning ends, and what has to happen on the way."""
+
+    def __init__(
+        self,
+        agent: Agent,
+        episodes: int | None,
+        steps: int | None,
+        eval_every: int | None,
+        save_every: int | None,
+    ) -> None:
+        self.agent = agent
+        self.first_step, self.first_episode = agent.steps, agent.history.episodes
+        self.last_step = NEVER if steps is None else agent.steps + steps
+        self.last_episode = NEVER if episodes is None else agent.history.episodes + episodes
+        self.by_episode = episodes is not None
+        self.eval_every, self.save_every = eval_every, save_every
+        self._evaluations = self._evaluation()
+        self._saves = self._save()
+
+    def _evaluation(self) -> int:
+        done = self.agent.history.episodes if self.by_episode else self.agent.steps
+        return done // (self.eval_every or NEVER)
+
+    def _save(self) -> int:
+        return self.agent.steps // (self.save_every or NEVER)
+
+    def finished(self) -> bool:
+        episodes = self.agent.history.episodes
+        return self.agent.steps >= self.last_step or episodes >= self.last_episode
+
+    def next_step(self) -> int:
+        events = [NEVER]
+        if self.eval_every is not None and not self.by_episode:
+            events.append((self._evaluations + 1) * self.eval_every)
+        if self.save_every is not None:
+            events.append((self.agent.steps // self.save_every + 1) * self.save_every)
+        return min(events)
+
+    def next_episode(self) -> int:
+        if self.eval_every is None or not self.by_episode:
+            return self.last_episode
+        return min(self.last_episode, (self._evaluations + 1) * self.eval_every)
+
+    def evaluation_due(self) -> bool:
+        due = self._evaluation() > self._evaluations
+        self._evaluations = self._evaluation()
+        return due
+
+    def save_due(self) -> bool:
+        return self._save() > self._saves
+
+    def saved(self) -> None:
+        self._saves = self._save()
+
+    def share(self) -> float:
+        by_step = (self.agent.steps - self.first_step) / (self.last_step - self.first_step)
+        by_episode = (self.agent.history.episodes - self.first_episode) / (
+            self.last_episode - self.first_episode
+        )
+        return min(1.0, max(by_step, by_episode))
+
+
+@contextmanager
+def interrupts() -> Iterator[Callable[[], bool]]:
+    """Turn Ctrl-C into a flag while it lasts; a second one ends the program as usual."""
+    seen = threading.Event()
+    if threading.current_thread() is not threading.main_thread():
+        yield seen.is_set
+        return
+
+    def note(number: int, frame: Any) -> None:
+        seen.set()
+        signal.signal(signal.SIGINT, previous)
+
+    previous = signal.signal(signal.SIGINT, note)
+    try:
+        yield seen.is_set
+    finally:
+        signal.signal(signal.SIGINT, previous)
