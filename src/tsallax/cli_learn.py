@@ -24,7 +24,7 @@ from tsallax.errors import InvalidInput
 
 if TYPE_CHECKING:
     from tsallax.learn.agent import Agent
-from tsallax.learn.episodes import Episodes
+    from tsallax.learn.episodes import Episodes
 
 PICTURES = (".png", ".svg", ".pdf")
 
