@@ -6,6 +6,7 @@ An agent's future is fixed by its state: the learner, its environment, and the n
 
 from __future__ import annotations
 
+import dataclasses
 import math
 import time
 import warnings
@@ -41,12 +42,16 @@ class Agent:
     def __init__(self, world: World, settings: Any, seed: int) -> None:
         if isinstance(seed, bool) or not isinstance(seed, int) or not 0 <= seed < 2**32:
             raise InvalidInput(f"seed must be a whole number from 0 to 2^32 - 1, got {seed!r}")
-        self.config = settings
+        if settings.environments not in (1, world.n_envs):
+            raise InvalidInput(
+                f"{world.name}: {world.n_envs} are already made: leave environments out"
+            )
+        self.config = dataclasses.replace(settings, environments=world.n_envs)
         self.seed = seed
         self.steps = 0
         self.history = History(running=np.zeros(world.n_envs), lengths=np.zeros(world.n_envs, int))
         self._world = world
-        self._algorithm, self._learner = self._build(world, settings, seed)
+        self._algorithm, self._learner = self._build(world, self.config, seed)
         self._table = None if world.table is None else jnp.asarray(world.table)
         self._feed: Feed | host.HostFeed | None = None
         self._pending: tuple[Any, Any] | None = None

@@ -59,12 +59,6 @@ class DDPG(Agent):
             backend=backend,
             options=env_options or {},
         )
-        if settings.environments not in (1, world.n_envs):
-            raise InvalidInput(
-                f"{world.name}: is {world.n_envs} already made: leave environments out"
-            )
-        if world.n_envs != settings.environments:
-            settings = dataclasses.replace(settings, environments=world.n_envs)
         super().__init__(world, settings, seed)
 
     def _build(self, world: World, settings: DDPGConfig, seed: int) -> tuple[Any, Learner]:
