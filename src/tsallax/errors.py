@@ -1,5 +1,19 @@
-"""The errors that tsallax raises: one line each, naming the culprit and the way out."""
+"""What can go wrong by a user's doing, and Ctrl-C."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
 
 
 class InvalidInput(ValueError):
     """Input that cannot be used, refused before any work starts."""
+
+
+@contextmanager
+def interruptible() -> Iterator[None]:
+    """Let Ctrl-C through as itself: inside a call of Numba it may come out as a SystemError."""
+    try:
+        yield
+    except SystemError as error:
+        if isinstance(error.__cause__ or error.__context__, KeyboardInterrupt):
+            raise KeyboardInterrupt from error
+        raise

@@ -22,7 +22,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from tsallax.bellman import Bellman, Certificate, Floats
-from tsallax.errors import InvalidInput
+from tsallax.errors import InvalidInput, interruptible
 from tsallax.kernels import cpu
 from tsallax.mdp import MDP
 from tsallax.mdp_input import frozen
@@ -173,6 +173,7 @@ def bellman(mdp: MDP, regularizer: Regularizer, value: ArrayLike) -> Floats:
     return Bellman(mdp, regularizer).apply(_read_value(mdp, value))
 
 
+@interruptible()
 def solve(
     mdp: MDP,
     regularizer: Regularizer,

@@ -17,6 +17,7 @@ from typing import Any, Self, TextIO
 import numpy as np
 from numpy.typing import NDArray
 
+from tsallax import npz
 from tsallax.errors import InvalidInput
 from tsallax.learn.history import History
 
@@ -139,6 +140,7 @@ def _plain(x: Any) -> Any:
 def _replace(path: Path, columns: tuple[str, ...], rows: list[tuple[Any, ...]]) -> TextIO:
     """Replace a file, in one go, by one with these rows; give it open for more."""
     partial = path.with_name(f".{path.name}.partial")
+    npz.PARTIAL.add(partial)
     try:
         file = open(partial, "w", encoding="utf-8", newline="")  # noqa: SIM115  kept open
         csv.writer(file, lineterminator="\n").writerows([columns, *rows])
@@ -146,4 +148,6 @@ def _replace(path: Path, columns: tuple[str, ...], rows: list[tuple[Any, ...]]) 
         os.replace(partial, path)
     except OSError as error:
         raise InvalidInput(f"{path}: cannot be written: {error.strerror or error}") from None
+    finally:
+        npz.PARTIAL.discard(partial)
     return file
