@@ -28,6 +28,7 @@ test-slow: $(VENV)/.installed-test
 bench: $(BENCH)/.installed
 	$(BENCH)/bin/python benchmarks/operators.py
 	$(BENCH)/bin/python benchmarks/planning.py
+	$(BENCH)/bin/python benchmarks/learning.py speed memory floor
 
 docs: $(VENV)/.installed-docs
 	$(VENV)/bin/pdoc --output-directory site --docformat google tsallax '!tsallax.cli'

@@ -4,6 +4,7 @@
     python benchmarks/learning.py speed              with the paper's networks
     python benchmarks/learning.py steps --seeds 5    steps until greedy episodes reach a return
     python benchmarks/learning.py memory             a replay of a million transitions
+    python benchmarks/learning.py floor              the parts of an update, one by one
 
 Both learn from the same transitions per update, with the same networks, learning rate, batch, start
 and target copies; ours with prioritised replay and the sparse target switched on. SB3 explores as
@@ -166,6 +167,40 @@ def _theirs_until(env: str, actions: int | None, goal: float, most: int, seed: i
     return watch.reached
 
 
+def floor() -> None:
+    """Milliseconds of the parts of an update with 1,001 actions and 2 x 512, each on its own."""
+    import jax
+    import jax.numpy as jnp
+
+    from tsallax import Sparse
+    from tsallax.learn import adam, network
+
+    key = jax.random.PRNGKey(0)
+    net = network.init(key, 4, (512, 512), 1001, 0.01)
+    x, action = jax.random.normal(key, (64, 4)), jax.random.randint(key, (64,), 0, 1001)
+    q, rows = network.values(net, x), network.rows(net, action)
+
+    def loss(body: Any, rows: Any) -> Any:
+        return jnp.mean(network.chosen(body, rows, x) ** 2)
+
+    moments = adam.init(net)
+    step = jax.jit(adam.update)
+    values, gradient = jax.jit(network.values), jax.jit(jax.grad(loss, (0, 1)))
+    parts = {
+        "target's forward pass": partial(values, net, x),
+        "online pass and gradient": partial(gradient, net.body, rows),
+        "Adam": partial(step, moments, net, net, 1e-4),
+        "spmax of 64 rows": partial(jax.jit(Sparse(0.1).value), q),
+    }
+    for name, part in parts.items():
+        times = []
+        for _ in range(60):
+            begin = time.perf_counter()
+            jax.block_until_ready(part())
+            times.append(time.perf_counter() - begin)
+        print(f"{name:26s} {1e3 * min(times):.2f} ms")
+
+
 def memory() -> None:
     """Bytes of a replay of a million transitions of Reacher against those of its raw numbers."""
     import jax
@@ -181,12 +216,16 @@ def memory() -> None:
 if __name__ == "__main__":
     warnings.simplefilter("ignore")
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("what", nargs="*", choices=["speed", "steps", "memory", []])
+    parser.add_argument("what", nargs="*", choices=["speed", "steps", "memory", "floor", []])
     parser.add_argument("--seeds", type=int, default=5)
     parser.add_argument("--out", type=Path)
     given = parser.parse_args()
     chosen = given.what or ["speed", "memory", "steps"]
+    parts = {
+        "speed": speed,
+        "memory": memory,
+        "floor": floor,
+        "steps": partial(steps_needed, given.seeds, given.out),
+    }
     for what in chosen:
-        {"speed": speed, "memory": memory, "steps": lambda: steps_needed(given.seeds, given.out)}[
-            what
-        ]()
+        parts[what]()

@@ -22,7 +22,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from tsallax.errors import InvalidInput
 from tsallax.learn import checkpoint, config, host, rollout
-from tsallax.learn.episodes import Episodes, provenance
+from tsallax.learn.episodes import Episodes, evaluation_seed, play, provenance
 from tsallax.learn.history import History
 from tsallax.learn.plan import NEVER, Plan, interrupts
 from tsallax.learn.rollout import Algorithm, Feed
@@ -273,23 +273,22 @@ class Agent:
         """Play episodes without learning, in environments of their own, and give their returns."""
         if not isinstance(episodes, int) or episodes < 1:
             raise InvalidInput(f"episodes must be a whole number of at least 1, got {episodes!r}")
-        start = (self.seed + 1_000_003) % 2**32 if seed is None else seed
+        start = evaluation_seed(self.seed) if seed is None else seed
         if isinstance(start, bool) or not isinstance(start, int) or not 0 <= start < 2**32:
             raise InvalidInput(f"seed must be a whole number from 0 to 2^32 - 1, got {seed!r}")
         inside = self._world.jax
         if inside is None:
             return self._evaluate_outside(episodes, deterministic, start)
-        total, length = rollout.play(
+        return play(
             self._algorithm,
             inside,
-            deterministic,
-            episodes,
             self._learner,
             self._table,
-            self.steps,
-            jax.random.fold_in(jax.random.PRNGKey(start), self.steps),
+            step=self.steps,
+            episodes=episodes,
+            deterministic=deterministic,
+            seed=start,
         )
-        return Episodes(np.asarray(total, np.float64), np.asarray(length, np.int64))
 
     def _evaluate_outside(self, episodes: int, deterministic: bool, seed: int) -> Episodes:
         environment = self._world.fresh()

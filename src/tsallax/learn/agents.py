@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 from collections.abc import Iterable, Mapping
 from os import PathLike
 from typing import Any, ClassVar
@@ -14,9 +13,8 @@ from numpy.typing import ArrayLike, NDArray
 from tsallax.errors import InvalidInput
 from tsallax.learn import checkpoint, config
 from tsallax.learn.agent import Agent
-from tsallax.learn.choice import Choice
-from tsallax.learn.config import DeepQConfig, hidden_layers
-from tsallax.learn.deep_q import DeepQLearning, Learner, knobs_of
+from tsallax.learn.config import DeepQConfig
+from tsallax.learn.deep_q import Learner, program
 from tsallax.learn.world import World, world_of
 
 
@@ -68,26 +66,10 @@ class DeepQ(Agent):
     def _build(self, world: World, settings: DeepQConfig, seed: int) -> tuple[Any, Learner]:
         if world.n_actions is None:
             raise InvalidInput(f"{world.name}: DeepQ needs a finite number of actions")
-        explore = "hard" if settings.explore == "epsilon" else settings.explore
-        plain = DeepQConfig()
-        algorithm = DeepQLearning(
-            world.observation_size,
-            world.n_actions,
-            hidden_layers(settings, world.name),
-            Choice(((explore, settings.explore_q),)),
-            Choice(((settings.update, settings.update_q),)),
-            dataclasses.replace(
-                settings,
-                alpha=plain.alpha,
-                epsilon=plain.epsilon,
-                uniform=plain.uniform,
-                beta=plain.beta,
-                learning_rate=plain.learning_rate,
-                start=plain.start,
-                copy_every=plain.copy_every,
-            ),
+        algorithm, (knobs,) = program(
+            world.name, world.observation_size, world.n_actions, [settings]
         )
-        return algorithm, _init(algorithm, jax.random.PRNGKey(seed), knobs_of(settings))
+        return algorithm, _init(algorithm, jax.random.PRNGKey(seed), knobs)
 
     def policy(self, observation: ArrayLike) -> NDArray[np.float32]:
         """The probabilities of the actions, for an observation or for each of several."""

@@ -14,6 +14,8 @@ of one agent; many agents are the same functions under `jax.vmap`.
 
 from __future__ import annotations
 
+import dataclasses
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -26,9 +28,24 @@ from tsallax.learn import adam, anneal, network, replay
 from tsallax.learn.adam import Adam
 from tsallax.learn.anneal import Linear
 from tsallax.learn.choice import Choice
-from tsallax.learn.config import DeepQConfig
+from tsallax.learn.config import DeepQConfig, hidden_layers
 from tsallax.learn.network import Body, Layer, Network
 from tsallax.learn.replay import Batch, Replay, Transition
+
+KNOBS = (
+    "explore",
+    "update",
+    "alpha",
+    "explore_q",
+    "update_q",
+    "epsilon",
+    "uniform",
+    "beta",
+    "learning_rate",
+)
+"""The options in which agents that share a program may differ."""
+
+Rule = tuple[str, float | None]
 
 
 class Knobs(NamedTuple):
@@ -216,7 +233,32 @@ def draw(key: Array, p: Array) -> Array:
     return replay.place(p, above, jax.random.uniform(key, p.shape[:-1]) * above[..., -1])
 
 
-def knobs_of(config: DeepQConfig) -> Knobs:
+def program(
+    environment: str, observation_size: int, n_actions: int, configs: Sequence[DeepQConfig]
+) -> tuple[DeepQLearning, list[Knobs]]:
+    """The algorithm that agents share who differ in KNOBS alone, and the numbers of each."""
+    rules = [_rules(config) for config in configs]
+    explore, update = (tuple(dict.fromkeys(column)) for column in zip(*rules))
+    default = DeepQConfig()
+    static = {name: getattr(default, name) for name in (*KNOBS, "start", "copy_every")}
+    algorithm = DeepQLearning(
+        observation_size,
+        n_actions,
+        hidden_layers(configs[0], environment),
+        Choice(explore),
+        Choice(update),
+        dataclasses.replace(configs[0], **static),
+    )
+    places = ((explore.index(e), update.index(u)) for e, u in rules)
+    return algorithm, [knobs_of(c, *place) for c, place in zip(configs, places)]
+
+
+def _rules(c: DeepQConfig) -> tuple[Rule, Rule]:
+    """The regularisers that explore and update."""
+    return ("hard" if c.explore == "epsilon" else c.explore, c.explore_q), (c.update, c.update_q)
+
+
+def knobs_of(config: DeepQConfig, explore: int = 0, update: int = 0) -> Knobs:
     """The numbers of one agent's configuration."""
 
     def array(schedule: Linear) -> Any:
@@ -228,6 +270,6 @@ def knobs_of(config: DeepQConfig) -> Knobs:
         uniform=array(share),
         beta=array(config.beta),
         learning_rate=jnp.asarray(config.learning_rate, jnp.float32),
-        explore=jnp.zeros((), jnp.int32),
-        update=jnp.zeros((), jnp.int32),
+        explore=jnp.asarray(explore, jnp.int32),
+        update=jnp.asarray(update, jnp.int32),
     )

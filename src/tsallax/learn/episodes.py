@@ -5,10 +5,16 @@ from __future__ import annotations
 import math
 import platform
 from dataclasses import dataclass
+from typing import Any
 
 import jax
 import numpy as np
+from jax import Array
 from numpy.typing import NDArray
+
+from tsallax.envs.environment import Environment
+from tsallax.learn import rollout
+from tsallax.learn.rollout import Algorithm
 
 
 @dataclass(frozen=True)
@@ -36,6 +42,30 @@ class Episodes:
     def __repr__(self) -> str:
         error = f"standard error {self.standard_error:.4g}"
         return f"Episodes(mean return {self.mean:.6g}, {error}, {len(self.returns)} episodes)"
+
+
+def evaluation_seed(seed: int) -> int:
+    """The seed of an agent's evaluations, where none is given."""
+    return (seed + 1_000_003) % 2**32
+
+
+def play(
+    algorithm: Algorithm,
+    environment: Environment,
+    learner: Any,
+    table: Array | None,
+    *,
+    step: int,
+    episodes: int,
+    deterministic: bool,
+    seed: int,
+) -> Episodes:
+    """Play episodes in a JAX environment, which depend on the seed and on the agent's steps."""
+    key = jax.random.fold_in(jax.random.PRNGKey(seed), step)
+    total, length = rollout.play(
+        algorithm, environment, deterministic, episodes, learner, table, step, key
+    )
+    return Episodes(np.asarray(total, np.float64), np.asarray(length, np.int64))
 
 
 def provenance() -> dict[str, str]:

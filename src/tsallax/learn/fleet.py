@@ -26,29 +26,13 @@ from numpy.typing import NDArray
 from tsallax.envs.environment import Environment
 from tsallax.errors import InvalidInput
 from tsallax.learn import checkpoint, config, rollout
-from tsallax.learn.choice import Choice
-from tsallax.learn.config import DeepQConfig, hidden_layers
-from tsallax.learn.deep_q import DeepQLearning, Knobs, Learner, knobs_of
-from tsallax.learn.episodes import Episodes, provenance
+from tsallax.learn.config import DeepQConfig
+from tsallax.learn.deep_q import KNOBS, DeepQLearning, Knobs, Learner, program
+from tsallax.learn.episodes import Episodes, evaluation_seed, play, provenance
 from tsallax.learn.plan import NEVER, interrupts
 from tsallax.learn.rollout import Feed, Log
 from tsallax.learn.world import world_of
 from tsallax.progress import bar
-
-KNOBS = (
-    "explore",
-    "update",
-    "alpha",
-    "explore_q",
-    "update_q",
-    "epsilon",
-    "uniform",
-    "beta",
-    "learning_rate",
-)
-"""The options in which agents of a fleet may differ."""
-
-Rule = tuple[str, float | None]
 
 
 @dataclass(frozen=True)
@@ -114,34 +98,20 @@ class Fleet:
         self.steps = 0
         self.records = [Record([]) for _ in self.members]
         self._alive = list(range(len(self.members)))
-        rules = [_rules(member.config) for member in self.members]
-        explore, update = (tuple(dict.fromkeys(column)) for column in zip(*rules))
-        self._algorithm = DeepQLearning(
+        self.config = common
+        """The options of the first member, of which all share those that are not KNOBS."""
+        self._algorithm, knobs = program(
+            world.name,
             world.observation_size,
             world.n_actions,
-            hidden_layers(common, world.name),
-            Choice(explore),
-            Choice(update),
-            _plain(common),
+            [member.config for member in self.members],
         )
         self._table = jnp.asarray(world.table)
-        knobs = [
-            knobs_of(m.config)._replace(
-                explore=jnp.asarray(explore.index(e), jnp.int32),
-                update=jnp.asarray(update.index(u), jnp.int32),
-            )
-            for m, (e, u) in zip(self.members, rules)
-        ]
         stacked: Knobs = jax.tree.map(lambda *leaves: jnp.stack(leaves), *knobs)
         keys = jnp.stack([jax.random.PRNGKey(member.seed) for member in self.members])
         self._learner, self._feed = _begin(
             self._algorithm, self.environment, common.environments, keys, stacked
         )
-
-    @property
-    def config(self) -> DeepQConfig:
-        """The options that all members share."""
-        return self._algorithm.config
 
     @property
     def learning(self) -> list[int]:
@@ -251,19 +221,18 @@ class Fleet:
             learner = self._algorithm.complete(record.network, Learner(*nothing))
         else:
             learner = self._member(self._alive.index(member))
-        start = self.members[member].seed + 1_000_003 if seed is None else seed
+        start = evaluation_seed(self.members[member].seed) if seed is None else seed
         step = record.finished_at or self.steps
-        total, length = rollout.play(
+        return play(
             self._algorithm,
             self.environment,
-            deterministic,
-            episodes,
             learner,
             self._table,
-            step,
-            jax.random.fold_in(jax.random.PRNGKey(start % 2**32), step),
+            step=step,
+            episodes=episodes,
+            deterministic=deterministic,
+            seed=start,
         )
-        return Episodes(np.asarray(total, np.float64), np.asarray(length, np.int64))
 
     def _share(self, episodes: int | None, steps: int | None) -> float:
         least = min(len(self.records[i].returns) for i in self.learning) if self.learning else 0
@@ -364,17 +333,6 @@ def _advance(
 
     (learner, feed), log = lax.scan(body, (learner, feed), jnp.arange(cycles, dtype=jnp.int32))
     return learner, feed, log
-
-
-def _rules(c: DeepQConfig) -> tuple[Rule, Rule]:
-    """The regularisers that explore and update."""
-    return ("hard" if c.explore == "epsilon" else c.explore, c.explore_q), (c.update, c.update_q)
-
-
-def _plain(c: DeepQConfig) -> DeepQConfig:
-    """The configuration with the default in everything that agents may differ in."""
-    default = DeepQConfig()
-    return dataclasses.replace(c, **{name: getattr(default, name) for name in KNOBS})
 
 
 def _same(name: str, one: Any, other: Any) -> None:

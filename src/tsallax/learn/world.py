@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -45,7 +46,7 @@ class World:
     options: Mapping[str, Any] = field(default_factory=dict)
     host: HostEnvironment | None = None
 
-    @property
+    @cached_property
     def table(self) -> NDArray[np.float32] | None:
         """The real actions by their numbers."""
         return None if self.discretize is None else self.discretize.table.astype(np.float32)
