@@ -38,6 +38,39 @@ class Table:
 
 
 @dataclass(frozen=True)
+class Series:
+    """One line of a chart with its interval, and the words to choose it by.
+
+    Attributes:
+        panel: the chart it is drawn in, such as "121 actions".
+        label: its name, such as "Sparse+SparseBellman-0.1"; the same in every panel.
+        groups: words that choose it with others, such as {"exploration": "sparse"}.
+        x, y, low, high: the line and its interval, of one length.
+        shown: whether it is drawn before the reader chooses.
+    """
+
+    panel: str
+    label: str
+    groups: Mapping[str, str]
+    x: tuple[float, ...]
+    y: tuple[float, ...]
+    low: tuple[float, ...]
+    high: tuple[float, ...]
+    shown: bool = False
+
+
+@dataclass(frozen=True)
+class Chart:
+    """Lines that a reader of the page can turn on and off, written as `name`.chart.json."""
+
+    name: str
+    title: str
+    x_label: str
+    y_label: str
+    series: tuple[Series, ...]
+
+
+@dataclass(frozen=True)
 class Comparison:
     """One line of "the paper says, we get"."""
 
@@ -67,6 +100,8 @@ class Result:
         tables: the data.
         comparison: the paper's values next to ours.
         pictures: the figures.
+        charts: the lines that a reader can choose among.
+        hardware: what the numbers were computed on, where it is not this machine.
     """
 
     name: str
@@ -76,6 +111,8 @@ class Result:
     tables: tuple[Table, ...]
     comparison: tuple[Comparison, ...]
     pictures: tuple[Picture, ...] = ()
+    charts: tuple[Chart, ...] = ()
+    hardware: str | None = None
 
 
 def chosen(function: Callable[..., Any], **given: Any) -> dict[str, Any]:

@@ -1,0 +1,168 @@
+"""The runs of a sweep as rows of JSON, one line each: `*.jsonl` files in a folder.
+
+A row is appended when its run is finished. What a crash cut off in the middle of a line is not a
+row; everything else that is not one is refused.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+import math
+import os
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from tsallax.errors import InvalidInput
+
+FORMAT = 1
+EVERY = 20
+WINDOW = 100
+"""Episodes over which a training return is averaged."""
+
+Key = tuple[str, str, int | None, int]
+
+
+@dataclass(frozen=True)
+class Row:
+    """One agent's run.
+
+    Attributes:
+        task: "reacher" or "pendulum".
+        algorithm: the paper's name, such as "Sparse+SparseBellman-0.1" or "DDPG".
+        explore, update, alpha: what the name says; None for DDPG.
+        actions: the number of actions in all; None for DDPG.
+        seed: of the run.
+        episodes, steps: how many it had.
+        threshold: the return that counts as learned.
+        reached: the first episode whose mean with the 99 before it is at the threshold, from one.
+        final: the mean return of the last 100 training episodes.
+        greedy, greedy_error: mean return of evaluation episodes without exploration, and the
+            standard error over these episodes, which says nothing about other runs.
+        sampled, sampled_error: likewise, with actions drawn from the exploring policy.
+        evaluated: the number of evaluation episodes of each kind.
+        every: how many training episodes an entry of `returns` averages.
+        returns: mean returns of training episodes, `every` at a time; the last may be of fewer.
+        seconds: the time the agents that learned beside it took with it.
+        agents: how many those were, itself included.
+        config: every option of the learner.
+        provenance: versions, hardware and date.
+    """
+
+    task: str
+    algorithm: str
+    explore: str | None
+    update: str | None
+    alpha: float | None
+    actions: int | None
+    seed: int
+    episodes: int
+    steps: int
+    threshold: float
+    reached: int | None
+    final: float
+    greedy: float
+    greedy_error: float
+    sampled: float
+    sampled_error: float
+    evaluated: int
+    every: int
+    returns: tuple[float, ...]
+    seconds: float
+    agents: int
+    config: dict[str, Any]
+    provenance: dict[str, str]
+
+    @property
+    def key(self) -> Key:
+        """What names a run: no two rows of a sweep share it."""
+        return self.task, self.algorithm, self.actions, self.seed
+
+
+def reached(returns: list[float], threshold: float, window: int = WINDOW) -> int | None:
+    """The first episode, from one, whose mean with those before it in the window is there.
+
+    >>> reached([0.0, 4.0, 4.0, 9.0], threshold=4.0, window=2)
+    3
+    """
+    total = np.concatenate([[0.0], np.cumsum(np.asarray(returns, np.float64))])
+    means = (total[window:] - total[:-window]) / window
+    there = np.flatnonzero(means >= threshold)
+    return int(there[0]) + window if len(there) else None
+
+
+def compact(returns: list[float], every: int = EVERY) -> tuple[float, ...]:
+    """Means of `every` returns at a time, to five digits.
+
+    >>> compact([1.0, 2.0, 4.0], every=2)
+    (1.5, 4.0)
+    """
+    parts = (returns[i : i + every] for i in range(0, len(returns), every))
+    return tuple(float(f"{sum(part) / len(part):.5g}") for part in parts)
+
+
+def append(row: Row, path: Path) -> None:
+    """Add a row to a file; it is there when this returns, or not at all."""
+    text = json.dumps({"format": FORMAT, **dataclasses.asdict(row)}, allow_nan=False)
+    with path.open("a+b") as file:
+        end = file.seek(0, os.SEEK_END)
+        if end:
+            file.seek(end - 1)
+            if file.read(1) != b"\n":  # what a crash has left
+                file.seek(0)
+                file.truncate(file.read().rfind(b"\n") + 1)
+        file.write(text.encode() + b"\n")
+        file.flush()
+        os.fsync(file.fileno())
+
+
+def read(folder: str | os.PathLike[str]) -> list[Row]:
+    """All rows of a folder and the folders in it, each run once, in a fixed order."""
+    found: dict[Key, tuple[Row, Path]] = {}
+    for path in sorted(Path(folder).rglob("*.jsonl")):
+        for row in read_file(path):
+            before = found.setdefault(row.key, (row, path))
+            if before[0] != row:
+                raise InvalidInput(
+                    f"{path} and {before[1]} hold different runs of {row.algorithm}, "
+                    f"{row.actions} actions, seed {row.seed}: remove one"
+                )
+    return [row for row, _ in found.values()]
+
+
+def read_file(path: Path) -> list[Row]:
+    """The rows of one file."""
+    try:
+        lines = path.read_text(encoding="utf-8").split("\n")
+    except UnicodeDecodeError:
+        raise InvalidInput(f"{path}: not a file of rows: it is not text") from None
+    rows = []
+    for number, line in enumerate(lines, 1):
+        if number == len(lines):  # after the last end of line: empty, or cut off by a crash
+            break
+        rows.append(_parse(line, f"{path}, line {number}"))
+    return rows
+
+
+def _parse(line: str, where: str) -> Row:
+    try:
+        data = json.loads(line)
+    except (ValueError, RecursionError):
+        raise InvalidInput(f"{where}: not JSON") from None
+    if not isinstance(data, dict) or data.pop("format", None) != FORMAT:
+        raise InvalidInput(f"{where}: not a row of a sweep of this version")
+    names = {field.name for field in dataclasses.fields(Row)}
+    if set(data) != names:
+        wrong = sorted(names ^ set(data))
+        raise InvalidInput(f"{where}: not a row of a sweep: {', '.join(wrong)} missing or unknown")
+    numbers = ("final", "greedy", "sampled", "threshold", "seconds")
+    good = all(isinstance(data[n], int | float) and math.isfinite(data[n]) for n in numbers)
+    good = good and isinstance(data["returns"], list) and isinstance(data["config"], dict)
+    good = good and all(isinstance(data[n], int) for n in ("seed", "episodes", "steps", "every"))
+    if not good:
+        raise InvalidInput(f"{where}: its numbers are none")
+    data["returns"] = tuple(float(x) for x in data["returns"])
+    return Row(**data)
