@@ -13,6 +13,7 @@ import pytest
 import tsallax
 from tsallax.errors import InvalidInput
 from tsallax.learn.config import DeepQConfig
+from tsallax.learn.ddpg_config import DDPGConfig
 from tsallax.learn.fleet import Fleet, Member
 
 OPTIONS: dict[str, Any] = {
@@ -33,11 +34,11 @@ def leaves(tree: Any) -> list[np.ndarray]:
     return [np.asarray(leaf) for leaf in jax.tree.leaves(tree)]
 
 
-@pytest.fixture(scope="module")
-def fleet() -> Fleet:
+@pytest.fixture(scope="module", params=[True, False], ids=["together", "in turns"])
+def fleet(request: pytest.FixtureRequest) -> Fleet:
     """Nine variants and two seeds, a hundred updates each."""
     members = [member(e, u, s, alpha=0.3) for (e, u), s in product(VARIANTS, (0, 1))]
-    return Fleet("Reacher-v5", members, actions=3).learn(steps=150)
+    return Fleet("Reacher-v5", members, actions=3, together=request.param).learn(steps=150)
 
 
 @pytest.mark.parametrize(("explore", "update"), [VARIANTS[0], VARIANTS[4], VARIANTS[8]])
@@ -51,6 +52,26 @@ def test_an_agent_of_a_fleet_learns_what_it_would_learn_alone(fleet, explore, up
     for found, expected in zip(leaves(network), leaves(alone._learner.online)):
         np.testing.assert_allclose(found, expected, rtol=1e-3, atol=1e-5)
     assert fleet.evaluate(i, 5).returns == pytest.approx(alone.evaluate(5).returns, rel=1e-3)
+
+
+@pytest.mark.parametrize("together", [True, False])
+def test_a_fleet_of_ddpg_learns_what_its_agents_would_learn_alone(together, tmp_path: Path):
+    options: dict[str, Any] = {"hidden": (8,), "batch": 8, "capacity": 300, "start": 50}
+    members = [Member(DDPGConfig(sigma=s, **options), seed) for s, seed in ((0.1, 0), (0.3, 1))]
+    fleet = Fleet("Reacher-v5", members, together=together).learn(
+        steps=150, save_to=tmp_path / "fleet.npz"
+    )
+    alone = tsallax.DDPG("Reacher-v5", sigma=0.3, seed=1, **options).learn(steps=150)
+    assert fleet.records[1].returns == pytest.approx(alone.history["episode_return"], rel=1e-4)
+    expected = alone.evaluate(5).returns
+    assert fleet.evaluate(1, 5).returns == pytest.approx(expected, rel=1e-3)
+    again = Fleet.load(tmp_path / "fleet.npz")
+    assert again.evaluate(1, 5).returns == pytest.approx(expected, rel=1e-3)
+
+
+def test_agents_of_two_kinds_are_no_fleet():
+    with pytest.raises(InvalidInput, match="all be of DeepQ or all of DDPG"):
+        Fleet("Reacher-v5", [member(), Member(DDPGConfig(), 0)], actions=3)
 
 
 def test_seeds_and_variants_are_independent(fleet):

@@ -64,11 +64,7 @@ class DeepQ(Agent):
         super().__init__(world, settings, seed)
 
     def _build(self, world: World, settings: DeepQConfig, seed: int) -> tuple[Any, Learner]:
-        if world.n_actions is None:
-            raise InvalidInput(f"{world.name}: DeepQ needs a finite number of actions")
-        algorithm, (knobs,) = program(
-            world.name, world.observation_size, world.n_actions, [settings]
-        )
+        algorithm, (knobs,) = program(world, [settings])
         return algorithm, _init(algorithm, jax.random.PRNGKey(seed), knobs)
 
     def policy(self, observation: ArrayLike) -> NDArray[np.float32]:

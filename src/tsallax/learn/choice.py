@@ -6,7 +6,6 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-import jax
 import jax.numpy as jnp
 from jax import Array, lax
 from jax.typing import ArrayLike
@@ -36,11 +35,11 @@ class Choice:
 
     def entropy(self, p: Array, which: ArrayLike) -> Array:
         """entropy(p) of the one whose turn it is."""
-        return self._select(which, [r.entropy(p) for r in self._all(1.0)])
+        return self._turn(which, lambda r, p: r.entropy(p), p, 1.0)
 
     def max_entropy(self, n: int, which: ArrayLike) -> Array:
         """max_entropy(n) of the one whose turn it is."""
-        return self._select(which, [jnp.asarray(r.max_entropy(n)) for r in self._all(1.0)])
+        return self._turn(which, lambda r, _: jnp.asarray(r.max_entropy(n), jnp.float32), n, 1.0)
 
     def _rows(
         self,
@@ -53,7 +52,7 @@ class Choice:
         """One kernel on a GPU, where it knows all the names; each regulariser's own elsewhere."""
 
         def plain(q: Array, which: Array, alpha: Array) -> Array:
-            return self._select(which, [method(r, q) for r in self._all(alpha)])
+            return self._turn(which, method, q, alpha)
 
         def fused(q: Array, which: Array, alpha: Array) -> Array:
             code = jnp.asarray([accelerator.WORDS.index(name) for name, _ in self.names])
@@ -66,11 +65,18 @@ class Choice:
         result: Array = lax.platform_dependent(q, which, alpha, cuda=fused, default=plain)
         return result
 
-    def _all(self, alpha: Any) -> list[Regularizer]:
-        return [by_name(n, None if n == "hard" else alpha, index) for n, index in self.names]
+    def _turn(
+        self, which: ArrayLike, method: Callable[[Regularizer, Any], Array], x: Any, alpha: Any
+    ) -> Array:
+        """What the one whose turn it is makes of x; the others do not work, but under `vmap`."""
 
-    @staticmethod
-    def _select(which: ArrayLike, results: list[Array]) -> Array:
-        if len(results) == 1:
-            return results[0]
-        return jax.lax.select_n(jnp.broadcast_to(which, results[0].shape), *results)
+        def branch(name: str, index: float | None) -> Callable[[Any, Any], Array]:
+            return lambda x, alpha: method(
+                by_name(name, None if name == "hard" else alpha, index), x
+            )
+
+        branches = [branch(*name) for name in self.names]
+        if len(branches) == 1:
+            return branches[0](x, alpha)
+        result: Array = lax.switch(jnp.asarray(which, jnp.int32), branches, x, alpha)
+        return result

@@ -19,6 +19,9 @@ Everything here is a pure function of one agent; many agents are the same functi
 
 from __future__ import annotations
 
+import dataclasses
+import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -27,6 +30,7 @@ import jax.numpy as jnp
 from jax import Array
 from jax.typing import ArrayLike
 
+from tsallax.errors import InvalidInput
 from tsallax.learn import adam, anneal, moments, network, noise, replay
 from tsallax.learn.adam import Adam
 from tsallax.learn.anneal import Linear
@@ -36,6 +40,10 @@ from tsallax.learn.moments import Moments
 from tsallax.learn.network import Network
 from tsallax.learn.noise import Noise
 from tsallax.learn.replay import Batch, Replay, Transition
+from tsallax.learn.world import World
+
+KNOBS = ("sigma", "beta", "learning_rate", "actor_rate", "tau")
+"""The options in which agents that share a program may differ."""
 
 
 class Knobs(NamedTuple):
@@ -282,6 +290,29 @@ class PolicyGradient:
         """The action of the environment, never beyond its bounds."""
         low, high = jnp.asarray(self.low), jnp.asarray(self.high)
         return jnp.clip((low + high) / 2 + (high - low) / 2 * action, low, high)
+
+
+def program(world: World, configs: Sequence[DDPGConfig]) -> tuple[PolicyGradient, list[Knobs]]:
+    """The algorithm that agents share who differ in KNOBS alone, and the numbers of each."""
+    default = DDPGConfig()
+    static = {name: getattr(default, name) for name in KNOBS}
+    settings = dataclasses.replace(configs[0], **static)
+    algorithm = PolicyGradient(world.observation_size, *_bounds(world), settings)
+    return algorithm, [knobs_of(config) for config in configs]
+
+
+def _bounds(world: World) -> tuple[tuple[float, ...], tuple[float, ...]]:
+    """The ends of the actions' ranges, which must be finite and apart."""
+    assert world.low is not None
+    assert world.high is not None
+    for i, (low, high) in enumerate(zip(world.low, world.high, strict=True)):
+        if not (math.isfinite(low) and math.isfinite(high) and low < high):
+            raise InvalidInput(
+                f"{world.name}: dimension {i} of its actions ranges from {low:g} to {high:g}: "
+                "DDPG needs finite bounds, for which gymnasium.wrappers.RescaleAction or "
+                "ClipAction may be of use"
+            )
+    return world.low, world.high
 
 
 def knobs_of(config: DDPGConfig) -> Knobs:

@@ -2,17 +2,14 @@
 
 from __future__ import annotations
 
-import dataclasses
-import math
 from collections.abc import Mapping
 from typing import Any, ClassVar
 
 import jax
 
-from tsallax.errors import InvalidInput
 from tsallax.learn.agent import Agent
 from tsallax.learn.agents import settings_of
-from tsallax.learn.ddpg import Learner, PolicyGradient, knobs_of
+from tsallax.learn.ddpg import Learner, program
 from tsallax.learn.ddpg_config import DDPGConfig
 from tsallax.learn.world import World, world_of
 
@@ -62,22 +59,8 @@ class DDPG(Agent):
         super().__init__(world, settings, seed)
 
     def _build(self, world: World, settings: DDPGConfig, seed: int) -> tuple[Any, Learner]:
-        low, high = _bounds(world)
-        plain = DDPGConfig()
-        algorithm = PolicyGradient(
-            world.observation_size,
-            low,
-            high,
-            dataclasses.replace(
-                settings,
-                sigma=plain.sigma,
-                beta=plain.beta,
-                learning_rate=plain.learning_rate,
-                actor_rate=plain.actor_rate,
-                tau=plain.tau,
-            ),
-        )
-        return algorithm, _init(algorithm, jax.random.PRNGKey(seed), knobs_of(settings))
+        algorithm, (knobs,) = program(world, [settings])
+        return algorithm, _init(algorithm, jax.random.PRNGKey(seed), knobs)
 
     def _words(self) -> str:
         return f"noise={self.config.noise!r}"
@@ -87,17 +70,3 @@ class DDPG(Agent):
 
 
 _init = jax.jit(lambda algorithm, key, knobs: algorithm.init(key, knobs), static_argnums=0)
-
-
-def _bounds(world: World) -> tuple[tuple[float, ...], tuple[float, ...]]:
-    """The ends of the actions' ranges, which must be finite and apart."""
-    assert world.low is not None
-    assert world.high is not None
-    for i, (low, high) in enumerate(zip(world.low, world.high, strict=True)):
-        if not (math.isfinite(low) and math.isfinite(high) and low < high):
-            raise InvalidInput(
-                f"{world.name}: dimension {i} of its actions ranges from {low:g} to {high:g}: "
-                "DDPG needs finite bounds, for which gymnasium.wrappers.RescaleAction or "
-                "ClipAction may be of use"
-            )
-    return world.low, world.high

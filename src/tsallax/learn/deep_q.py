@@ -24,6 +24,7 @@ import jax.numpy as jnp
 from jax import Array
 from jax.typing import ArrayLike
 
+from tsallax.errors import InvalidInput
 from tsallax.learn import adam, anneal, network, replay
 from tsallax.learn.adam import Adam
 from tsallax.learn.anneal import Linear
@@ -31,6 +32,7 @@ from tsallax.learn.choice import Choice
 from tsallax.learn.config import DeepQConfig, hidden_layers
 from tsallax.learn.network import Body, Layer, Network
 from tsallax.learn.replay import Batch, Replay, Transition
+from tsallax.learn.world import World
 
 KNOBS = (
     "explore",
@@ -233,18 +235,18 @@ def draw(key: Array, p: Array) -> Array:
     return replay.place(p, above, jax.random.uniform(key, p.shape[:-1]) * above[..., -1])
 
 
-def program(
-    environment: str, observation_size: int, n_actions: int, configs: Sequence[DeepQConfig]
-) -> tuple[DeepQLearning, list[Knobs]]:
+def program(world: World, configs: Sequence[DeepQConfig]) -> tuple[DeepQLearning, list[Knobs]]:
     """The algorithm that agents share who differ in KNOBS alone, and the numbers of each."""
+    if world.n_actions is None:
+        raise InvalidInput(f"{world.name}: DeepQ needs a finite number of actions")
     rules = [_rules(config) for config in configs]
     explore, update = (tuple(dict.fromkeys(column)) for column in zip(*rules))
     default = DeepQConfig()
     static = {name: getattr(default, name) for name in (*KNOBS, "start", "copy_every")}
     algorithm = DeepQLearning(
-        observation_size,
-        n_actions,
-        hidden_layers(configs[0], environment),
+        world.observation_size,
+        world.n_actions,
+        hidden_layers(configs[0], world.name),
         Choice(explore),
         Choice(update),
         dataclasses.replace(configs[0], **static),

@@ -1,8 +1,11 @@
-"""Many agents as one program: the learner of `DeepQ` with the agents as a leading axis.
+"""Many agents as one program: the learner of `DeepQ` or `DDPG` with the agents as a leading axis.
 
 What the agents may differ in are numbers (alpha, epsilon, beta, learning rate, seed) and the names
 of their regularisers, of which each picks its own while the program runs. An agent of a fleet
 learns what it would learn alone, up to the rounding of batched products.
+
+On an accelerator all agents make each step together. A CPU has nothing to gain from that, and
+caches to lose: there the agents of a piece of training take turns.
 
 An agent that has its episodes at the end of a piece of training leaves the fleet: its network is
 kept, and when half of the agents have left, the arrays shrink to those that still learn.
@@ -25,21 +28,23 @@ from numpy.typing import NDArray
 
 from tsallax.envs.environment import Environment
 from tsallax.errors import InvalidInput
-from tsallax.learn import checkpoint, config, rollout
+from tsallax.learn import checkpoint, config, ddpg, deep_q, rollout
 from tsallax.learn.config import DeepQConfig
-from tsallax.learn.deep_q import KNOBS, DeepQLearning, Knobs, Learner, program
+from tsallax.learn.ddpg_config import DDPGConfig
 from tsallax.learn.episodes import Episodes, evaluation_seed, play, provenance
 from tsallax.learn.plan import NEVER, interrupts
-from tsallax.learn.rollout import Feed, Log
-from tsallax.learn.world import world_of
+from tsallax.learn.rollout import Algorithm, Feed, Log
+from tsallax.learn.world import World, world_of
 from tsallax.progress import bar
+
+KINDS: dict[str, type[DeepQConfig] | type[DDPGConfig]] = {"deep_q": DeepQConfig, "ddpg": DDPGConfig}
 
 
 @dataclass(frozen=True)
 class Member:
-    """One agent of a fleet: its options and its seed."""
+    """One agent of a fleet: its options, of `DeepQ` or of `DDPG`, and its seed."""
 
-    config: DeepQConfig
+    config: DeepQConfig | DDPGConfig
     seed: int
 
 
@@ -58,6 +63,12 @@ class Record:
 class Fleet:
     """Agents that learn side by side in copies of one environment.
 
+    Args:
+        env: the name of a JAX environment, or one of `tsallax.envs`.
+        members: the agents, alike but for their seeds and for what `deep_q.KNOBS` names.
+        actions: levels per dimension of a continuous action, for agents of `DeepQ`.
+        together: make each step with all agents at once; default: on an accelerator.
+
     >>> from tsallax.learn.config import DeepQConfig
     >>> options = dict(hidden=(8,), batch=4, capacity=200, start=50, copy_every=50)
     >>> settings = [DeepQConfig(alpha=alpha, **options) for alpha in (0.1, 1)]
@@ -68,7 +79,12 @@ class Fleet:
     """
 
     def __init__(
-        self, env: Any, members: Iterable[Member], *, actions: int | Sequence[int] | None = None
+        self,
+        env: Any,
+        members: Iterable[Member],
+        *,
+        actions: int | Sequence[int] | None = None,
+        together: bool | None = None,
     ) -> None:
         self.members = tuple(members)
         if not self.members:
@@ -77,37 +93,28 @@ class Fleet:
         if common.environments != 1:
             raise InvalidInput("an agent of a fleet has one environment: leave environments at 1")
         for member in self.members[1:]:
-            for field in dataclasses.fields(DeepQConfig):
-                if field.name not in KNOBS:
-                    _same(
-                        field.name, getattr(common, field.name), getattr(member.config, field.name)
-                    )
+            _require_alike(common, member.config)
         world = world_of(
             env,
             actions=actions,
             n_envs=common.environments,
-            continuous=False,
+            continuous=isinstance(common, DDPGConfig),
             backend="jax",
             options={},
         )
         assert world.jax is not None
-        assert world.n_actions is not None
         self.world = world
         self.environment: Environment = world.jax
         self.actions = actions
+        self.together = jax.default_backend() != "cpu" if together is None else together
         self.steps = 0
         self.records = [Record([]) for _ in self.members]
         self._alive = list(range(len(self.members)))
         self.config = common
-        """The options of the first member, of which all share those that are not KNOBS."""
-        self._algorithm, knobs = program(
-            world.name,
-            world.observation_size,
-            world.n_actions,
-            [member.config for member in self.members],
-        )
-        self._table = jnp.asarray(world.table)
-        stacked: Knobs = jax.tree.map(lambda *leaves: jnp.stack(leaves), *knobs)
+        """The options of the first member, of which all share those that shape the program."""
+        self._algorithm, knobs = _program(world, [member.config for member in self.members])
+        self._table = None if world.table is None else jnp.asarray(world.table)
+        stacked = jax.tree.map(lambda *leaves: jnp.stack(leaves), *knobs)
         keys = jnp.stack([jax.random.PRNGKey(member.seed) for member in self.members])
         self._learner, self._feed = _begin(
             self._algorithm, self.environment, common.environments, keys, stacked
@@ -166,6 +173,7 @@ class Fleet:
             self.environment,
             learning,
             cycles,
+            self.together,
             self._learner,
             self._feed,
             self._table,
@@ -207,9 +215,8 @@ class Fleet:
             self._learner, self._feed = jax.tree.map(lambda x: x[keep], (self._learner, self._feed))
             self._alive = [self._alive[slot] for slot in left]
 
-    def _member(self, slot: int) -> Learner:
-        learner: Learner = jax.tree.map(lambda x: x[slot], self._learner)
-        return learner
+    def _member(self, slot: int) -> Any:
+        return jax.tree.map(lambda x: x[slot], self._learner)
 
     def evaluate(
         self, member: int, episodes: int = 100, deterministic: bool = True, seed: int | None = None
@@ -217,8 +224,7 @@ class Fleet:
         """Play episodes with one agent, without learning; the same as `DeepQ.evaluate`."""
         record = self.records[member]
         if record.network is not None:
-            nothing: list[Any] = [None] * len(Learner._fields)
-            learner = self._algorithm.complete(record.network, Learner(*nothing))
+            learner = self._algorithm.complete(record.network, self._member(0))
         else:
             learner = self._member(self._alive.index(member))
         start = evaluation_seed(self.members[member].seed) if seed is None else seed
@@ -249,6 +255,7 @@ class Fleet:
         """Write the fleet to a file, from which it goes on exactly where it was."""
         about = {
             "kind": "fleet",
+            "algorithm": next(k for k, kind in KINDS.items() if isinstance(self.config, kind)),
             "world": self.world.describe(),
             "actions": self.actions,
             "members": [
@@ -275,8 +282,9 @@ class Fleet:
         if about.get("kind") != "fleet":
             raise InvalidInput(f"{path}: holds a {about.get('kind')} agent, not a fleet")
         try:
+            kind = KINDS[about["algorithm"]]
             members = [
-                Member(config.from_mapping(DeepQConfig, m["config"]), int(m["seed"]))
+                Member(config.from_mapping(kind, m["config"]), int(m["seed"]))
                 for m in about["members"]
             ]
             fleet = cls(about["world"]["name"], members, actions=about["actions"])
@@ -300,41 +308,63 @@ class Fleet:
         return fleet
 
 
+def _program(world: World, configs: Sequence[Any]) -> tuple[Any, list[Any]]:
+    """The algorithm that the agents share, and the numbers of each."""
+    if isinstance(configs[0], DDPGConfig):
+        return ddpg.program(world, configs)
+    return deep_q.program(world, configs)
+
+
 @partial(jax.jit, static_argnums=(0, 1, 2))
 def _begin(
-    algorithm: DeepQLearning, environment: Environment, n: int, keys: Array, knobs: Knobs
-) -> tuple[Learner, Feed]:
-    """The learners and environments at the start, as `DeepQ` has them for each seed."""
+    algorithm: Any, environment: Environment, n: int, keys: Array, knobs: Any
+) -> tuple[Any, Feed]:
+    """The learners and environments at the start, as an agent alone has them for each seed."""
 
-    def one(key: Array, knobs: Knobs) -> tuple[Learner, Feed]:
+    def one(key: Array, knobs: Any) -> tuple[Any, Feed]:
         return algorithm.init(key, knobs), rollout.begin(environment, n, jax.random.fold_in(key, 1))
 
     return jax.vmap(one)(keys, knobs)
 
 
-@partial(jax.jit, static_argnums=(0, 1, 2, 3), donate_argnums=(4, 5))
+@partial(jax.jit, static_argnums=(0, 1, 2, 3, 4), donate_argnums=(5, 6))
 def _advance(
-    algorithm: DeepQLearning,
+    algorithm: Algorithm,
     environment: Environment,
     learning: bool,
     cycles: int,
-    learner: Learner,
+    together: bool,
+    learner: Any,
     feed: Feed,
-    table: Array,
+    table: Array | None,
     step: Array,
-) -> tuple[Learner, Feed, Log]:
+) -> tuple[Any, Feed, Log]:
     """`cycles` cycles of all agents; the log has the cycles first and the agents second."""
     size = algorithm.config.environments * algorithm.config.update_every
-    each = jax.vmap(partial(rollout.cycle, algorithm, environment, learning), (0, 0, None, None))
+    one = partial(rollout.cycle, algorithm, environment, learning)
+    each = jax.vmap(one, (0, 0, None, None)) if together else one
 
-    def body(carry: tuple[Learner, Feed], i: Array) -> tuple[tuple[Learner, Feed], Log]:
+    def body(carry: tuple[Any, Feed], i: Array) -> tuple[tuple[Any, Feed], Log]:
         learner, feed, log = each(*carry, table, step + i * size)
         return (learner, feed), log
 
-    (learner, feed), log = lax.scan(body, (learner, feed), jnp.arange(cycles, dtype=jnp.int32))
+    def all_cycles(carry: tuple[Any, Feed]) -> tuple[tuple[Any, Feed], Log]:
+        return lax.scan(body, carry, jnp.arange(cycles, dtype=jnp.int32))
+
+    if together:
+        (learner, feed), log = all_cycles((learner, feed))
+    else:
+        (learner, feed), log = lax.map(all_cycles, (learner, feed))
+        log = jax.tree.map(lambda x: jnp.swapaxes(x, 0, 1), log)
     return learner, feed, log
 
 
-def _same(name: str, one: Any, other: Any) -> None:
-    if one != other:
-        raise InvalidInput(f"agents of a fleet must have the same {name}, not {one} and {other}")
+def _require_alike(one: Any, other: Any) -> None:
+    """Refuse agents that cannot share a program."""
+    if type(one) is not type(other):
+        raise InvalidInput("agents of a fleet must all be of DeepQ or all of DDPG")
+    knobs = ddpg.KNOBS if isinstance(one, DDPGConfig) else deep_q.KNOBS
+    for field in dataclasses.fields(one):
+        name, (a, b) = field.name, (getattr(c, field.name) for c in (one, other))
+        if name not in knobs and a != b:
+            raise InvalidInput(f"agents of a fleet must have the same {name}, not {a} and {b}")
