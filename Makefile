@@ -6,7 +6,7 @@ PIP := -m pip install --quiet --quiet --disable-pip-version-check --no-input
 DEMO := out/demo
 WORKERS ?= 2
 
-.PHONY: demo test test-slow lint bench docs clean
+.PHONY: demo test test-slow test-browser lint bench docs clean
 
 # The paper's planning figures and theorems, on this machine's CPU, as one HTML report.
 demo: $(VENV)/.installed
@@ -23,6 +23,16 @@ lint: $(VENV)/.installed-test
 
 test-slow: $(VENV)/.installed-test
 	$(VENV)/bin/python -m pytest -q -m slow
+
+# The report's page in a real browser: the one that is here, or Debian's, or Playwright's.
+test-browser: $(VENV)/.installed-test $(VENV)/.installed-browser
+	@$(VENV)/bin/python tests/browser.py >/dev/null || { echo "No browser found: installing Chromium"; \
+	  [ "$$(id -u)" = 0 ] && command -v apt-get >/dev/null && apt-get update -qq && \
+	  apt-get install -y -qq --no-install-recommends chromium fonts-dejavu-core >/dev/null; } || \
+	  $(VENV)/bin/playwright install chromium || \
+	  { echo "No browser: install Chromium, such as with: apt-get install chromium"; exit 1; }
+	@$(VENV)/bin/python tests/browser.py
+	$(VENV)/bin/python -m pytest -q tests/test_browser.py
 
 # Speed and memory next to the peers, which have an environment of their own.
 bench: $(BENCH)/.installed

@@ -39,7 +39,7 @@ def rows_of(path):
 class Page(HTMLParser):
     """Collects what a page loads and links to, its text and whether its tags are closed."""
 
-    VOID = ("meta", "img", "br")
+    VOID = ("meta", "link", "img", "br", "wbr")
 
     def __init__(self, text):
         super().__init__()
@@ -51,9 +51,9 @@ class Page(HTMLParser):
         self.ids.add(given.get("id"))
         if tag == "img":
             self.images.append(given)
-        if "src" in given or tag in ("link", "script", "iframe"):
-            self.loads.append(given.get("src", tag))
-        if "href" in given:
+        if "src" in given or tag in ("link", "iframe"):
+            self.loads.append(given.get("src", given.get("href", tag)))
+        elif "href" in given:
             self.links.append(given["href"])
         if tag not in self.VOID:
             self.open.append(tag)

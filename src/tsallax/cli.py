@@ -1,4 +1,5 @@
-"""The command line, in the words of the Python API: to plan here, to learn in `cli_learn`.
+"""The command line, in the words of the Python API: to plan here, to learn in `cli_learn`, the
+paper in `cli_paper`.
 
 Results go to standard output, everything else to standard error. An error is one line; the exit
 code is 2 for input that cannot be used, 1 for a tolerance that was not reached, 130 for Ctrl-C.
@@ -16,7 +17,7 @@ from typing import TYPE_CHECKING, Annotated, Any, NoReturn
 
 import typer
 
-from tsallax import cli_learn
+from tsallax import cli_learn, cli_paper
 from tsallax.cli_common import complain, key_values, one_line_errors, require_writable
 from tsallax.errors import InvalidInput
 
@@ -24,7 +25,6 @@ if TYPE_CHECKING:
     from tsallax.mdp import MDP
     from tsallax.regularizer import Regularizer
 
-FIGURES = ("figure1", "figure2a", "figure2b", "theorems")
 DISCOUNT = 0.99
 """Of a Gymnasium environment, which has none of its own."""
 
@@ -154,44 +154,7 @@ def solve(
             typer.echo(f"\nThe solution is in {out}")
 
 
-@app.command(short_help="Compute figures of the paper again.")
-def reproduce(
-    what: Annotated[
-        list[str] | None,
-        typer.Argument(metavar="NAME", help=f"{', '.join(FIGURES)}, or all (the default)."),
-    ] = None,
-    out: Annotated[Path, typer.Option(help="The folder of the report.")] = Path("out/paper"),
-    quick: Annotated[
-        bool, typer.Option("--quick", help="Small grids and few cases, to try it out in seconds.")
-    ] = False,
-) -> None:
-    """Compute figures of the paper again, next to its values, as one HTML report.
-
-    \b
-    Examples:
-      tsallax reproduce figure1 --quick
-      tsallax reproduce figure2a figure2b --out out/unicycle
-      tsallax reproduce all --out out/paper
-
-    \b
-    figure1    multi-goal point mass: sparse and softmax policies of 9 and 49 actions
-    figure2a   unicycle: the cost of regularisation against the number of actions
-    figure2b   unicycle: the support ratio against alpha
-    theorems   every lemma and theorem, checked on many random MDPs
-    """
-    names = what or ["all"]
-    for name in names:
-        if name not in (*FIGURES, "all"):
-            known = ", ".join(FIGURES)
-            raise typer.Exit(complain(f"cannot reproduce {name!r}: choose from {known}, all", 2))
-    chosen = [name for name in FIGURES if name in names or "all" in names]
-    with one_line_errors():
-        from tsallax import paper
-
-        index = paper.reproduce(chosen, out, quick=quick)
-        typer.echo(f"The report is in {index}")
-
-
+cli_paper.register(app)
 cli_learn.register(app)
 
 

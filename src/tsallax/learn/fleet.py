@@ -14,6 +14,7 @@ kept, and when half of the agents have left, the arrays shrink to those that sti
 from __future__ import annotations
 
 import dataclasses
+import time
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from functools import partial
@@ -108,6 +109,8 @@ class Fleet:
         self.actions = actions
         self.together = jax.default_backend() != "cpu" if together is None else together
         self.steps = 0
+        self.seconds = 0.0
+        """Spent learning."""
         self.records = [Record([]) for _ in self.members]
         self._alive = list(range(len(self.members)))
         self.config = common
@@ -137,20 +140,22 @@ class Fleet:
     ) -> Self:
         """Learn until every agent has so many episodes in all, or has made so many steps in all.
 
-        An agent is finished at the end of the piece of training, between two copies of the target
-        network, in which it reaches its episodes. `callback` is called after each piece.
+        An agent is finished, and for good, at the end of the piece of training, between two copies
+        of the target network, in which it reaches its episodes. `callback` is called after each
+        piece, and ends the training by returning False.
         """
         if episodes is None and steps is None:
             raise InvalidInput("learn needs a number of episodes or steps, such as episodes=1000")
         most = NEVER if steps is None else steps
         with bar(f"{len(self.members)} agents", progress) as report, interrupts() as interrupted:
             while self.learning and self.steps < most and not interrupted():
-                before = self.steps
+                before, begin = self.steps, time.perf_counter()
                 self._piece(most)
                 self._finish(episodes, most)
+                self.seconds += time.perf_counter() - begin
                 if save_to is not None and self.steps // save_every > before // save_every:
                     self.save(save_to)
-                report(self._share(episodes, steps), self._status())
+                report(self.share(episodes, steps), self._status())
                 if callback is not None and callback(self) is False:
                     break
             if save_to is not None:
@@ -240,7 +245,8 @@ class Fleet:
             seed=start,
         )
 
-    def _share(self, episodes: int | None, steps: int | None) -> float:
+    def share(self, episodes: int | None, steps: int | None) -> float:
+        """How much of such a goal is done."""
         least = min(len(self.records[i].returns) for i in self.learning) if self.learning else 0
         if not self.learning:
             return 1.0
@@ -262,6 +268,7 @@ class Fleet:
                 {"config": config.to_mapping(m.config), "seed": m.seed} for m in self.members
             ],
             "steps": self.steps,
+            "seconds": self.seconds,
             "alive": self._alive,
             "finished_at": [r.finished_at for r in self.records],
             "provenance": provenance(),
@@ -289,6 +296,7 @@ class Fleet:
             ]
             fleet = cls(about["world"]["name"], members, actions=about["actions"])
             fleet.steps, fleet._alive = int(about["steps"]), [int(i) for i in about["alive"]]
+            fleet.seconds = float(about["seconds"])
             ends = about["finished_at"]
         except (KeyError, TypeError) as error:
             raise InvalidInput(f"{path}: damaged: its description lacks {error}") from None

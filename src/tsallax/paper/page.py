@@ -1,93 +1,125 @@
-"""The report's page: one HTML file that needs no other, light or dark, on a phone or on paper."""
+"""The report's page: one HTML file that needs no other, light or dark, on a phone or on paper.
+
+What result files contain is shown as text, never run: everything is escaped, names of files are
+plain words, and the page's own policy lets nothing but its own script run and nothing load.
+"""
 
 from __future__ import annotations
 
 import json
 import re
 from base64 import b64encode
-from collections.abc import Sequence
+from hashlib import sha256
 from html import escape
+from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
+from tsallax.errors import InvalidInput
+from tsallax.paper.page_chart import chart
+from tsallax.paper.page_table import table
 from tsallax.paper.result import Cell, read_csv
 
-STYLE = """
-:root { color-scheme: light dark; --ink: #1b1f24; --soft: #57606a; --line: #d8dee4;
-  --paper: #ffffff; --card: #f6f8fa; --link: #0b5cad; --bad: #b3261e; }
-@media (prefers-color-scheme: dark) { :root { --ink: #e6edf3; --soft: #9aa4af; --line: #343b44;
-  --paper: #0f1419; --card: #181e25; --link: #74b3f5; --bad: #ff8a80; } }
-* { box-sizing: border-box; }
-body { margin: 0; background: var(--paper); color: var(--ink);
-  font: 16px/1.55 system-ui, -apple-system, "Segoe UI", Roboto, "Helvetica Neue", sans-serif; }
-header, main, footer { max-width: 60rem; margin: 0 auto; padding: 0 1.1rem; }
-header { padding-top: 2rem; }
-h1 { font-size: 1.7rem; line-height: 1.2; margin: 0 0 .5rem; }
-h2 { font-size: 1.3rem; line-height: 1.25; margin: 0 0 .8rem; }
-h3 { font-size: 1rem; margin: 1.6rem 0 .4rem; }
-section { padding: 1.8rem 0 1.2rem; border-top: 1px solid var(--line); margin-top: 1.6rem; }
-nav ul { padding: 0; display: flex; flex-wrap: wrap; gap: .3rem 1.4rem; list-style: none; }
-a { color: var(--link); }
-figure { margin: 0; }
-figure img { display: block; width: 100%; height: auto; margin: 0 auto;
-  background: #fff; border-radius: 6px; border: 1px solid var(--line); padding: .5rem; }
-figcaption, .caption { margin-top: .8rem; }
-figcaption p, .caption p { margin: .5rem 0; }
-.files, .made, footer { color: var(--soft); font-size: .88rem; }
-.wide { overflow-x: auto; }
-table { border-collapse: collapse; font-size: .88rem; line-height: 1.4; min-width: 100%; }
-th, td { text-align: left; vertical-align: top; padding: .32rem .8rem .32rem 0;
-  border-bottom: 1px solid var(--line); }
-th { font-weight: 600; vertical-align: bottom; }
-.number { text-align: right; font-variant-numeric: tabular-nums; white-space: nowrap; }
-sub { line-height: 0; }
-.wrong { color: var(--bad); font-weight: 700; }
-.note { border-left: 4px solid var(--bad); padding: .2rem .8rem; background: var(--card); }
-details { margin: 1rem 0; }
-summary { cursor: pointer; color: var(--link); }
-footer { padding-bottom: 3rem; border-top: 1px solid var(--line); margin-top: 1.5rem; }
-@media print { details { display: none; } section { break-inside: avoid; } }
-"""
+SECTIONS = {
+    "figure1": "Figure 1",
+    "figure2a": "Figure 2a",
+    "figure2b": "Figure 2b",
+    "theorems": "Theorems",
+    "reacher": "Reacher",
+    "pendulum": "Inverted pendulum",
+}
+"""The results that the page knows, in its order, and what its menu calls them."""
+
+PLANNING = {"figure1", "figure2a", "figure2b", "theorems"}
+COMMAND = "tsallax reproduce {name}{quick}"
+TITLE = "Sparse Markov decision processes, reproduced"
+ICON = (
+    "data:image/svg+xml,%3Csvg xmlns='http://www.w3.org/2000/svg' viewBox='0 0 16 16'%3E"
+    "%3Cpath d='M2 3v11h12M4 11c4 0 4-7 9-7' fill='none' stroke='%230b7cc9' stroke-width='2'/%3E"
+    "%3C/svg%3E"
+)
+PROGRAMS = {"numpy": "NumPy", "scipy": "SciPy", "numba": "Numba", "jax": "JAX", "python": "Python"}
 
 
-def page(folder: Path, names: Sequence[str]) -> str:
-    """The HTML of all experiments of which the folder holds a record, in the order of `names`."""
-    records = [_record(folder, name) for name in names if (folder / f"{name}.json").is_file()]
-    links = "".join(f'<li><a href="#{r["name"]}">{escape(r["title"])}</a></li>' for r in records)
-    sections = "\n".join(_section(folder, record) for record in records)
+def page(folder: Path) -> str:
+    """The HTML of all results of which the folder holds a record, in the order of SECTIONS.
+
+    Raises:
+        InvalidInput: where the folder holds none, or a file of one is missing or broken.
+    """
+    found = [name for name in SECTIONS if (folder / f"{name}.json").is_file()]
+    if not found:
+        raise InvalidInput(
+            f"{folder} holds no results: tsallax reproduce all --out {folder} makes some"
+        )
+    links = "".join(f'<li><a href="#{name}">{SECTIONS[name]}</a></li>' for name in found)
+    style, script = _asset("page.css"), _asset("page.js") + _asset("page_chart.js")
+    policy = (
+        f"default-src 'none'; img-src data:; style-src {_hash(style)}; "
+        f"script-src {_hash(script)}; base-uri 'none'; form-action 'none'"
+    )
+    proof = (
+        "Solutions of planning problems are certified: every optimal value comes with a proven "
+        "enclosure, and every gap shown was checked against its bound when it was computed. "
+    )
     return f"""<!DOCTYPE html>
 <html lang="en">
 <head>
 <meta charset="utf-8">
+<meta http-equiv="Content-Security-Policy" content="{policy}">
 <meta name="viewport" content="width=device-width, initial-scale=1">
-<title>Sparse Markov decision processes: figures and theorems, reproduced</title>
-<style>{STYLE}</style>
+<title>{TITLE}</title>
+<link rel="icon" href="{ICON}">
+<style>{style}</style>
 </head>
 <body>
+<a class="skip" href="#results">Skip to the results</a>
 <header>
-<h1>Sparse Markov decision processes: figures and theorems, reproduced</h1>
-<p>The planning experiments of <cite>Sparse Markov Decision Processes with Causal Sparse Tsallis
-Entropy Regularization for Reinforcement Learning</cite> (Lee, Choi and Oh), computed again with
-tsallax. Each section has the figure, what the paper says next to what we get, and the data.</p>
-<nav aria-label="Experiments"><ul>{links}</ul></nav>
+<h1>{TITLE}</h1>
+<p>The experiments of <cite>Sparse Markov Decision Processes with Causal Sparse Tsallis Entropy
+Regularization for Reinforcement Learning</cite> (Lee, Choi and Oh), computed again with tsallax.
+Each section shows what was found next to what the paper says, the data, and how to run it
+again.</p>
 </header>
-<main>
-{sections}
+<nav aria-label="Sections"><ul>{links}</ul></nav>
+<main id="results" tabindex="-1">
+{"".join(_section(folder, name) for name in found)}
 </main>
-<footer><p>Solutions are certified: every optimal value comes with a proven enclosure, and every gap
-shown was checked against its bound when it was computed.</p></footer>
+<footer><p>{proof if PLANNING & {*found} else ""}The command <code>tsallax report DIR</code> makes
+this page from the files in a folder.</p></footer>
+<script type="module">{script}</script>
 </body>
 </html>
 """
 
 
-def _record(folder: Path, name: str) -> dict[str, Any]:
-    record: dict[str, Any] = json.loads((folder / f"{name}.json").read_text(encoding="utf-8"))
-    return record
+def _asset(name: str) -> str:
+    return (files("tsallax.paper") / name).read_text(encoding="utf-8")
 
 
-def _section(folder: Path, record: dict[str, Any]) -> str:
-    words = "".join(f"<p>{escape(text)}</p>" for text in record["caption"])
+def _hash(text: str) -> str:
+    return f"'sha256-{b64encode(sha256(text.encode()).digest()).decode()}'"
+
+
+def _section(folder: Path, name: str) -> str:
+    path = folder / f"{name}.json"
+    try:
+        record = json.loads(path.read_text(encoding="utf-8"))
+        if record["name"] != name:
+            raise InvalidInput(f"{path} is the record of {record['name']!r}: rename it")
+        return _result(folder, record)
+    except (KeyError, TypeError, ValueError, AttributeError, RecursionError) as error:
+        if isinstance(error, InvalidInput):
+            raise
+        raise InvalidInput(
+            f"{path} is not a record of a result ({type(error).__name__}: {error}): "
+            "run its experiment again"
+        ) from None
+
+
+def _result(folder: Path, record: dict[str, Any]) -> str:
+    name = record["name"]
+    words = "".join(f"<p>{escape(str(text))}</p>" for text in record["caption"])
     images = "".join(_image(folder, picture) for picture in record["pictures"])
     shown = (
         f"<figure>{images}<figcaption>{words}</figcaption></figure>"
@@ -99,25 +131,41 @@ def _section(folder: Path, record: dict[str, Any]) -> str:
         "the numbers differ from it.</p>"
     )
     parts = [
-        f'<section id="{record["name"]}" aria-labelledby="{record["name"]}-title">',
-        f'<h2 id="{record["name"]}-title">{escape(record["title"])}</h2>',
+        f'<section id="{name}" aria-labelledby="{name}-title">',
+        f'<h2 id="{name}-title">{escape(str(record["title"]))}</h2>',
         quick if record["quick"] else "",
         shown,
+        *(_chart(folder, str(item)) for item in record.get("charts", ())),
         _comparison(record["comparison"]),
-        *(_data(folder, table) for table in record["tables"]),
-        _files(record),
-        "</section>",
+        *(_data(folder, item) for item in record["tables"]),
+        _again(record),
+        "</section>\n",
     ]
     return "\n".join(part for part in parts if part)
 
 
+def _file(folder: Path, name: str, suffix: str) -> Path:
+    """A file of a result; a name that could lead out of the folder is refused."""
+    path = folder / f"{name}.{suffix}"
+    if not re.fullmatch(r"[A-Za-z0-9][A-Za-z0-9_.-]*", name):
+        raise InvalidInput(f"{folder}: {name!r} cannot be the name of a file of a result")
+    if not path.is_file():
+        raise InvalidInput(f"{path} is missing: run its experiment again")
+    return path
+
+
 def _image(folder: Path, picture: dict[str, Any]) -> str:
-    data = b64encode((folder / f"{picture['name']}.svg").read_bytes()).decode("ascii")
-    width = 7.8 * float(picture["width_inches"])
+    path = _file(folder, str(picture["name"]), "svg")
+    data = b64encode(path.read_bytes()).decode("ascii")
     return (
-        f'<img src="data:image/svg+xml;base64,{data}" alt="{escape(picture["alt"])}" '
-        f'style="max-width: {width:.1f}rem">'
+        f'<img src="data:image/svg+xml;base64,{data}" alt="{escape(str(picture["alt"]))}" '
+        f'width="{125 * float(picture["width_inches"]):.0f}">'
     )
+
+
+def _chart(folder: Path, name: str) -> str:
+    path = _file(folder, name, "chart.json")
+    return chart(json.loads(path.read_text(encoding="utf-8")), str(path))
 
 
 def _comparison(lines: list[dict[str, str]]) -> str:
@@ -125,67 +173,86 @@ def _comparison(lines: list[dict[str, str]]) -> str:
         {"quantity": line["what"], "the paper": line["paper"], "here": line["ours"]}
         for line in lines
     ]
-    return "<h3>The paper and this run</h3>" + _table(rows) if rows else ""
+    title = "The paper and this run"
+    return f"<h3>{title}</h3>{table(rows, title, words=True)}" if rows else ""
 
 
-def _data(folder: Path, table: dict[str, str]) -> str:
-    if not table["shown"]:
+def _data(folder: Path, item: dict[str, str]) -> str:
+    path = _file(folder, str(item["name"]), "csv")
+    if not item["shown"]:
         return ""
-    with (folder / f"{table['name']}.csv").open(encoding="utf-8", newline="") as file:
-        rows = read_csv(file)
-    title = escape(table["title"][:1].upper() + table["title"][1:])
-    if table["shown"] == "open":
-        return f"<h3>{title}</h3>" + _table(rows)
-    return f"<details><summary>Data: {escape(table['title'])}</summary>{_table(rows)}</details>"
-
-
-def _table(rows: list[dict[str, Cell]]) -> str:
-    numeric = {key: all(_is_number(row[key]) for row in rows) for key in rows[0]}
-
-    def cell(key: str, value: Cell) -> str:
-        if numeric[key]:
-            return f'<td class="number">{_number(value)}</td>'
-        kind = ' class="wrong"' if value == "NO" else ""
-        return f"<td{kind}>{_subscripts(escape(str(value)))}</td>"
-
-    head = "".join(
-        f'<th scope="col"{" class=number" if numeric[key] else ""}>'
-        f"{escape(key.replace('_', ' '))}</th>"
-        for key in rows[0]
-    )
-    body = "\n".join(
-        f"<tr>{''.join(cell(key, value) for key, value in row.items())}</tr>" for row in rows
-    )
+    try:
+        with path.open(encoding="utf-8", newline="") as file:
+            rows = read_csv(file)
+    except (TypeError, ValueError):
+        raise InvalidInput(f"{path} is not a table: run its experiment again") from None
+    title = str(item["title"])
+    title = title[:1].upper() + title[1:]
+    if item["shown"] == "open":
+        return f"<h3>{escape(title)}</h3>{table(rows, title)}"
     return (
-        f'<div class="wide" tabindex="0"><table><thead><tr>{head}</tr></thead>'
-        f"<tbody>{body}</tbody></table></div>"
+        f"<details><summary>Data: {escape(item['title'])}</summary>{table(rows, title)}</details>"
     )
 
 
-def _subscripts(text: str) -> str:
-    """Set what follows an underscore, in braces or one word, as a subscript."""
-    return re.sub(r"_(?:\{([^}]*)\}|(\w+))", lambda m: f"<sub>{m[1] or m[2]}</sub>", text)
+def names_of(record: dict[str, Any]) -> list[str]:
+    """The files of a result, its record last."""
+    names = [f"{p['name']}.{kind}" for p in record["pictures"] for kind in ("png", "svg")]
+    names += [f"{name}.chart.json" for name in record.get("charts", ())]
+    names += [f"{item['name']}.csv" for item in record["tables"]]
+    return [*names, f"{record['name']}.json"]
 
 
-def _is_number(value: Cell) -> bool:
-    return isinstance(value, int | float) or value.replace(".", "", 1).isdecimal()
+def files_of(folder: Path) -> list[Path]:
+    """The files of all results in a folder, those of each result before its record."""
+    records = [_record(folder, name) for name in SECTIONS if (folder / f"{name}.json").is_file()]
+    names = [name.partition(".") for record in records for name in names_of(record)]
+    return [_file(folder, stem, kind) for stem, _, kind in names]
 
 
-def _number(value: Cell) -> str:
-    if isinstance(value, int):
-        return f"{value:,}" if value >= 10_000 else str(value)
-    return f"{value:.4g}".replace("-", "−") if isinstance(value, float) else str(value)
-
-
-def _files(record: dict[str, Any]) -> str:
-    files = [f"{p['name']}.{kind}" for p in record["pictures"] for kind in ("png", "svg")]
-    files += [f"{table['name']}.csv" for table in record["tables"]]
-    files.append(f"{record['name']}.json")
-    links = ", ".join(f'<a href="{name}">{name}</a>' for name in files)
-    made = record["environment"]
+def _again(record: dict[str, Any]) -> str:
+    """The command, what it ran on, and the files it left."""
+    made = {str(key): str(value) for key, value in record["environment"].items()}
+    cores = f", {made.pop('cores')} cores" if "cores" in made else ""
+    here = f"{made.pop('cpu', 'an unknown processor')}{cores}"
+    versions = ", ".join(f"{PROGRAMS.get(key, key)} {value}" for key, value in made.items())
+    links = ", ".join(f'<a href="{escape(n)}">{escape(n)}</a>' for n in names_of(record))
+    command = COMMAND.format(name=record["name"], quick=" --quick" if record["quick"] else "")
+    lines = {
+        "Runs": escape(_runs(record)),
+        "Tables" if record.get("hardware") else "Took": (
+            f"{_duration(float(record['seconds']))} on {escape(here)}, "
+            f"finished {_date(str(record['date']))}"
+        ),
+        "Versions": escape(versions),
+        "Files": f"{links} (the last has all parameters)",
+    }
+    listed = "".join(f"<dt>{key}</dt><dd>{value}</dd>" for key, value in lines.items() if value)
     return (
-        f'<p class="files">Files: {links} (parameters).</p>'
-        f'<p class="made">{record["seconds"]:.1f} s on {escape(made["cpu"])}, {made["cores"]} '
-        f"cores; tsallax {made['tsallax']}, Python {made['python']}, NumPy {made['numpy']}, "
-        f"Numba {made['numba']}, JAX {made['jax']}; {escape(record['date'])}.</p>"
+        f'<h3>Run it again</h3><pre tabindex="0"><code>{command}</code></pre>'
+        f'<dl class="made">{listed}</dl>'
     )
+
+
+def _runs(record: dict[str, Any]) -> str:
+    """What the runs behind the tables were made on, where it was another machine."""
+    if not record.get("hardware"):
+        return ""
+    known = record["parameters"].get("versions", {})
+    versions = [f"{PROGRAMS.get(key, key)} {' and '.join(map(str, known[key]))}" for key in known]
+    return "; ".join([f"on {record['hardware']}", *([", ".join(versions)] if versions else [])])
+
+
+def _date(text: str) -> str:
+    return escape(re.sub(r"^([\d-]+)T([\d:]+)\+00:00$", r"\1 \2 UTC", text))
+
+
+def _duration(seconds: float) -> str:
+    """A time in the unit that suits it.
+
+    >>> _duration(3.14), _duration(900), _duration(9000)
+    ('3.1 s', '15 min', '2.5 h')
+    """
+    if seconds < 120:
+        return f"{seconds:.1f} s"
+    return f"{seconds / 60:.0f} min" if seconds < 7200 else f"{seconds / 3600:.1f} h"

@@ -7,6 +7,7 @@ at all: it is written under another name and renamed.
 
 from __future__ import annotations
 
+import dataclasses
 import json
 import os
 import platform
@@ -23,7 +24,7 @@ from typing import Any
 
 from tsallax import __version__
 from tsallax.errors import InvalidInput
-from tsallax.paper.page import page
+from tsallax.paper.page import files_of, page
 from tsallax.paper.result import Report, Result, write_csv
 from tsallax.progress import bar
 
@@ -55,21 +56,57 @@ def reproduce(
         BoundViolated: where a measured gap is above its theorem's bound.
         InvalidInput: where a name is unknown or the folder cannot be one.
     """
-    folder = Path(out)
     for name in names:
         if name not in NAMES:
             raise InvalidInput(f"unknown experiment {name!r}: choose from {', '.join(NAMES)}")
     if not names:
         raise InvalidInput(f"name at least one experiment: {', '.join(NAMES)}")
-    if folder.exists() and not folder.is_dir():
-        raise InvalidInput(f"{folder} is a file: name a folder for the report")
-    folder.mkdir(parents=True, exist_ok=True)
+    folder = require_folder(out)
     for name in dict.fromkeys(names):
         begin = time.perf_counter()
         with bar(name, progress) as report:
             result = _experiment(name, quick)(report)
         write_result(result, folder, seconds=time.perf_counter() - begin, quick=quick)
     return write_page(folder)
+
+
+def require_folder(out: str | os.PathLike[str]) -> Path:
+    """A folder to write to, made if need be."""
+    folder = Path(out)
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except (FileExistsError, NotADirectoryError):
+        raise InvalidInput(f"{folder} is a file: name a folder for the report") from None
+    except OSError as error:
+        raise InvalidInput(f"{folder}: cannot be made: {error.strerror or error}") from None
+    if not os.access(folder, os.W_OK):
+        raise InvalidInput(f"{folder}: cannot be written to")
+    return folder
+
+
+def write_report(
+    folders: Sequence[str | os.PathLike[str]], out: str | os.PathLike[str] | None = None
+) -> Path:
+    """Make one page of all results in some folders, and return its path.
+
+    Args:
+        folders: of `reproduce` or of rows; the first with a result of a name counts.
+        out: the folder to write to; default: the first.
+    """
+    from tsallax.paper.learned import write_tables
+
+    sources = [Path(folder) for folder in folders]
+    for source in sources:
+        if not source.is_dir():
+            raise InvalidInput(f"{source}: no such folder")
+    target = require_folder(sources[0] if out is None else out)
+    for source in reversed(sources):
+        if source.resolve() != target.resolve():
+            for file in files_of(source):
+                with _whole(target / file.name) as path:
+                    path.write_bytes(file.read_bytes())
+        write_tables(source, target)
+    return write_page(target)
 
 
 def _experiment(name: str, quick: bool) -> Callable[[Report], Result]:
@@ -92,6 +129,9 @@ def write_result(result: Result, folder: Path, *, seconds: float, quick: bool = 
             path.open("w", encoding="utf-8", newline="") as file,
         ):
             write_csv(table.rows, file)
+    for chart in result.charts:
+        with _whole(folder / f"{chart.name}.chart.json") as path:
+            path.write_text(_json(dataclasses.asdict(chart)), encoding="utf-8")
     record = {
         "name": result.name,
         "title": result.title,
@@ -104,6 +144,8 @@ def write_result(result: Result, folder: Path, *, seconds: float, quick: bool = 
             for p in result.pictures
         ],
         "tables": [{"name": t.name, "title": t.title, "shown": t.shown} for t in result.tables],
+        "charts": [chart.name for chart in result.charts],
+        "hardware": result.hardware,
         "seconds": round(seconds, 2),
         "date": datetime.now(UTC).isoformat(timespec="seconds"),
         "environment": environment(),
@@ -112,10 +154,20 @@ def write_result(result: Result, folder: Path, *, seconds: float, quick: bool = 
         path.write_text(json.dumps(record, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
 
 
+def _json(data: Any) -> str:
+    """Data on one line."""
+    return json.dumps(data, ensure_ascii=False, allow_nan=False) + "\n"
+
+
 def write_page(folder: Path) -> Path:
-    """Write index.html from what the folder holds."""
+    """Write index.html from all results that the folder holds, and return its path.
+
+    Raises:
+        InvalidInput: where the folder holds none, or a file of one is missing or broken.
+    """
+    text = page(folder)
     with _whole(folder / "index.html") as path:
-        path.write_text(page(folder, NAMES), encoding="utf-8")
+        path.write_text(text, encoding="utf-8")
     return folder / "index.html"
 
 

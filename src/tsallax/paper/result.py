@@ -45,7 +45,7 @@ class Series:
         panel: the chart it is drawn in, such as "121 actions".
         label: its name, such as "Sparse+SparseBellman-0.1"; the same in every panel.
         groups: words that choose it with others, such as {"exploration": "sparse"}.
-        x, y, low, high: the line and its interval, of one length.
+        x, y, low, high: the line and its interval, of one length; None where there is none.
         shown: whether it is drawn before the reader chooses.
     """
 
@@ -54,8 +54,8 @@ class Series:
     groups: Mapping[str, str]
     x: tuple[float, ...]
     y: tuple[float, ...]
-    low: tuple[float, ...]
-    high: tuple[float, ...]
+    low: tuple[float | None, ...]
+    high: tuple[float | None, ...]
     shown: bool = False
 
 

@@ -39,7 +39,7 @@ class Task:
         >>> TASKS["reacher"].levels(961)
         31
         """
-        levels = round(actions ** (1 / self.dimensions))
+        levels = round(float(actions) ** (1 / self.dimensions))
         if levels < 2 or levels**self.dimensions != actions:
             near = max(2, levels) ** self.dimensions
             raise InvalidInput(

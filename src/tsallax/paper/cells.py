@@ -1,0 +1,208 @@
+"""The runs of a sweep by algorithm and number of actions, and which algorithms are best.
+
+Epsilon-greedy with the plain update has no alpha: the paper's three names for it are one algorithm
+here, with the runs of all three.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+from scipy.stats import rankdata
+
+from tsallax.errors import InvalidInput
+from tsallax.paper.rows import Row
+from tsallax.paper.statistics import Array, resample
+from tsallax.paper.tasks import Task, Variant
+
+Cell = tuple[str, int | None]
+"""An algorithm's name and its number of actions."""
+
+PLAIN = "EpsGrdy+Bellman"
+DDPG: Cell = ("DDPG", None)
+TOP = 5
+RULE = (
+    "the mean, over the numbers of actions, of the rank of the mean greedy return; equals are "
+    "ordered by episodes to the threshold"
+)
+
+
+def name(explore: str | None, update: str | None, alpha: float | None) -> str:
+    """The paper's name, without alpha where nothing depends on it.
+
+    >>> name("epsilon", "hard", 0.1), name("sparse", "hard", 0.1)
+    ('EpsGrdy+Bellman', 'Sparse+Bellman-0.1')
+    """
+    pooled = (explore, update) == ("epsilon", "hard")
+    return PLAIN if pooled else Variant(explore, update, alpha).name
+
+
+@dataclass(frozen=True, eq=False)
+class Sweep:
+    """The runs of one task.
+
+    Attributes:
+        task: what was learned.
+        rows: every run.
+        named: the runs by the paper's names.
+        cells: the runs by algorithm.
+        actions: the numbers of actions of which there are runs.
+        alphas: the coefficients of which there are runs.
+        threshold: the return that counts as learned, the same for all runs.
+    """
+
+    task: Task
+    rows: tuple[Row, ...]
+    named: dict[Cell, tuple[Row, ...]]
+    cells: dict[Cell, tuple[Row, ...]]
+    actions: tuple[int, ...]
+    alphas: tuple[float, ...]
+    threshold: float
+
+    @cached_property
+    def weights(self) -> dict[Cell, Array]:
+        """Bootstrap weights of the runs of every cell."""
+        return resample({cell: len(rows) for cell, rows in self.cells.items()})
+
+    @cached_property
+    def algorithms(self) -> dict[str, Row]:
+        """A run of every algorithm with actions to choose among, by name."""
+        return {cell[0]: rows[0] for cell, rows in self.cells.items() if cell != DDPG}
+
+    @cached_property
+    def greedy(self) -> dict[Cell, Array]:
+        """Mean returns without exploration."""
+        return {cell: np.array([r.greedy for r in rows]) for cell, rows in self.cells.items()}
+
+    @cached_property
+    def times(self) -> dict[Cell, Array]:
+        """Episodes to the threshold or in all, and whether it was reached, (runs, 2)."""
+        return {cell: times(rows) for cell, rows in self.cells.items()}
+
+    @cached_property
+    def waits(self) -> dict[Cell, Array]:
+        """Episodes to the threshold; those of the longest run where it was not reached."""
+        most = max(row.episodes for row in self.rows)
+        return {cell: np.where(t[:, 1] > 0, t[:, 0], most) for cell, t in self.times.items()}
+
+    def matches(self, factor: str, x: str, y: str, actions: int) -> list[tuple[Cell, Cell]]:
+        """Cells that differ in "explore" or "update" alone, one with x and one with y."""
+        rows = self.algorithms.values()
+        others = dict.fromkeys(row.update if factor == "explore" else row.explore for row in rows)
+        found: list[tuple[Cell, Cell]] = []
+        for other in others:
+            for alpha in self.alphas:
+                pair = [
+                    name(kind, other, alpha) if factor == "explore" else name(other, kind, alpha)
+                    for kind in (x, y)
+                ]
+                if all((one, actions) in self.cells for one in pair):
+                    found.append(((pair[0], actions), (pair[1], actions)))
+        return found
+
+    def of(self, factor: str, kind: str, actions: int) -> list[Cell]:
+        """The cells of one way to explore or update, one for every name of the paper's."""
+        rows = [part for (_, n), part in self.named.items() if n == actions]
+        return [
+            (name(part[0].explore, part[0].update, part[0].alpha), actions)
+            for part in rows
+            if getattr(part[0], factor) == kind
+        ]
+
+
+def gather(task: Task, rows: Sequence[Row]) -> Sweep:
+    """Sort the runs of a task into cells, in the paper's order."""
+    mine = [row for row in rows if row.task == task.name]
+    if not mine:
+        raise InvalidInput(f"no runs of {task.name}: sweep it first")
+    thresholds = sorted({row.threshold for row in mine})
+    if len(thresholds) > 1:
+        both = f"{thresholds[0]:g} and {thresholds[-1]:g}"
+        raise InvalidInput(f"runs of {task.name} have the thresholds {both}: keep one kind")
+    alphas = sorted({row.alpha for row in mine if row.alpha is not None}, reverse=True)
+    mine.sort(key=_place)
+    named: dict[Cell, dict[int, Row]] = {}
+    cells: dict[Cell, dict[int, Row]] = {}
+    for row in mine:
+        named.setdefault((row.algorithm, row.actions), {})[row.seed] = row
+        cell = name(row.explore, row.update, row.alpha), row.actions
+        cells.setdefault(cell, {}).setdefault(row.seed, row)
+    return Sweep(
+        task=task,
+        rows=tuple(mine),
+        named={cell: tuple(runs.values()) for cell, runs in named.items()},
+        cells={cell: tuple(runs.values()) for cell, runs in cells.items()},
+        actions=tuple(sorted({row.actions for row in mine if row.actions is not None})),
+        alphas=tuple(alphas),
+        threshold=thresholds[0],
+    )
+
+
+def _place(row: Row) -> tuple[int, int, float, int, int]:
+    ways = ("sparse", "soft", "epsilon", "hard", None)
+    explore, update = ways.index(row.explore), ways.index(row.update)
+    return explore, update, -(row.alpha or 0.0), row.actions or 0, row.seed
+
+
+def times(rows: Sequence[Row]) -> Array:
+    """Episodes to the threshold, or in all, and whether it was reached, (runs, 2)."""
+    return np.array(
+        [(row.reached or row.episodes, float(row.reached is not None)) for row in rows], np.float64
+    )
+
+
+@dataclass(frozen=True, eq=False)
+class Ranking:
+    """Algorithms from the best on, and how sure the first five are.
+
+    Attributes:
+        names: those with runs at every number of actions of which any has, by `RULE`.
+        by_mean: likewise by the paper's rule, the mean of their mean returns.
+        first, first_by_mean: which are among the first five in bootstrap draws, (draws, names), in
+            the order of `names`; None where a cell has one run.
+    """
+
+    names: tuple[str, ...]
+    by_mean: tuple[str, ...]
+    first: Array | None
+    first_by_mean: Array | None
+
+
+def ranking(sweep: Sweep) -> Ranking:
+    """Order the algorithms by return."""
+    count = {one: sum((one, n) in sweep.cells for n in sweep.actions) for one in sweep.algorithms}
+    names = [one for one in count if count[one] == max(count.values())]
+    actions = [n for n in sweep.actions if all((one, n) in sweep.cells for one in names)]
+    if not names or not actions:
+        return Ranking((), (), None, None)
+    grid = [[(one, n) for n in actions] for one in names]
+    mean = np.array([[sweep.greedy[c].mean() for c in cells] for cells in grid])
+    time = np.array([[sweep.waits[c].mean() for c in cells] for cells in grid])
+    order = np.argsort(_score(mean, time), kind="stable")
+    by_mean = np.argsort(-mean.mean(1), kind="stable")
+    first = first_by_mean = None
+    if all(len(sweep.greedy[c]) > 1 for cells in grid for c in cells):
+        means = np.stack(
+            [np.stack([sweep.weights[c] @ sweep.greedy[c] for c in cells], 1) for cells in grid], 1
+        )
+        late = np.stack(
+            [np.stack([sweep.weights[c] @ sweep.waits[c] for c in cells], 1) for cells in grid], 1
+        )
+        first = _first(_score(means, late))[:, order]
+        first_by_mean = _first(-means.mean(2))[:, order]
+    return Ranking(
+        tuple(names[i] for i in order), tuple(names[i] for i in by_mean), first, first_by_mean
+    )
+
+
+def _score(mean: Array, time: Array) -> Array:
+    """Smaller is better; (..., algorithms) from (..., algorithms, actions)."""
+    rank = rankdata(-np.round(mean, 9), axis=-2).mean(-1)
+    return np.asarray(rank + 1e-6 * rankdata(time.mean(-1), axis=-1))
+
+
+def _first(score: Array) -> Array:
+    return np.asarray(rankdata(score, method="ordinal", axis=-1) <= TOP, np.float64)

@@ -1,0 +1,86 @@
+"""The paper's deep experiments as a whole: train what is missing, here or on Ray, and write it up.
+
+learned([sweep], "out/paper")      train, with a row for every run
+write_tables("out/paper")          tables and figures from all rows there are
+"""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Sequence
+from pathlib import Path
+
+from tsallax.errors import InvalidInput
+from tsallax.paper import rows
+from tsallax.paper.live import live
+from tsallax.paper.report import require_folder, write_result
+from tsallax.paper.sweep import SAVE_SECONDS, Job, Sweep, plan, train, use_device
+from tsallax.paper.tasks import TASKS
+
+AT_ONCE = {"cpu": 1, "gpu": 81}
+"""Agents of a fleet. On a CPU they would take turns: a run that is finished is better than two
+that are half done."""
+
+
+def learned(
+    sweeps: Sequence[Sweep],
+    out: str | os.PathLike[str],
+    *,
+    device: str | None = None,
+    ray: str | None = None,
+    at_once: int | None = None,
+    save_seconds: float = SAVE_SECONDS,
+    progress: bool | None = None,
+) -> None:
+    """Train every run of the sweeps that the folder does not hold.
+
+    Args:
+        sweeps: what to train.
+        out: the folder; what it holds is not trained again, what was begun goes on.
+        device: "cpu" or "gpu"; default: what JAX finds.
+        ray: the address of a Ray cluster, "auto" for the one of this machine, "local" for a new
+            one; its workers must see the same folder. Default: train here.
+        at_once: agents of a fleet; default: 81 on a GPU, 1 on a CPU.
+        save_seconds: from one checkpoint of a fleet to the next.
+        progress: show a live table; default: on a terminal.
+    """
+    folder = require_folder(out)
+    if at_once is not None and at_once < 1:
+        raise InvalidInput(f"at_once must be at least 1, got {at_once}")
+    if ray is None:
+        use_device(device)
+    size = at_once or AT_ONCE[device or ("gpu" if ray is None and _gpu() else "cpu")]
+    jobs: list[Job] = []
+    for sweep in sweeps:
+        jobs += plan(sweep, folder, at_once=size, device=device, save_seconds=save_seconds)
+    with live(jobs, progress) as draw:
+        if ray is not None:
+            from tsallax.paper.on_ray import train_on_ray
+
+            train_on_ray(jobs, ray, draw)
+        else:
+            for job in jobs:
+                train(job, draw)
+
+
+def write_tables(
+    source: str | os.PathLike[str], out: str | os.PathLike[str], *, quick: bool = False
+) -> list[str]:
+    """Write tables and figures of every task that the folder `source` has rows of; their names."""
+    found = rows.read(source)
+    names = [name for name in TASKS if any(row.task == name for row in found)]
+    if names:
+        from tsallax.paper.tables import tables
+
+        for name in names:
+            begin = time.perf_counter()
+            result = tables(TASKS[name], found)
+            write_result(result, Path(out), seconds=time.perf_counter() - begin, quick=quick)
+    return names
+
+
+def _gpu() -> bool:
+    import jax
+
+    return jax.default_backend() == "gpu"

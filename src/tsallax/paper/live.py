@@ -1,0 +1,94 @@
+"""How far the fleets of a sweep are: a table that is drawn again and again, or lines in a log."""
+
+from __future__ import annotations
+
+import json
+import sys
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from typing import Any
+
+from tsallax.paper.sweep import Job
+from tsallax.paper.tasks import TASKS
+
+Draw = Callable[[], None]
+LINES = 60.0
+"""Seconds from one line to the next, where there is no terminal."""
+
+
+@contextmanager
+def live(jobs: Sequence[Job], show: bool | None = None) -> Iterator[Draw]:
+    """Yield a function that shows the jobs as they are; `show` None: a table on a terminal."""
+    terminal = sys.stderr.isatty()
+    if show is False:
+        yield lambda: None
+    elif not terminal:
+        spoken = time.monotonic()
+
+        def line() -> None:
+            nonlocal spoken
+            if time.monotonic() - spoken > LINES:
+                spoken = time.monotonic()
+                for job in jobs:
+                    about = status(job)
+                    if about is not None and about["share"] < 1:
+                        sys.stderr.write(" ".join(words(job, about)) + "\n")
+
+        yield line
+    else:
+        from rich.console import Console
+        from rich.live import Live
+
+        with Live(console=Console(stderr=True), auto_refresh=False, transient=True) as screen:
+
+            def draw() -> None:
+                screen.update(_table(jobs), refresh=True)
+
+            draw()
+            yield draw
+
+
+def status(job: Job) -> dict[str, Any] | None:
+    """What a job says of itself; None before it has begun."""
+    try:
+        about: dict[str, Any] = json.loads(job.status.read_text(encoding="utf-8"))
+    except (OSError, ValueError):
+        return None
+    return about
+
+
+def words(job: Job, about: dict[str, Any] | None) -> tuple[str, ...]:
+    """A job in columns: what, share done, runs finished, speed, best return, time left."""
+    kind = "DDPG" if job.actions is None else f"{job.actions:,} actions"
+    what = f"{TASKS[job.task].title}, {kind}, {len(job.runs)} agents:"
+    if about is None:
+        return what, "waits", "", "", "", ""
+    share, seconds = float(about["share"]), float(about["seconds"])
+    best = "" if about["best"] is None else f"best {about['best']:.4g}"
+    if share >= 1:
+        return what, "done", f"{about['finished']} runs", "", best, _duration(seconds)
+    speed = f"{1e3 * seconds / about['steps']:.2f} ms a step" if about["steps"] else ""
+    left = f"ETA {_duration(seconds / share - seconds)}" if share > 0 else ""
+    there = f"{about['there']} at {TASKS[job.task].threshold:g}"
+    return what, f"{100 * share:.0f}%", there, speed, best, left
+
+
+def _table(jobs: Sequence[Job]) -> Any:
+    from rich.table import Table
+
+    grid = Table.grid(padding=(0, 2))
+    for job in jobs:
+        grid.add_row(*words(job, status(job)))
+    return grid
+
+
+def _duration(seconds: float) -> str:
+    """Hours, minutes and seconds.
+
+    >>> _duration(3725), _duration(65)
+    ('1:02:05', '1:05')
+    """
+    minutes, rest = divmod(round(seconds), 60)
+    hours, minutes = divmod(minutes, 60)
+    return f"{hours}:{minutes:02d}:{rest:02d}" if hours else f"{minutes}:{rest:02d}"

@@ -1,0 +1,285 @@
+"""What the paper says of its deep experiments, claim by claim, and what these runs say.
+
+A verdict is given only where the 95 % interval excludes the claim's null.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from tsallax.paper.cells import DDPG, TOP, Ranking, Sweep
+from tsallax.paper.duels import FACTORS, duel, leads
+from tsallax.paper.result import Row
+from tsallax.paper.run_words import digits, interval, listed, number, plural, shown
+from tsallax.paper.statistics import FAILS, HOLDS, OPEN, Estimate, estimate, rise
+
+PAPER_TOP = {
+    "pendulum": {"sparse": 4, "soft": 1, "epsilon": 0},
+    "reacher": {"sparse": 2, "soft": 0, "epsilon": 3},
+}
+"""How the paper's top five explore, by the marks in its tables."""
+
+
+@dataclass(frozen=True)
+class Claim:
+    """One statement and what became of it.
+
+    Attributes:
+        topic: a word that it shares with statements to be read together.
+        says: the statement, in words.
+        measured: what was measured to judge it.
+        found: the measured number.
+        null: the value at which the statement would be neither true nor false.
+        verdict: "holds", "does not hold" or "cannot be told from these runs".
+        more: what else a reader should know.
+        detail: the same by number of actions.
+        decimals: of the number.
+    """
+
+    topic: str
+    says: str
+    measured: str
+    found: Estimate
+    null: float
+    verdict: str
+    more: str = ""
+    detail: str = ""
+    decimals: int = 2
+
+    @property
+    def text(self) -> str:
+        """The claim as one paragraph."""
+        more = f" {self.more}" if self.more else ""
+        found = shown(self.found, self.decimals)
+        return f"{self.says}: {self.verdict}. {self.measured} {found}.{more}"
+
+
+def claims(sweep: Sweep, order: Ranking) -> list[Claim]:
+    """Every claim that the runs allow to look at."""
+    found = [
+        *_duels(sweep, "explore", "sparse", ("epsilon", "soft")),
+        *_trends(sweep),
+        *_top(sweep, order),
+        *_maximum(sweep, order),
+        *_ddpg(sweep),
+        *_duels(sweep, "update", "sparse", ("soft", "hard")),
+    ]
+    return [claim for claim in found if claim is not None]
+
+
+def rows_of(found: Sequence[Claim]) -> tuple[Row, ...]:
+    """The claims as rows of a table."""
+    return tuple(
+        {
+            "claim": claim.says,
+            "measured": claim.measured.rstrip(":"),
+            "here": number(claim.found.value, claim.decimals),
+            "interval": interval(claim.found, claim.decimals) or "none",
+            "null": f"{claim.null:g}",
+            "verdict": claim.verdict,
+            "by number of actions": claim.detail,
+        }
+        for claim in found
+    )
+
+
+def _way(factor: str, kind: str) -> str:
+    word = FACTORS[factor][kind]
+    return f"{word} exploration" if factor == "explore" else f"the {word} update"
+
+
+def _duels(sweep: Sweep, factor: str, x: str, others: Sequence[str]) -> list[Claim | None]:
+    return [
+        _duel(sweep, factor, x, y, measure) for measure in ("episodes", "return") for y in others
+    ]
+
+
+def _duel(sweep: Sweep, factor: str, x: str, y: str, measure: str) -> Claim | None:
+    one = duel(sweep, factor, x, y, measure, sweep.actions)
+    if one is None:
+        return None
+    us, them = _way(factor, x), _way(factor, y)
+    what = "needs fewer episodes than" if measure == "episodes" else "ends at a higher return than"
+    over = f"over {plural(one.matches, 'matched pair')} of cells"
+    each = [duel(sweep, factor, x, y, measure, [n]) for n in sweep.actions]
+    known = [part for part in each if part is not None]
+    parts = [f"{shown(part.chance)} at {part.actions[0]:,}" for part in known]
+    more = _reached(sweep, factor, (x, y)) if measure == "episodes" else ""
+    if factor == "update":
+        more = f"{more} The paper draws no conclusion on this.".strip()
+    return Claim(
+        f"{factor} {measure}",
+        f"{us[0].upper()}{us[1:]} {what} {them}",
+        f"Probability that a run does better than its match, {over}:",
+        one.chance,
+        0.5,
+        one.chance.verdict(0.5),
+        more,
+        "; ".join(parts),
+    )
+
+
+def _reached(sweep: Sweep, factor: str, ways: Sequence[str]) -> str:
+    parts = []
+    for way in ways:
+        cells = dict.fromkeys(cell for n in sweep.actions for cell in sweep.of(factor, way, n))
+        mine = [DDPG] if way == "DDPG" else list(cells)
+        there = np.concatenate([sweep.times[cell][:, 1] for cell in mine])
+        words = "of DDPG" if way == "DDPG" else f"with {_way(factor, way)}"
+        parts.append(f"{int(there.sum())} of {len(there)} {words}")
+    few = _caution(sweep, factor, [way for way in ways if way != "DDPG"])
+    return f"Runs that reached {number(sweep.threshold, 0)}: {listed(parts)}.{few}"
+
+
+def _caution(sweep: Sweep, factor: str, ways: Sequence[str]) -> str:
+    cells = [cell for way in ways for n in sweep.actions for cell in sweep.of(factor, way, n)]
+    share = np.mean(np.concatenate([sweep.times[cell][:, 1] for cell in cells]))
+    return " So few did that this says little." if share < 0.25 else ""
+
+
+def _trends(sweep: Sweep) -> list[Claim | None]:
+    return [
+        _trend(sweep, other, measure)
+        for measure in ("episodes", "return")
+        for other in ("epsilon", "soft")
+    ]
+
+
+def _trend(sweep: Sweep, other: str, measure: str) -> Claim | None:
+    known = leads(sweep, "sparse", other, measure)
+    if len(known) < 2:
+        return None
+    change = rise([value for value, _ in known.values()], [draws for _, draws in known.values()])
+    decimals = digits(sweep.task) if measure == "return" else 0
+    them = _way("explore", other)
+    most = max(row.episodes for row in sweep.rows)
+    never = f", where a run that never got there counts {most:,}" if measure == "episodes" else ""
+    parts = [f"{number(value, decimals)} at {n:,}" for n, (value, _) in known.items()]
+    return Claim(
+        f"trend {measure}",
+        f"The more actions, the more sparse exploration leads {them} in {measure}",
+        f"Growth of the mean lead over matched cells, from {min(known):,} to {max(known):,} "
+        f"actions along a straight line through {len(known)} of them:",
+        change,
+        0.0,
+        change.verdict(0.0),
+        f"The lead is {listed(parts)} actions{never}.",
+        "; ".join(parts),
+        decimals,
+    )
+
+
+def _top(sweep: Sweep, order: Ranking) -> list[Claim]:
+    """How the five best algorithms explore."""
+    if len(order.names) <= TOP:
+        return []
+    wanted: list[tuple[str, str, float, Callable[[Estimate, float], str]]]
+    if sweep.task.name == "pendulum":
+        wanted = [("sparse", "Most of the top five explore sparsely", TOP / 2, Estimate.verdict)]
+    else:
+        wanted = [
+            ("soft", "None of the top five explores with softmax", 0.5, _below),
+            ("sparse", "Most of the top five explore sparsely", TOP / 2, Estimate.verdict),
+        ]
+    found = []
+    for way, says, null, judge in wanted:
+        mine = np.array([sweep.algorithms[one].explore == way for one in order.names], float)
+        draws = None if order.first is None else order.first @ mine
+        count = estimate(mine[:TOP].sum(), draws)
+        by_mean = sum(sweep.algorithms[one].explore == way for one in order.by_mean[:TOP])
+        paper = PAPER_TOP[sweep.task.name][way]
+        found.append(
+            Claim(
+                "top",
+                says,
+                f"Algorithms with {_way('explore', way)} among our top five:",
+                count,
+                null,
+                judge(count, null),
+                f"The paper's tables have {paper}. By the paper's rule, the mean return over the "
+                f"numbers of actions, we have {by_mean}.",
+                decimals=0,
+            )
+        )
+    return found
+
+
+def _below(one: Estimate, null: float) -> str:
+    if one.low is None or one.high is None:
+        return OPEN
+    return Estimate(-one.value, -one.high, -one.low).verdict(-null)
+
+
+def _maximum(sweep: Sweep, order: Ranking) -> list[Claim]:
+    """Whether the best algorithms get what there is to get."""
+    best = [(one, n) for one in order.names[:TOP] for n in sweep.actions]
+    best = [cell for cell in best if cell in sweep.cells]
+    if sweep.task.name != "pendulum" or not best:
+        return []
+    there = [sweep.greedy[cell].mean() >= sweep.threshold for cell in best]
+    few = any(len(sweep.greedy[cell]) < 2 for cell in best)
+    drawn = [sweep.weights[cell] @ sweep.greedy[cell] >= sweep.threshold for cell in best]
+    share = estimate(float(np.mean(there)), None if few else np.mean(drawn, axis=0))
+    return [
+        Claim(
+            "top",
+            "Most of the top five converge to the maximum return of 1000",
+            f"Share of their {len(best)} cells with a mean greedy return of "
+            f"{number(sweep.threshold, 0)} or more:",
+            share,
+            0.5,
+            share.verdict(0.5),
+            "The five were chosen by the same runs, which flatters them.",
+        )
+    ]
+
+
+def _ddpg(sweep: Sweep) -> list[Claim | None]:
+    if DDPG not in sweep.cells:
+        return []
+    runs = sweep.greedy[DDPG]
+    found: list[Claim | None] = []
+    for measure in ("return", "episodes"):
+        one = duel(sweep, "explore", "sparse", "DDPG", measure, sweep.actions)
+        if one is None:
+            continue
+        what = "in return" if measure == "return" else "with fewer episodes"
+        mean = number(runs.mean(), digits(sweep.task))
+        own = f"DDPG's {plural(len(runs), 'run')} end at {mean} on average"
+        found.append(
+            Claim(
+                "DDPG",
+                f"Q-learning with sparse exploration outperforms DDPG {what}",
+                f"Probability that a run does better than one of DDPG, over {one.matches} cells:",
+                one.chance,
+                0.5,
+                one.chance.verdict(0.5),
+                f"{own}."
+                if measure == "return"
+                else _reached(sweep, "explore", ("sparse", "DDPG")),
+            )
+        )
+    return found
+
+
+def paragraphs(found: Sequence[Claim]) -> list[str]:
+    """The claims in words, one paragraph for each topic, the sum of them first."""
+    if not found:
+        return ["There are too few runs for any of the paper's statements."]
+    topics = dict.fromkeys(claim.topic for claim in found)
+    return [
+        tally(found),
+        *(" ".join(claim.text for claim in found if claim.topic == topic) for topic in topics),
+    ]
+
+
+def tally(found: Sequence[Claim]) -> str:
+    """How many claims hold, do not, and cannot be told."""
+    count = [sum(claim.verdict == kind for claim in found) for kind in (HOLDS, FAILS, OPEN)]
+    return (
+        f"Of {plural(len(found), 'statement')} looked at, {count[0]} hold{'s' * (count[0] == 1)}, "
+        f"{count[1]} do{'es' * (count[1] == 1)} not, and {count[2]} cannot be told from these runs."
+    )

@@ -1,0 +1,210 @@
+"""Statistics of few runs: intervals by a stratified bootstrap, and who does better how often.
+
+What is resampled are runs, within their cell (one algorithm at one number of actions), never the
+episodes in which a run was evaluated.  A draw takes n - 1 of the n runs of a cell, with
+replacement: the variance of a mean over such draws is s²/n with the unbiased s², where n of n
+would make it (n - 1)/n of that, a third too small for three runs (McCarthy and Snowden, 1985).
+The interquartile mean and the probability of improvement are those of Agarwal et al. (2021).
+
+Two runs of one cell bound an interval but hardly determine it, and the interval of three is their
+range: about three in four such ranges hold the median.  What is averaged over many cells is better.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Hashable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tsallax.errors import InvalidInput
+
+Array = NDArray[np.float64]
+Scores = Callable[[Array, Array], Array]
+K = TypeVar("K", bound=Hashable)
+
+DRAWS = 2000
+LEVEL = 0.95
+HOLDS, FAILS, OPEN = "holds", "does not hold", "cannot be told from these runs"
+
+
+@dataclass(frozen=True)
+class Estimate:
+    """A number with its interval; None where the runs are too few for one."""
+
+    value: float
+    low: float | None = None
+    high: float | None = None
+
+    def verdict(self, null: float) -> str:
+        """Whether the number is above `null`.
+
+        >>> Estimate(0.7, 0.6, 0.8).verdict(0.5), Estimate(0.7, 0.4, 0.9).verdict(0.5)
+        ('holds', 'cannot be told from these runs')
+        """
+        if self.low is None or self.high is None:
+            return OPEN
+        return HOLDS if self.low > null else FAILS if self.high < null else OPEN
+
+
+def estimate(value: float, draws: Array | None) -> Estimate:
+    """A value with the percentile interval of its bootstrap draws.
+
+    >>> estimate(20.0, np.arange(41.0))
+    Estimate(value=20.0, low=1.0, high=39.0)
+    """
+    if draws is None:
+        return Estimate(float(value))
+    ends = np.quantile(draws, [(1 - LEVEL) / 2, (1 + LEVEL) / 2])
+    low, high = np.round(ends, 9)  # so that sums of ties are exact
+    return Estimate(float(value), float(low), float(high))
+
+
+def resample(sizes: Mapping[K, int], draws: int = DRAWS, seed: int = 0) -> dict[K, Array]:
+    """Bootstrap weights of the runs of every cell, (draws, runs); each draw's sum is one.
+
+    >>> {cell: weights.shape for cell, weights in resample({"a": 3, "b": 1}, 10).items()}
+    {'a': (10, 3), 'b': (10, 1)}
+    """
+    rng = np.random.default_rng(seed)
+    weights = {}
+    for cell, n in sizes.items():
+        if n < 1:
+            raise InvalidInput(f"no runs of {cell}")
+        taken = max(n - 1, 1)
+        weights[cell] = rng.multinomial(taken, np.full(n, 1 / n), draws) / taken
+    return weights
+
+
+def iqm(values: Sequence[float] | Array, weights: Array | None = None) -> Array:
+    """The interquartile mean: of the middle half of the values, some of which count in part.
+
+    Args:
+        values: (n,).
+        weights: (..., n), each sum one; default: all alike.
+
+    >>> float(iqm([0.0, 1.0, 3.0, 100.0])), round(float(iqm([0.0, 3.0, 9.0])), 9)
+    (2.0, 3.5)
+    """
+    x = np.asarray(values, np.float64)
+    w = np.full(len(x), 1 / len(x)) if weights is None else weights
+    order = np.argsort(x, kind="stable")
+    upper = np.cumsum(w[..., order], axis=-1)
+    lower = upper - w[..., order]
+    inside = np.clip(np.minimum(upper, 0.75) - np.maximum(lower, 0.25), 0.0, None)
+    middle: Array = inside @ x[order] / inside.sum(axis=-1)
+    return middle
+
+
+def mean_of(values: Array, weights: Array) -> Estimate:
+    """The mean of a cell's runs.
+
+    >>> mean_of(np.array([4.0]), np.ones((10, 1)))
+    Estimate(value=4.0, low=None, high=None)
+    """
+    return estimate(values.mean(), weights @ values if len(values) > 1 else None)
+
+
+def iqm_of(runs: Mapping[K, Array], weights: Mapping[K, Array], cells: Sequence[K]) -> Estimate:
+    """The interquartile mean of several cells' runs; cells count alike, one named twice twice.
+
+    >>> runs = {"a": np.array([1.0, 2.0]), "b": np.array([3.0, 9.0])}
+    >>> iqm_of(runs, resample({"a": 2, "b": 2}), ["a", "b"])
+    Estimate(value=2.5, low=2.0, high=5.5)
+    """
+    values = np.concatenate([runs[cell] for cell in cells])
+    share = np.concatenate([np.full(len(runs[c]), 1 / len(runs[c])) for c in cells]) / len(cells)
+    draws = None
+    if all(len(runs[cell]) > 1 for cell in cells):
+        drawn = np.concatenate([weights[cell] for cell in cells], axis=1) / len(cells)
+        draws = iqm(values, drawn)
+    return estimate(float(iqm(values, share)), draws)
+
+
+def higher(x: Array, y: Array) -> Array:
+    """Which of x is above which of y, (n, m): 1, 0, or a half where they are equal.
+
+    >>> higher(np.array([1.0, 2.0]), np.array([1.0])).ravel().tolist()
+    [0.5, 1.0]
+    """
+    return np.asarray(0.5 + 0.5 * np.sign(x[:, None] - y[None, :]))
+
+
+def earlier(x: Array, y: Array) -> Array:
+    """Which of x was surely there before which of y: 1, 0, or a half where it cannot be said.
+
+    A run is a pair of its episodes and whether the last was the one that got there.  One that
+    never did lost to those that had before it ended; against the others nothing is known.
+
+    >>> there, never, late = (300.0, 1.0), (900.0, 0.0), (1200.0, 1.0)
+    >>> earlier(np.array([there, late]), np.array([never])).ravel().tolist()
+    [1.0, 0.5]
+    """
+    t, s = x[:, None, 0], y[None, :, 0]
+    x_there, y_there = x[:, None, 1] > 0, y[None, :, 1] > 0
+    first = x_there & (t < s) | x_there & ~y_there & (t == s)
+    last = y_there & (s < t) | y_there & ~x_there & (t == s)
+    return np.asarray(0.5 + 0.5 * first - 0.5 * last)
+
+
+def improvement(
+    runs: Mapping[K, Array],
+    weights: Mapping[K, Array],
+    matches: Sequence[tuple[K, K]],
+    better: Scores = higher,
+) -> tuple[Estimate, Array | None]:
+    """The probability that a run of one cell beats one of its match, averaged over the matches.
+
+    It has no interval where a cell has one run, nor where there are less than 40 ways to deal the
+    runs onto the two sides, so that no outcome could be told from chance at 5 %.
+
+    Args:
+        runs: of every cell.
+        weights: as of `resample`.
+        matches: pairs of cells; a cell may be in several.
+        better: of which run beats which, `higher` or `earlier`.
+
+    Returns:
+        The estimate, and its bootstrap draws where it has an interval.
+
+    >>> runs = {"a": np.array([3.0, 4.0, 5.0, 9.0]), "b": np.array([0.0, 4.0, 1.0, 2.0])}
+    >>> improvement(runs, resample({"a": 4, "b": 4}), [("a", "b")])[0]
+    Estimate(value=0.90625, low=0.55..., high=1.0)
+    """
+    if not matches:
+        raise InvalidInput("no runs to compare")
+    scores = [better(runs[x], runs[y]) for x, y in matches]
+    value = float(np.mean([s.mean() for s in scores]))
+    few = any(len(runs[cell]) < 2 for match in matches for cell in match)
+    if few or _ways({cell: len(values) for cell, values in runs.items()}, matches) < 40:
+        return Estimate(value), None
+    draws = sum(((weights[x] @ s) * weights[y]).sum(1) for (x, y), s in zip(matches, scores))
+    mean = np.asarray(draws) / len(matches)
+    return estimate(value, mean), mean
+
+
+def _ways(sizes: Mapping[K, int], matches: Sequence[tuple[K, K]]) -> int:
+    """In how many ways the runs of cells that are compared could be on either side."""
+    sides: list[tuple[set[K], set[K]]] = []
+    for x, y in matches:
+        near = [side for side in sides if x in side[0] or y in side[1]]
+        sides = [side for side in sides if side not in near]
+        sides.append(({x}.union(*(s[0] for s in near)), {y}.union(*(s[1] for s in near))))
+    counts = [(sum(sizes[c] for c in xs), sum(sizes[c] for c in ys)) for xs, ys in sides]
+    return math.prod(math.comb(n + m, n) for n, m in counts)
+
+
+def rise(values: Sequence[float], draws: Sequence[Array | None]) -> Estimate:
+    """How much a line fitted to evenly spaced values rises from the first to the last.
+
+    >>> rise([0.0, 1.0, 2.0], [None, None, None]).value
+    2.0
+    """
+    place = np.arange(len(values)) - (len(values) - 1) / 2
+    slope = place / (place @ place) * (len(values) - 1)
+    known = [d for d in draws if d is not None]
+    drawn = slope @ np.stack(known) if len(known) == len(values) else None
+    return estimate(float(slope @ np.asarray(values)), drawn)

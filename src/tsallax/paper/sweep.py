@@ -1,0 +1,355 @@
+"""Train the paper's algorithms: many runs, as fleets, that can be stopped and go on anywhere.
+
+A folder holds all there is to know: `rows/*.jsonl` the finished runs, `fleets/*.json` what each
+fleet consists of and how far it is, `fleets/*.npz` its last checkpoint. Whatever is not a row yet
+is to be done, so a sweep goes on after a crash, with other options or on another machine.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import hashlib
+import json
+import os
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from tsallax.errors import InvalidInput
+from tsallax.learn import config as options_of
+from tsallax.learn.config import DeepQConfig
+from tsallax.learn.ddpg_config import DDPGConfig
+from tsallax.learn.episodes import provenance
+from tsallax.learn.fleet import Fleet, Member
+from tsallax.paper import rows
+from tsallax.paper.rows import Key, Row
+from tsallax.paper.tasks import ALPHAS, DDPG, TASKS, VARIANTS, Task, Variant
+
+SAVE_SECONDS = 120.0
+"""From one checkpoint of a fleet to the next."""
+TOLD_SECONDS = 1.0
+"""From one word about a fleet's progress to the next."""
+
+
+@dataclass(frozen=True)
+class Sweep:
+    """What to train: every variant, with every number of actions and every seed."""
+
+    task: Task
+    actions: tuple[int, ...]
+    variants: tuple[Variant, ...]
+    seeds: int
+    episodes: int
+    steps: int
+    options: dict[str, Any] = field(default_factory=dict)
+    """Options of the learners that differ from the defaults, for all variants alike."""
+    evaluated: int = 100
+    """Evaluation episodes of each kind."""
+
+
+@dataclass(frozen=True)
+class Run:
+    """One agent to train."""
+
+    variant: Variant
+    actions: int | None
+    seed: int
+
+
+@dataclass(frozen=True)
+class Job:
+    """A fleet to train: runs of one task and one number of actions."""
+
+    task: str
+    actions: int | None
+    runs: tuple[Run, ...]
+    episodes: int
+    steps: int
+    options: dict[str, Any]
+    evaluated: int
+    folder: str
+    device: str | None = None
+    save_seconds: float = SAVE_SECONDS
+
+    @cached_property
+    def name(self) -> str:
+        """A name that tells it from other jobs, the same for the same runs."""
+        text = json.dumps([dataclasses.asdict(run) for run in self.runs])
+        kind = "ddpg" if self.actions is None else f"{self.actions}"
+        return f"{self.task}-{kind}-{hashlib.sha256(text.encode()).hexdigest()[:8]}"
+
+    @property
+    def rows(self) -> Path:
+        """The file of its rows."""
+        return Path(self.folder) / "rows" / f"{self.name}.jsonl"
+
+    @property
+    def checkpoint(self) -> Path:
+        """The file of its fleet."""
+        return Path(self.folder) / "fleets" / f"{self.name}.npz"
+
+    @property
+    def status(self) -> Path:
+        """The file that says how far it is."""
+        return Path(self.folder) / "fleets" / f"{self.name}.json"
+
+    def key(self, run: Run) -> Key:
+        """What the run's row is known by."""
+        return self.task, run.variant.name, run.actions, run.seed
+
+
+def runs_of(sweep: Sweep) -> list[Run]:
+    """Every run of a sweep.
+
+    Epsilon-greedy with the plain update has no alpha: where the paper lists it once for each, the
+    seeds differ, by 1000.
+    """
+    found = []
+    for variant in sweep.variants:
+        shift = 0
+        if (variant.explore, variant.update) == ("epsilon", "hard"):
+            shift = 1000 * _place(variant.alpha, sweep)
+        sizes: tuple[int | None, ...] = sweep.actions if variant.explore else (None,)
+        found += [Run(variant, n, seed + shift) for n in sizes for seed in range(sweep.seeds)]
+    return found
+
+
+def _place(alpha: float | None, sweep: Sweep) -> int:
+    """The number of an alpha: among the paper's, or after them among those of the sweep."""
+    others = sorted({v.alpha for v in sweep.variants if v.alpha} - set(ALPHAS))
+    return [*ALPHAS, *others].index(alpha or 0.0)
+
+
+def settings(task: Task, variant: Variant, options: dict[str, Any]) -> DeepQConfig | DDPGConfig:
+    """The options of a variant's learner, those of the network spelled out."""
+    known = {
+        f.name for f in dataclasses.fields(DDPGConfig if variant.explore is None else DeepQConfig)
+    }
+    mine = {name: value for name, value in options.items() if name in known}
+    if variant.explore is None:
+        return DDPGConfig(**mine)
+    choice = {"explore": variant.explore, "update": variant.update, "alpha": variant.alpha}
+    made = options_of.from_mapping(DeepQConfig, {**mine, **choice})
+    return dataclasses.replace(made, hidden=options_of.hidden_layers(made, task.env))
+
+
+def plan(
+    sweep: Sweep, folder: Path, *, at_once: int, device: str | None = None,
+    save_seconds: float = SAVE_SECONDS,
+) -> list[Job]:  # fmt: skip
+    """The fleets still to train: those begun before as they were, then what is left of the rest."""
+    for n in sweep.actions:
+        sweep.task.levels(n)
+    done = {row.key: row for row in rows.read(folder)} if folder.is_dir() else {}
+    wanted = runs_of(sweep)
+    shared: dict[str, Any] = {
+        "task": sweep.task.name, "episodes": sweep.episodes, "steps": sweep.steps,
+        "options": sweep.options, "evaluated": sweep.evaluated, "folder": str(folder),
+        "device": device, "save_seconds": save_seconds,
+    }  # fmt: skip
+    pending = []
+    for run in wanted:
+        row = done.get((sweep.task.name, run.variant.name, run.actions, run.seed))
+        if row is None:
+            pending.append(run)
+        else:
+            _require_same(row, sweep, run, folder)
+    jobs = []
+    for begun in _begun(folder, sweep.task.name):
+        runs = tuple(_run(each) for each in begun["runs"])
+        job = Job(actions=runs[0].actions, runs=runs, **shared)
+        if not set(runs) & set(pending) or not job.checkpoint.is_file():
+            continue
+        if begun["options"] != json.loads(json.dumps(sweep.options)):
+            raise InvalidInput(
+                f"{folder}: holds a fleet with other options, {begun['options']}: use another --out"
+            )
+        jobs.append(job)
+        pending = [run for run in pending if run not in runs]
+    for size in dict.fromkeys(run.actions for run in pending):
+        same = [run for run in pending if run.actions == size]
+        for i in range(0, len(same), at_once):
+            jobs.append(Job(actions=size, runs=tuple(same[i : i + at_once]), **shared))
+    return jobs
+
+
+def _begun(folder: Path, task: str) -> list[dict[str, Any]]:
+    found = []
+    for path in sorted((folder / "fleets").glob(f"{task}-*.json")):
+        try:
+            found.append(json.loads(path.read_text(encoding="utf-8")))
+        except ValueError:
+            raise InvalidInput(f"{path}: not JSON: remove it to train its runs again") from None
+    return found
+
+
+def _run(data: dict[str, Any]) -> Run:
+    return Run(Variant(**data["variant"]), data["actions"], data["seed"])
+
+
+def _require_same(row: Row, sweep: Sweep, run: Run, folder: Path) -> None:
+    """Refuse to mix runs of two protocols."""
+    expected = options_of.to_mapping(settings(sweep.task, run.variant, sweep.options))
+    for name, value in expected.items():
+        if row.config.get(name) != value:
+            raise InvalidInput(
+                f"{folder}: holds runs with {name} {row.config.get(name)}, not {value}: "
+                "use another --out"
+            )
+    if row.episodes < sweep.episodes and row.steps < sweep.steps:
+        raise InvalidInput(
+            f"{folder}: holds runs of {row.episodes} episodes, not {sweep.episodes}: "
+            "use another --out"
+        )
+
+
+def train(job: Job, told: Callable[[], None] | None = None) -> None:
+    """Train a fleet from where it is, with a row for every run that gets finished."""
+    use_device(job.device)
+    for file in (job.rows, job.status):
+        file.parent.mkdir(parents=True, exist_ok=True)
+    task = TASKS[job.task]
+    if job.checkpoint.is_file():
+        fleet = Fleet.load(job.checkpoint)
+    else:
+        members = [Member(settings(task, r.variant, job.options), r.seed) for r in job.runs]
+        levels = None if job.actions is None else task.levels(job.actions)
+        fleet = Fleet(task.env, members, actions=levels)
+    written = {row.key for row in rows.read_file(job.rows)} if job.rows.is_file() else set()
+    saved = spoken = time.monotonic()
+    tell(job, fleet, written)
+
+    def after(fleet: Fleet) -> None:
+        nonlocal saved, spoken
+        write_rows(job, fleet, written)
+        now = time.monotonic()
+        if now - saved > job.save_seconds and fleet.learning:
+            fleet.save(job.checkpoint)
+            saved = time.monotonic()
+        if now - spoken > TOLD_SECONDS:
+            tell(job, fleet, written)
+            spoken = now
+            if told is not None:
+                told()
+
+    write_rows(job, fleet, written)
+    try:
+        fleet.learn(episodes=job.episodes, steps=job.steps, callback=after, progress=False)
+    except KeyboardInterrupt:
+        fleet.save(job.checkpoint)
+        raise
+    tell(job, fleet, written)
+    job.checkpoint.unlink(missing_ok=True)
+
+
+def write_rows(job: Job, fleet: Fleet, written: set[Key]) -> None:
+    """Add a row for every run that is finished and has none."""
+    for i, (run, record) in enumerate(zip(job.runs, fleet.records, strict=True)):
+        if record.finished_at is not None and job.key(run) not in written:
+            rows.append(_row(job, fleet, i), job.rows)
+            written.add(job.key(run))
+
+
+def _row(job: Job, fleet: Fleet, i: int) -> Row:
+    run, record, task = job.runs[i], fleet.records[i], TASKS[job.task]
+    greedy, sampled = (fleet.evaluate(i, job.evaluated, deterministic=d) for d in (True, False))
+    assert record.finished_at is not None
+    return Row(
+        task=task.name,
+        algorithm=run.variant.name,
+        explore=run.variant.explore,
+        update=run.variant.update,
+        alpha=run.variant.alpha,
+        actions=run.actions,
+        seed=run.seed,
+        episodes=len(record.returns),
+        steps=record.finished_at,
+        threshold=task.threshold,
+        reached=rows.reached(record.returns, task.threshold),
+        final=float(np.mean(record.returns[-rows.WINDOW :] or [record.running])),
+        greedy=greedy.mean,
+        greedy_error=greedy.standard_error,
+        sampled=sampled.mean,
+        sampled_error=sampled.standard_error,
+        evaluated=job.evaluated,
+        every=rows.EVERY,
+        returns=rows.compact(record.returns),
+        seconds=round(fleet.seconds, 1),
+        agents=len(job.runs),
+        config=options_of.to_mapping(fleet.members[i].config),
+        provenance={**provenance(), "date": datetime.now(UTC).date().isoformat()},
+    )
+
+
+def tell(job: Job, fleet: Fleet, written: set[Key]) -> None:
+    """Write down what the fleet consists of and how far it is."""
+    recent = [float(np.mean(r.returns[-rows.WINDOW :])) for r in fleet.records if r.returns]
+    threshold = TASKS[job.task].threshold
+    about = {
+        "task": job.task,
+        "actions": job.actions,
+        "runs": [dataclasses.asdict(run) for run in job.runs],
+        "options": job.options,
+        "share": fleet.share(job.episodes, job.steps),
+        "steps": fleet.steps,
+        "seconds": fleet.seconds,
+        "finished": len(written),
+        "there": sum(x >= threshold for x in recent),
+        "best": max(recent) if recent else None,
+        "process": os.getpid(),
+    }
+    draft = job.status.with_suffix(".draft")
+    draft.write_text(json.dumps(about), encoding="utf-8")
+    draft.replace(job.status)
+
+
+def use_device(name: str | None) -> None:
+    """Compute on the CPU or the GPU; None leaves it to JAX."""
+    if name is None:
+        return
+    if name not in ("cpu", "gpu"):
+        raise InvalidInput(f"unknown device {name!r}: choose cpu or gpu")
+    import jax
+
+    if name == "cpu":
+        jax.config.update("jax_platforms", "cpu")
+    if jax.default_backend() != name:
+        hint = "install jax[cuda13] on a machine with one" if name == "gpu" else "JAX uses another"
+        raise InvalidInput(f"--device {name}: JAX finds no {name.upper()} here: {hint}")
+
+
+FEW = {"Sparse+SparseBellman-0.1", "Soft+SoftBellman-0.1", "EpsGrdy+Bellman-0.1", "DDPG"}
+
+
+def sweep_of(task: Task, quick: bool = False) -> Sweep:
+    """The paper's protocol, or a miniature: small networks, few variants, few episodes."""
+    every = (*VARIANTS, DDPG)
+    if not quick:
+        return Sweep(task, task.actions, every, 3, task.episodes, task.steps)
+    few = tuple(variant for variant in every if variant.name in FEW)
+    options = {"hidden": [64, 64]}
+    return Sweep(task, task.actions[:1], few, 2, 200, 10_000, options, evaluated=20)
+
+
+def checked(sweep: Sweep, changes: dict[str, Any]) -> Sweep:
+    """The sweep with other numbers, refused here where it could not be trained."""
+    made = dataclasses.replace(sweep, **changes)
+    for name in ("seeds", "episodes", "steps"):
+        if getattr(made, name) < 1:
+            raise InvalidInput(f"{name} must be at least 1, got {getattr(made, name)}")
+    for n in made.actions:
+        made.task.levels(n)
+    kinds = (DeepQConfig, DDPGConfig)
+    known = {field.name for kind in kinds for field in dataclasses.fields(kind)}
+    for option in made.options:
+        if option not in known or option in ("explore", "update", "alpha"):
+            raise InvalidInput(f"--set {option}: not an option that all variants share")
+    for variant in made.variants:
+        settings(made.task, variant, made.options)
+    return made

@@ -1,0 +1,219 @@
+"""The paper's deep experiments from the rows of a sweep: its Figures 3 and 4 and four tables."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from tsallax.paper.cells import DDPG, RULE, TOP, Cell, Ranking, Sweep, gather, ranking, times
+from tsallax.paper.duel_figure import duel_figure
+from tsallax.paper.duels import duel_rows, duels, group_rows
+from tsallax.paper.result import Result, Table
+from tsallax.paper.result import Row as Line
+from tsallax.paper.rows import Row
+from tsallax.paper.run_claims import claims, paragraphs, rows_of
+from tsallax.paper.run_comparison import best_rows, comparison
+from tsallax.paper.run_curves import chart
+from tsallax.paper.run_figures import curves_figure, returns_figure
+from tsallax.paper.run_parameters import hardware, missing, parameters
+from tsallax.paper.run_words import digits, episodes, listed, number, plural, shown
+from tsallax.paper.statistics import Array, iqm, mean_of, resample
+from tsallax.paper.style import paper_style
+from tsallax.paper.tasks import VARIANTS, Reported, Task, reported
+
+FIGURES = {"pendulum": "Figure 3", "reacher": "Figure 4"}
+
+
+def tables(task: Task, rows: Sequence[Row]) -> Result:
+    """Everything the runs of a task say, next to what the paper says.
+
+    Args:
+        task: one of `TASKS`.
+        rows: of a sweep; those of other tasks are left out. Some may be missing.
+
+    Raises:
+        InvalidInput: where there is no run of the task, or runs differ in their threshold.
+    """
+    sweep = gather(task, rows)
+    order = ranking(sweep)
+    found = duels(sweep)
+    statements = claims(sweep, order)
+    weights = resample({cell: len(runs) for cell, runs in sweep.named.items()})
+    with paper_style():
+        pictures = [draw(sweep, order) for draw in (returns_figure, curves_figure) if order.names]
+        pictures += [duel_figure(sweep, found)] if found else []
+    made = [
+        Table(f"{task.name}-claims", "what the paper says, judged", rows_of(statements), "folded"),
+        Table(f"{task.name}-returns", _returns_title(), _returns(sweep, weights), "open"),
+        Table(f"{task.name}-episodes", _episodes_title(sweep), _episodes(sweep, weights), "open"),
+        Table(
+            f"{task.name}-best", "the best algorithm of each way to explore, whatever its alpha",
+            best_rows(sweep), "open",
+        ),
+        Table(
+            f"{task.name}-groups", "ways to explore and to update, all alphas",
+            group_rows(sweep), "folded",
+        ),
+        Table(
+            f"{task.name}-improvement", "probability that one way does better than another",
+            duel_rows(found), "folded",
+        ),
+        Table(f"{task.name}-cells", "every algorithm at every number", _cells(sweep, weights)),
+        Table(f"{task.name}-runs", "every run", _runs(sweep)),
+    ]  # fmt: skip
+    return Result(
+        name=task.name,
+        title=f"{FIGURES.get(task.name, 'Learning')}: {task.title}, 27 variants of deep Q-learning",
+        caption=(
+            *_what(sweep, order),
+            *paragraphs(statements),
+        ),
+        parameters=parameters(sweep),
+        tables=tuple(table for table in made if table.rows),
+        comparison=comparison(sweep),
+        pictures=tuple(pictures),
+        charts=(chart(sweep, order.names[:TOP]),),
+        hardware=hardware(sweep),
+    )
+
+
+def _what(sweep: Sweep, order: Ranking) -> tuple[str, ...]:
+    """What is shown, what is missing, and how numbers were made."""
+    counts = sorted({len(runs) for runs in sweep.named.values()})
+    each = f"{counts[0]}" if len(counts) == 1 else f"{counts[0]} to {counts[-1]}"
+    best = listed(order.names[:TOP])
+    evaluated = sorted({row.evaluated for row in sweep.rows})
+    size = f"{evaluated[0]:,}" if len(evaluated) == 1 else f"{evaluated[0]:,} to {evaluated[-1]:,}"
+    first = (
+        f"{plural(len(sweep.rows), 'run')} of {sweep.task.title}, {each} for each algorithm and "
+        f"number of actions. The expected return is that of the final policy without exploration, "
+        f"over {size} episodes of each run. A run has reached the threshold of "
+        f"{number(sweep.threshold, 0)} when the mean of 100 training episodes in a row has. "
+        f"{missing(sweep)}"
+    )
+    ways = (
+        "Brackets hold 95 % intervals by a bootstrap over runs, stratified by algorithm and number "
+        "of actions; of three runs they are the range, which holds the median of all runs three "
+        "times in four. One run has none. A run that never reached the threshold counts with its "
+        "episodes, so that such means are lower bounds, marked ≥ with the runs that reached it; "
+        "a pair of runs of which it cannot be said which was first counts half. Epsilon-greedy "
+        "with the plain update has no alpha: the runs of its three names are pooled wherever "
+        "algorithms are compared. Matched runs have the same alpha, which does not mean the same "
+        "to different ways to explore: a table has the best of each. A verdict needs an interval "
+        "that excludes chance; of twenty such intervals one is expected to err."
+    )
+    top = f"Our top five, ordered by {RULE}: {best}." if order.names else ""
+    return tuple(part for part in (first, ways, top) if part)
+
+
+def _names(sweep: Sweep) -> list[str]:
+    """The paper's 27, others of which there are runs, and DDPG."""
+    names = dict.fromkeys(variant.name for variant in VARIANTS)
+    names |= dict.fromkeys(one for one, actions in sweep.named if actions is not None)
+    return [*names, *(["DDPG"] if DDPG in sweep.named else [])]
+
+
+def _columns(sweep: Sweep) -> list[int]:
+    return sorted({*sweep.task.actions, *sweep.actions})
+
+
+def _returns_title() -> str:
+    return "expected return of the greedy policy, with the paper's beside it"
+
+
+def _episodes_title(sweep: Sweep) -> str:
+    return f"episodes to a return of {number(sweep.threshold, 0)}, with the paper's beside them"
+
+
+def _returns(sweep: Sweep, weights: dict[Cell, Array]) -> tuple[Line, ...]:
+    paper = reported(sweep.task)
+    rows: list[Line] = []
+    for one in _names(sweep):
+        line: dict[str, str | int | float] = {"algorithm": one}
+        for n in _columns(sweep):
+            cell = DDPG if one == "DDPG" else (one, n)
+            runs = sweep.named.get(cell)
+            greedy = np.array([row.greedy for row in runs or ()])
+            mean = shown(mean_of(greedy, weights[cell]), digits(sweep.task)) if runs else "not run"
+            line[f"{n:,} actions"] = mean
+            line[f"paper, {n:,}"] = _paper_return(paper.get(cell))
+        rows.append(line)
+    return tuple(rows)
+
+
+def _episodes(sweep: Sweep, weights: dict[Cell, Array]) -> tuple[Line, ...]:
+    paper = reported(sweep.task)
+    rows: list[Line] = []
+    for one in _names(sweep):
+        line: dict[str, str | int | float] = {"algorithm": one}
+        for n in _columns(sweep):
+            cell = DDPG if one == "DDPG" else (one, n)
+            runs = sweep.named.get(cell)
+            known = times(runs) if runs else np.zeros((0, 2))
+            mean = episodes(known, mean_of(known[:, 0], weights[cell])) if runs else "not run"
+            line[f"{n:,} actions"] = mean
+            line[f"paper, {n:,}"] = _paper_episodes(paper.get(cell))
+        rows.append(line)
+    return tuple(rows)
+
+
+def _paper_return(cell: Reported | None) -> float | str:
+    return "" if cell is None else cell.expected_return
+
+
+def _paper_episodes(cell: Reported | None) -> int | str:
+    return "" if cell is None or cell.episodes is None else cell.episodes
+
+
+def _cells(sweep: Sweep, weights: dict[Cell, Array]) -> tuple[Line, ...]:
+    """One line for each algorithm and number of actions, in numbers alone."""
+    paper = reported(sweep.task)
+    lines: list[Line] = []
+    for cell, runs in sweep.named.items():
+        first = runs[0]
+        known = times(runs)
+        line: dict[str, str | int | float] = {
+            "algorithm": cell[0],
+            "exploration": first.explore or "",
+            "update": first.update or "",
+            "alpha": "" if first.alpha is None else first.alpha,
+            "actions": "continuous" if cell[1] is None else cell[1],
+            "runs": len(runs),
+        }
+        measured = {
+            "greedy": [row.greedy for row in runs],
+            "sampled": [row.sampled for row in runs],
+            "last_100": [row.final for row in runs],
+            "episodes": list(known[:, 0]),
+        }
+        for name, values in measured.items():
+            mean = mean_of(np.array(values), weights[cell])
+            line |= {name: _tidy(mean.value), f"{name}_low": _tidy(mean.low)}
+            line |= {f"{name}_high": _tidy(mean.high), f"{name}_iqm": _tidy(float(iqm(values)))}
+        line["runs_that_reached"] = int(known[:, 1].sum())
+        line["paper_return"] = _paper_return(paper.get(cell))
+        line["paper_episodes"] = _paper_episodes(paper.get(cell))
+        lines.append(line)
+    return tuple(lines)
+
+
+def _runs(sweep: Sweep) -> tuple[Line, ...]:
+    return tuple(
+        {
+            "algorithm": row.algorithm,
+            "actions": "continuous" if row.actions is None else row.actions,
+            "seed": row.seed,
+            "episodes": row.episodes,
+            "steps": row.steps,
+            "reached": "" if row.reached is None else row.reached,
+            "greedy": _tidy(row.greedy),
+            "sampled": _tidy(row.sampled),
+            "last_100": _tidy(row.final),
+        }
+        for row in sweep.rows
+    )
+
+
+def _tidy(value: float | None) -> float | str:
+    return "" if value is None else float(f"{value:.6g}")

@@ -1,0 +1,413 @@
+"""Tables, figures and verdicts from the rows of a sweep, whole and in part."""
+
+import csv
+import dataclasses
+import io
+import json
+import re
+from functools import cache
+
+import numpy as np
+import pytest
+
+from tsallax.errors import InvalidInput
+from tsallax.paper.cells import PLAIN, gather, ranking
+from tsallax.paper.report import write_result
+from tsallax.paper.result import read_csv, write_csv
+from tsallax.paper.rows import Row
+from tsallax.paper.run_claims import claims
+from tsallax.paper.run_curves import curves
+from tsallax.paper.statistics import FAILS, HOLDS, OPEN
+from tsallax.paper.tables import tables
+from tsallax.paper.tasks import DDPG, TASKS, VARIANTS, reported
+
+REACHER, PENDULUM = TASKS["reacher"], TASKS["pendulum"]
+EPISODES = {"reacher": 10_000, "pendulum": 2_000}
+
+
+@cache
+def rising(top, count):
+    return tuple(np.linspace(top - 40, top, count).round(3).tolist())
+
+
+def row(task, variant, actions, seed, greedy, reached, **changes):
+    episodes = EPISODES[task.name]
+    given = {
+        "task": task.name,
+        "algorithm": variant.name,
+        "explore": variant.explore,
+        "update": variant.update,
+        "alpha": variant.alpha,
+        "actions": actions,
+        "seed": seed,
+        "episodes": episodes,
+        "steps": 50 * episodes,
+        "threshold": task.threshold,
+        "reached": reached,
+        "final": greedy - 0.5,
+        "greedy": greedy,
+        "greedy_error": 0.1,
+        "sampled": greedy - 0.2,
+        "sampled_error": 0.1,
+        "evaluated": 100,
+        "every": 20,
+        "returns": rising(round(greedy, 1), episodes // 20),
+        "seconds": 600.0,
+        "agents": 81,
+        "config": {"alpha": variant.alpha, "batch": 64, "discount": 0.99},
+        "provenance": {"tsallax": "0.1.0", "device": "gpu: H200", "machine": "x", "date": "d"},
+    }
+    return Row(**(given | changes))
+
+
+def sweep(task=REACHER, effect=None, seeds=3, noise=0.3, random=0):
+    """A run of everything; `effect` adds to the return, and takes from the episodes."""
+    rng = np.random.default_rng(random)
+    rows = []
+    for k, actions in enumerate(task.actions):
+        for variant in VARIANTS:
+            plain = (variant.explore, variant.update) == ("epsilon", "hard")
+            shift = 1000 * [1.0, 0.1, 0.01].index(variant.alpha) * plain
+            for seed in range(seeds):
+                more = effect(variant, k) if effect else 0.0
+                greedy = task.threshold + 1.5 + more + noise * rng.normal()
+                reached = int(1500 - 300 * more + 100 * rng.normal())
+                rows.append(row(task, variant, actions, seed + shift, float(greedy), reached))
+    rows += [
+        row(task, DDPG, None, s, task.threshold - 5 + float(rng.normal()), None)
+        for s in range(seeds)
+    ]
+    return rows
+
+
+def judged(rows, task=REACHER):
+    data = gather(task, rows)
+    return {claim.says: claim for claim in claims(data, ranking(data))}
+
+
+def table(result, name):
+    return next(t.rows for t in result.tables if t.name == f"{result.name}-{name}")
+
+
+@pytest.fixture(scope="module")
+def whole():
+    return sweep()
+
+
+@pytest.fixture(scope="module")
+def result(whole):
+    return tables(REACHER, whole)
+
+
+BETTER = "Sparse exploration ends at a higher return than {} exploration"
+FEWER = "Sparse exploration needs fewer episodes than {} exploration"
+TREND = "The more actions, the more sparse exploration leads {} exploration in {}"
+MOST = "Most of the top five explore sparsely"
+OTHERS = ("epsilon-greedy", "softmax")
+
+
+@pytest.mark.parametrize(("size", "verdict"), [(0.6, HOLDS), (-0.6, FAILS)])
+def test_a_planted_lead_is_found_and_a_planted_lag_too(size, verdict):
+    found = judged(sweep(effect=lambda v, k: size * (v.explore == "sparse")))
+    for other in OTHERS:
+        assert found[BETTER.format(other)].verdict == verdict
+        assert found[FEWER.format(other)].verdict == verdict
+        for measure in ("return", "episodes"):
+            assert found[TREND.format(other, measure)].verdict == OPEN
+    assert found[MOST].verdict == verdict
+    for rule in ("soft", "hard"):
+        for text in ("ends at a higher return than", "needs fewer episodes than"):
+            assert found[f"The sparse update {text} the {rule} update"].verdict == OPEN
+
+
+@pytest.mark.parametrize(("size", "verdict"), [(0.3, HOLDS), (-0.3, FAILS)])
+def test_a_lead_that_grows_with_the_actions_is_found(size, verdict):
+    found = judged(sweep(effect=lambda v, k: size * k * (v.explore == "sparse")))
+    for other in OTHERS:
+        for measure in ("return", "episodes"):
+            assert found[TREND.format(other, measure)].verdict == verdict
+
+
+def test_a_planted_update_rule_is_not_taken_for_exploration():
+    found = judged(sweep(effect=lambda v, k: 0.6 * (v.update == "sparse")))
+    for rule in ("soft", "hard"):
+        assert found[
+            f"The sparse update ends at a higher return than the {rule} update"
+        ].verdict == (HOLDS)
+    for other in OTHERS:
+        assert found[BETTER.format(other)].verdict == OPEN
+
+
+def test_where_nothing_was_planted_hardly_anything_is_told():
+    told = total = 0
+    for random in range(4):
+        found = judged(sweep(random=random))
+        mine = [c for says, c in found.items() if "DDPG" not in says and "top five" not in says]
+        told += sum(claim.verdict != OPEN for claim in mine)
+        total += len(mine)
+    assert total == 4 * 12
+    assert told <= 6
+
+
+def test_q_learning_is_above_ddpg_where_it_is_planted():
+    found = judged(sweep())
+    assert found["Q-learning with sparse exploration outperforms DDPG in return"].verdict == HOLDS
+    swapped = [
+        dataclasses.replace(r, greedy=5.0, reached=10) if r.actions is None else r for r in sweep()
+    ]
+    found = judged(swapped)
+    for what in ("in return", "with fewer episodes"):
+        claim = found[f"Q-learning with sparse exploration outperforms DDPG {what}"]
+        assert (claim.verdict, claim.found.value) == (FAILS, 0.0)
+
+
+def test_a_missing_cell_does_not_make_a_trend():
+    """One algorithm fails everywhere: to leave it out at one number would look like a change."""
+
+    def fails(v, k):
+        return -40.0 * (v.name == "Soft+Bellman-1")
+
+    rows = sweep(effect=fails)
+    hole = [r for r in rows if (r.algorithm, r.actions) != ("Soft+Bellman-1", 9)]
+    for given in (rows, hole):
+        assert judged(given)[TREND.format("softmax", "return")].verdict == OPEN
+
+
+def test_no_softmax_in_the_top_five_is_judged_both_ways():
+    says = "None of the top five explores with softmax"
+    worse = judged(sweep(effect=lambda v, k: -2.0 * (v.explore == "soft")))[says]
+    better = judged(sweep(effect=lambda v, k: 2.0 * (v.explore == "soft")))[says]
+    assert (worse.verdict, worse.found.value) == (HOLDS, 0)
+    assert (better.verdict, better.found.value) == (FAILS, 5)
+
+
+def test_the_top_five_are_those_that_were_made_best():
+    best = ["Soft+SparseBellman-1", "EpsGrdy+SoftBellman-0.1", "Sparse+Bellman-0.01"]
+    best += ["Sparse+SoftBellman-1", "Soft+Bellman-0.1"]
+    rows = sweep(effect=lambda v, k: 9.0 - best.index(v.name) if v.name in best else 0.0)
+    order = ranking(gather(REACHER, rows))
+    assert list(order.names[:5]) == best == list(order.by_mean[:5])
+    assert np.all(order.first[:, :5] == 1)
+
+
+def test_one_failure_costs_a_rank_and_not_the_mean():
+    name = "Sparse+Bellman-1"
+    rows = sweep(effect=lambda v, k: (-99.0 if k == 0 else 9.0) * (v.name == name))
+    order = ranking(gather(REACHER, rows))
+    assert order.by_mean[-1] == name
+    assert name in order.names[:5]
+
+
+def test_equal_returns_are_ordered_by_episodes():
+    name = "EpsGrdy+SoftBellman-0.01"
+    rows = [
+        dataclasses.replace(r, greedy=1000.0, reached=500 if r.algorithm == name else 900)
+        for r in sweep(PENDULUM)
+        if r.actions
+    ]
+    assert ranking(gather(PENDULUM, rows)).names[0] == name
+
+
+def test_wide_tables_have_the_papers_names_and_numbers(whole, result):
+    paper = reported(REACHER)
+    for kind in ("returns", "episodes"):
+        lines = table(result, kind)
+        assert [line["algorithm"] for line in lines] == [v.name for v in (*VARIANTS, DDPG)]
+    line = table(result, "returns")[4]
+    mine = [r.greedy for r in whole if (r.algorithm, r.actions) == (line["algorithm"], 121)]
+    assert line["121 actions"].split(" ")[0].replace("−", "-") == f"{np.mean(mine):.2f}"
+    assert line["paper, 121"] == paper[line["algorithm"], 121].expected_return == -5.8
+    assert table(result, "returns")[-1]["paper, 9"] == -10.1
+    assert table(result, "episodes")[1]["paper, 961"] == 5779
+
+
+def test_long_tables_are_numbers_for_programs(whole, result):
+    lines = table(result, "cells")
+    assert len(lines) == 109
+    line = next(x for x in lines if (x["algorithm"], x["actions"]) == ("Soft+Bellman-0.1", 2601))
+    mine = [r for r in whole if (r.algorithm, r.actions) == ("Soft+Bellman-0.1", 2601)]
+    assert line["greedy"] == pytest.approx(np.mean([r.greedy for r in mine]), rel=1e-5)
+    assert line["sampled"] == pytest.approx(line["greedy"] - 0.2, rel=1e-4)
+    assert line["last_100"] == pytest.approx(line["greedy"] - 0.5, rel=1e-4)
+    assert line["greedy_low"] == pytest.approx(min(r.greedy for r in mine), rel=1e-5)
+    assert line["greedy_high"] == pytest.approx(max(r.greedy for r in mine), rel=1e-5)
+    assert line["episodes"] == pytest.approx(np.mean([r.reached for r in mine]), rel=1e-5)
+    assert (line["paper_return"], line["paper_episodes"], line["runs"]) == (-27.5, 10000, 3)
+    assert len(table(result, "runs")) == len(whole)
+    text = io.StringIO()
+    write_csv(lines, text)
+    text.seek(0)
+    assert read_csv(text)[0]["greedy"] == lines[0]["greedy"]
+
+
+def test_runs_that_never_got_there_make_a_lower_bound(whole):
+    name = "Sparse+SparseBellman-0.1"
+    rows = [
+        dataclasses.replace(r, reached=1000 if r.seed == 0 else None)
+        if (r.algorithm, r.actions) == (name, 9)
+        else r
+        for r in whole
+    ]
+    result = tables(REACHER, rows)
+    line = next(x for x in table(result, "episodes") if x["algorithm"] == name)
+    assert line["9 actions"] == "7000 (≥, 1 of 3)"
+    line = next(x for x in result.comparison if x.what == f"{name}: episodes to −6 at 9 actions")
+    assert (line.paper, line.ours) == ("9791", "7000 (≥, 1 of 3)")
+
+
+def test_where_no_run_got_there_nothing_is_told_of_episodes(whole):
+    found = judged([dataclasses.replace(r, reached=None) for r in whole])
+    for other in OTHERS:
+        claim = found[FEWER.format(other)]
+        assert (claim.verdict, claim.found.value, claim.found.low) == (OPEN, 0.5, None)
+        assert "0 of 108 with sparse exploration" in claim.text
+        assert "So few did that this says little." in claim.text
+
+
+def test_epsilon_greedy_with_the_plain_update_is_one_algorithm(whole):
+    data = gather(REACHER, whole)
+    assert len(data.cells[PLAIN, 9]) == 9
+    assert len(data.algorithms) == 25
+    assert len(data.matches("explore", "sparse", "epsilon", 9)) == 9
+    assert data.of("explore", "epsilon", 9).count((PLAIN, 9)) == 3
+    same = [dataclasses.replace(r, seed=r.seed % 1000) for r in whole]
+    assert len(gather(REACHER, same).cells[PLAIN, 9]) == 3
+
+
+def test_matched_cells_differ_in_one_way_alone(whole):
+    data = gather(REACHER, whole)
+    for factor, other in (("explore", "update"), ("update", "explore")):
+        for x, y in data.matches(factor, "sparse", "soft", 121):
+            a, b = data.cells[x][0], data.cells[y][0]
+            assert (getattr(a, other), a.alpha, a.actions) == (getattr(b, other), b.alpha, 121)
+            assert (getattr(a, factor), getattr(b, factor)) == ("sparse", "soft")
+
+
+ONE = ("Sparse+SparseBellman-0.1", 9, 0)
+FEW = ("Soft+Bellman-1", 9)
+PARTS = {
+    "one run": (lambda r: (r.algorithm, r.actions, r.seed) == ONE, "26 algorithms"),
+    "DDPG alone": (lambda r: r.actions is None, "27 algorithms"),
+    "one run of DDPG": (lambda r: r.actions is None and not r.seed, "27 algorithms"),
+    "two ways": (lambda r: r.algorithm.endswith("+SparseBellman-0.1"), "24 algorithms"),
+    "plain alone": (lambda r: r.algorithm.startswith(f"{PLAIN}-"), "24 algorithms"),
+    "one number": (lambda r: r.actions == 961, "3 numbers of actions (9, 121 and 2,601)"),
+    "a hole, no DDPG": (
+        lambda r: r.actions is not None and (r.algorithm, r.actions) != FEW,
+        "actions: 1 other cell and DDPG.",
+    ),
+    "one run in a cell": (lambda r: (r.algorithm, r.actions) != FEW or not r.seed, None),
+}
+PICTURES = {"DDPG alone": 0, "one run of DDPG": 0, "one run": 2, "plain alone": 2}
+DRAWN = ("one run", "two ways", "one number")
+
+
+@pytest.mark.parametrize("part", PARTS)
+def test_parts_of_a_sweep_are_shown_as_far_as_they_go(part, whole, tmp_path):
+    keep, missing = PARTS[part]
+    result = tables(REACHER, [r for r in whole if keep(r)])
+    write_result(dataclasses.replace(result, pictures=()), tmp_path, seconds=1.0)
+    record = json.loads((tmp_path / "reacher.json").read_text(), parse_constant=pytest.fail)
+    assert record["charts"] == ["reacher-curves"]
+    for given in result.tables:
+        assert len({tuple(line) for line in given.rows}) == 1
+        cells = [cell for line in csv.reader(_csv(given)) for cell in line]
+        assert cells
+        assert not {"nan", "inf", "None"} & set(cells)
+    words = " ".join([*result.caption, *(picture.alt for picture in result.pictures)])
+    assert not re.search(r"\b(nan|inf|None)\b", words.replace("None of the top five", ""))
+    assert (missing in result.caption[0]) if missing else "Nothing" in result.caption[0]
+    assert len(result.pictures) == PICTURES.get(part, 3)
+    for picture in result.pictures if part in DRAWN else ():
+        picture.figure.draw_without_rendering()
+
+
+def _csv(given):
+    text = io.StringIO()
+    write_csv(given.rows, text)
+    text.seek(0)
+    return text
+
+
+def test_one_seed_tells_nothing_and_has_no_intervals(whole):
+    rows = [r for r in whole if r.seed == 0]
+    result = tables(REACHER, rows)
+    assert "Missing" in result.caption[0]
+    assert {line["verdict"] for line in table(result, "claims")} == {OPEN}
+    assert not any("[" in str(cell) for x in table(result, "returns") for cell in x.values())
+    assert {line["greedy_low"] for line in table(result, "cells")} == {""}
+    for series in result.charts[0].series:
+        assert set(series.low) == set(series.high) == {None}
+
+
+def test_a_cell_with_one_run_does_not_silence_the_others(whole):
+    rows = sweep(effect=lambda v, k: 2.0 * (v.explore == "sparse"))
+    few = [r for r in rows if (r.algorithm, r.actions, r.seed > 0) != ("Soft+Bellman-1", 9, True)]
+    claim = judged(few)[BETTER.format("softmax")]
+    assert (claim.verdict, "over 35 matched pairs" in claim.text) == (HOLDS, True)
+
+
+def test_other_tasks_are_left_out_and_none_is_refused(whole):
+    both = [*whole, *sweep(PENDULUM)]
+    assert len(table(tables(PENDULUM, both), "runs")) == len(both) - len(whole)
+    with pytest.raises(InvalidInput, match="no runs of pendulum"):
+        tables(PENDULUM, whole)
+    mixed = [dataclasses.replace(whole[0], threshold=-7.0), *whole[1:]]
+    with pytest.raises(InvalidInput, match="thresholds -7 and -6"):
+        tables(REACHER, mixed)
+
+
+def test_options_that_differ_are_named(whole, result):
+    assert result.parameters["options_of_all_variants"] == {"batch": 64, "discount": 0.99}
+    assert result.parameters["options_that_differ"] == {"alpha": [1.0, 0.1, 0.01]}
+    changed = dataclasses.replace(whole[0], config={**whole[0].config, "batch": 32})
+    other = tables(REACHER, [changed, *whole[1:]])
+    assert sorted(other.parameters["options_that_differ"]) == ["alpha", "batch"]
+    assert "but alpha and batch" in other.caption[0]
+    assert result.hardware == "gpu: H200, x"
+    assert result.parameters["device_hours"] == pytest.approx(
+        len(whole) * 600 / 81 / 3600, abs=1e-3
+    )
+
+
+def test_chart_has_all_algorithms_in_few_points(whole, result):
+    chart = result.charts[0]
+    top = ranking(gather(REACHER, whole)).names[:5]
+    assert {s.label for s in chart.series if s.shown} == set(top)
+    assert len(chart.series) == 25 * 4 + 1
+    for s in chart.series:
+        assert len(s.x) == len(s.y) == len(s.low) == len(s.high) <= 120
+        assert all(low <= y <= high for low, y, high in zip(s.low, s.y, s.high))
+        assert all(float(f"{v:.4g}") == v for v in (*s.y, *s.low))
+    assert [s.panel for s in chart.series][:1] == ["9 actions"]
+    assert {s.groups["exploration"] for s in chart.series} == {"sparse", "soft", "epsilon", "DDPG"}
+
+
+def test_a_run_that_ended_goes_on_at_its_last_mean(whole):
+    long, short = (
+        dataclasses.replace(whole[0], episodes=n, returns=tuple(given), every=20, final=7.0)
+        for n, given in ((100, [1.0, 2.0, 3.0, 4.0, 5.0]), (50, [1.0, 2.0, 6.0]))
+    )
+    x, runs = curves([long, short])
+    assert x.tolist() == [20, 40, 60, 80, 100]
+    np.testing.assert_allclose(runs[0], [1, 2, 3, 4, 5])
+    np.testing.assert_allclose(runs[1], [1, 2, (10 * 6 + 10 * 7) / 20, 7, 7])
+
+
+def test_a_result_is_written_with_its_charts_and_hardware(result, tmp_path):
+    some = dataclasses.replace(result, pictures=result.pictures[:1])
+    write_result(some, tmp_path, seconds=1.0)
+    record = json.loads((tmp_path / "reacher.json").read_text())
+    assert (record["charts"], record["hardware"]) == (["reacher-curves"], "gpu: H200, x")
+    chart = json.loads((tmp_path / "reacher-curves.chart.json").read_text())
+    assert chart == json.loads(json.dumps(dataclasses.asdict(result.charts[0])))
+    assert [p["name"] for p in record["pictures"]] == ["reacher"]
+
+
+def test_best_of_each_exploration_is_beside_the_papers(result):
+    lines = table(result, "best")
+    assert len(lines) == 12
+    line = next(x for x in lines if (x["exploration"], x["actions"]) == ("softmax", 121))
+    assert (line["paper's best"], line["of, there"]) == (-5.3, "Soft+Bellman-0.01")
+    assert (line["paper's fewest"], line["by, there"]) == (4597, "Soft+SoftBellman-0.01")
+    assert line["of"].startswith("Soft+")
