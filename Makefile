@@ -8,9 +8,11 @@ WORKERS ?= 2
 
 .PHONY: demo test test-slow test-browser lint bench docs clean
 
-# The paper's planning figures and theorems, on this machine's CPU, as one HTML report.
+# The paper's planning figures and theorems, on this machine's CPU, and the learning results of the
+# repository, as one HTML report.
 demo: $(VENV)/.installed
 	$(VENV)/bin/tsallax reproduce figure1 figure2a figure2b theorems --out $(DEMO)
+	$(VENV)/bin/tsallax report $(DEMO) results
 
 # Everything that a change must pass.
 test: lint

@@ -16,7 +16,7 @@ import numpy as np
 import pytest
 
 import tsallax
-from tsallax import cli, problems
+from tsallax import cli, cli_paper, problems
 from tsallax.errors import InvalidInput
 from tsallax.evaluate import evaluate, gap_certificate, performance_bound
 from tsallax.mdp import MDP
@@ -263,7 +263,7 @@ def test_options_of_an_environment_are_passed_on(capsys):
         ("solve Blackjack-v1 --alpha 1", ["Blackjack-v1: has no table P"]),
         ("solve NoSuchThing-v1 --alpha 1", ["NoSuchThing"]),
         ("solve", ["FILE_OR_ENV", "tsallax solve --help"]),
-        ("reproduce figure7", ["'figure7'", "figure1, figure2a, figure2b, theorems, all"]),
+        ("reproduce figure7", ["'figure7'", "figure1, figure2a, figure2b, theorems, reacher, pendulum, all"]),
         ("dance", ["dance", "tsallax --help"]),
         ("--dance", ["--dance", "tsallax --help"]),
     ],
@@ -372,11 +372,11 @@ def test_reproduce_hands_over_names_in_the_papers_order(monkeypatch, tmp_path: P
         code, out, err = called(capsys, "reproduce", *words, "--out", str(tmp_path))
         assert (code, err) == (0, "")
         assert out == f"The report is in {tmp_path / 'index.html'}\n"
-    assert paper.NAMES == cli.FIGURES
+    assert paper.NAMES == cli_paper.FIGURES
     assert seen == [
         (["figure1", "theorems"], tmp_path),
-        ([*cli.FIGURES], tmp_path),
-        ([*cli.FIGURES], tmp_path),
+        ([*cli_paper.FIGURES], tmp_path),
+        ([*cli_paper.FIGURES], tmp_path),
     ]
 
 

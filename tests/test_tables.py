@@ -260,8 +260,8 @@ def test_where_no_run_got_there_nothing_is_told_of_episodes(whole):
     for other in OTHERS:
         claim = found[FEWER.format(other)]
         assert (claim.verdict, claim.found.value, claim.found.low) == (OPEN, 0.5, None)
-        assert "0 of 108 with sparse exploration" in claim.text
-        assert "So few did that this says little." in claim.text
+        assert "0 of 108 with sparse exploration" in claim.more
+        assert "So few did that this says little." in claim.more
 
 
 def test_epsilon_greedy_with_the_plain_update_is_one_algorithm(whole):
@@ -344,7 +344,7 @@ def test_a_cell_with_one_run_does_not_silence_the_others(whole):
     rows = sweep(effect=lambda v, k: 2.0 * (v.explore == "sparse"))
     few = [r for r in rows if (r.algorithm, r.actions, r.seed > 0) != ("Soft+Bellman-1", 9, True)]
     claim = judged(few)[BETTER.format("softmax")]
-    assert (claim.verdict, "over 35 matched pairs" in claim.text) == (HOLDS, True)
+    assert (claim.verdict, "over 35 matched pairs" in claim.measured) == (HOLDS, True)
 
 
 def test_other_tasks_are_left_out_and_none_is_refused(whole):

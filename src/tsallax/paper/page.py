@@ -9,17 +9,19 @@ from __future__ import annotations
 import json
 import re
 from base64 import b64encode
+from collections.abc import Callable
 from hashlib import sha256
 from html import escape
 from importlib.resources import files
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from tsallax.errors import InvalidInput
 from tsallax.paper.page_chart import chart
 from tsallax.paper.page_table import table
 from tsallax.paper.result import Cell, read_csv
 
+T = TypeVar("T")
 SECTIONS = {
     "figure1": "Figure 1",
     "figure2a": "Figure 2a",
@@ -102,12 +104,17 @@ def _hash(text: str) -> str:
 
 
 def _section(folder: Path, name: str) -> str:
+    return _of_record(folder, name, lambda record: _result(folder, record))
+
+
+def _of_record(folder: Path, name: str, made: Callable[[dict[str, Any]], T]) -> T:
+    """What is made of the record of a result; one that is none is refused."""
     path = folder / f"{name}.json"
     try:
         record = json.loads(path.read_text(encoding="utf-8"))
         if record["name"] != name:
             raise InvalidInput(f"{path} is the record of {record['name']!r}: rename it")
-        return _result(folder, record)
+        return made(record)
     except (KeyError, TypeError, ValueError, AttributeError, RecursionError) as error:
         if isinstance(error, InvalidInput):
             raise
@@ -205,9 +212,9 @@ def names_of(record: dict[str, Any]) -> list[str]:
 
 def files_of(folder: Path) -> list[Path]:
     """The files of all results in a folder, those of each result before its record."""
-    records = [_record(folder, name) for name in SECTIONS if (folder / f"{name}.json").is_file()]
-    names = [name.partition(".") for record in records for name in names_of(record)]
-    return [_file(folder, stem, kind) for stem, _, kind in names]
+    found = [name for name in SECTIONS if (folder / f"{name}.json").is_file()]
+    names = [file for name in found for file in _of_record(folder, name, names_of)]
+    return [_file(folder, *name.split(".", 1)) for name in names]
 
 
 def _again(record: dict[str, Any]) -> str:

@@ -13,7 +13,7 @@ import numpy as np
 from tsallax.paper.cells import DDPG, TOP, Ranking, Sweep
 from tsallax.paper.duels import FACTORS, duel, leads
 from tsallax.paper.result import Row
-from tsallax.paper.run_words import digits, interval, listed, number, plural, shown
+from tsallax.paper.run_words import digits, listed, number, plural, shown
 from tsallax.paper.statistics import FAILS, HOLDS, OPEN, Estimate, estimate, rise
 
 PAPER_TOP = {
@@ -49,13 +49,6 @@ class Claim:
     detail: str = ""
     decimals: int = 2
 
-    @property
-    def text(self) -> str:
-        """The claim as one paragraph."""
-        more = f" {self.more}" if self.more else ""
-        found = shown(self.found, self.decimals)
-        return f"{self.says}: {self.verdict}. {self.measured} {found}.{more}"
-
 
 def claims(sweep: Sweep, order: Ranking) -> list[Claim]:
     """Every claim that the runs allow to look at."""
@@ -75,12 +68,12 @@ def rows_of(found: Sequence[Claim]) -> tuple[Row, ...]:
     return tuple(
         {
             "claim": claim.says,
-            "measured": claim.measured.rstrip(":"),
-            "here": number(claim.found.value, claim.decimals),
-            "interval": interval(claim.found, claim.decimals) or "none",
-            "null": f"{claim.null:g}",
             "verdict": claim.verdict,
+            "measured": claim.measured.rstrip(":"),
+            "here": shown(claim.found, claim.decimals),
+            "without effect": f"{claim.null:g}",
             "by number of actions": claim.detail,
+            "note": claim.more,
         }
         for claim in found
     )
@@ -265,21 +258,13 @@ def _ddpg(sweep: Sweep) -> list[Claim | None]:
     return found
 
 
-def paragraphs(found: Sequence[Claim]) -> list[str]:
-    """The claims in words, one paragraph for each topic, the sum of them first."""
-    if not found:
-        return ["There are too few runs for any of the paper's statements."]
-    topics = dict.fromkeys(claim.topic for claim in found)
-    return [
-        tally(found),
-        *(" ".join(claim.text for claim in found if claim.topic == topic) for topic in topics),
-    ]
-
-
 def tally(found: Sequence[Claim]) -> str:
     """How many claims hold, do not, and cannot be told."""
+    if not found:
+        return "There are too few runs for any of the paper's statements."
     count = [sum(claim.verdict == kind for claim in found) for kind in (HOLDS, FAILS, OPEN)]
     return (
         f"Of {plural(len(found), 'statement')} looked at, {count[0]} hold{'s' * (count[0] == 1)}, "
-        f"{count[1]} do{'es' * (count[1] == 1)} not, and {count[2]} cannot be told from these runs."
+        f"{count[1]} do{'es' * (count[1] == 1)} not, and {count[2]} cannot be told from these "
+        "runs: the first table has them one by one."
     )

@@ -47,6 +47,7 @@ def returns_figure(sweep: Sweep, order: Ranking) -> Picture:
         axes.tick_params(colors=GREY)
     _widen(left, 0.05 * abs(sweep.threshold))
     _ddpg(left, sweep)
+    _ddpg_episodes(right, sweep)
     if any(not t[:, 1].all() for (one, _), t in sweep.times.items() if one in best):
         right.plot(
             [], [], linestyle="none", marker="o", markerfacecolor="white", color=GREY,
@@ -144,6 +145,13 @@ def _ddpg(axes: Axes, sweep: Sweep) -> None:
             1.0, 1.02, f"DDPG: {number(own.value, digits(sweep.task))}, {side} the scale",
             transform=axes.transAxes, ha="right", va="bottom", color=GREY, fontsize=7.5,
         )  # fmt: skip
+
+
+def _ddpg_episodes(axes: Axes, sweep: Sweep) -> None:
+    """DDPG's episodes to the threshold as a line, where all its runs got there."""
+    if DDPG in sweep.cells and sweep.times[DDPG][:, 1].all():
+        own = float(sweep.times[DDPG][:, 0].mean())
+        axes.axhline(own, color="black", linewidth=THIN, linestyle=(0, (4, 2)), label="DDPG")
 
 
 def chosen_curves(sweep: Sweep, order: Ranking) -> list[str]:

@@ -331,9 +331,9 @@ def sweep_of(task: Task, quick: bool = False) -> Sweep:
     """The paper's protocol, or a miniature: small networks, few variants, few episodes."""
     every = (*VARIANTS, DDPG)
     if not quick:
-        return Sweep(task, task.actions, every, 3, task.episodes, task.steps)
+        return Sweep(task, task.actions, every, 3, task.episodes, task.steps, {**task.options})
     few = tuple(variant for variant in every if variant.name in FEW)
-    options = {"hidden": [64, 64]}
+    options = {**task.options, "hidden": [64, 64]}
     return Sweep(task, task.actions[:1], few, 2, 200, 10_000, options, evaluated=20)
 
 

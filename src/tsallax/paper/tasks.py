@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import csv
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from importlib.resources import files
+from typing import Any
 
 from tsallax.errors import InvalidInput
 
@@ -32,6 +33,8 @@ class Task:
     """A return that counts as learned."""
     in_results: str
     """Its name in the paper's tables."""
+    options: Mapping[str, Any] = field(default_factory=dict)
+    """Of the learners, where the defaults do not suit the task; for all variants alike."""
 
     def levels(self, actions: int) -> int:
         """Levels of each dimension that make so many actions.
@@ -39,7 +42,7 @@ class Task:
         >>> TASKS["reacher"].levels(961)
         31
         """
-        levels = round(float(actions) ** (1 / self.dimensions))
+        levels: int = round(float(actions) ** (1 / self.dimensions))
         if levels < 2 or levels**self.dimensions != actions:
             near = max(2, levels) ** self.dimensions
             raise InvalidInput(
@@ -58,7 +61,7 @@ TASKS = {
         ),
         Task(
             "pendulum", "Inverted pendulum", "InvertedPendulum-v5", 1, (3, 101, 1001, 2001), 3_000,
-            400_000, 980.0, "inverted_pendulum",
+            400_000, 980.0, "inverted_pendulum", {"epsilon": "1:0.02:10000"},
         ),
     )
 }  # fmt: skip
