@@ -42,7 +42,7 @@ def ours(env: str, actions: int | None, hidden: tuple[int, ...], seed: int, **mo
     return tsallax.DeepQ(env, actions=actions, hidden=hidden, seed=seed, **SHARED, **more)
 
 
-def theirs(env: str, actions: int | None, hidden: tuple[int, ...], seed: int, steps: int) -> Any:
+def theirs(env: str, actions: int | None, hidden: tuple[int, ...], seed: int, **more: Any) -> Any:
     """Stable-Baselines3's DQN on the same environment and grid of actions."""
     from stable_baselines3 import DQN
 
@@ -59,6 +59,7 @@ def theirs(env: str, actions: int | None, hidden: tuple[int, ...], seed: int, st
         policy_kwargs={"net_arch": list(hidden)},
         seed=seed,
         device="cpu",
+        **more,
     )
 
 
@@ -89,7 +90,7 @@ def speed(rounds: int = 5, steps: int = 500) -> None:
     for env, actions, hidden in SPEED:
         inside = ours(env, actions, hidden, 0).learn(steps=2000)
         outside = ours(env, actions, hidden, 0, backend="gymnasium").learn(steps=1500)
-        peer = theirs(env, actions, hidden, 0, 10_000)
+        peer = theirs(env, actions, hidden, 0)
         peer.learn(1500)
         rates: dict[str, list[float]] = {"jax": [], "gymnasium": [], "sb3": []}
         runs = {
@@ -119,7 +120,12 @@ def steps_needed(seeds: int, out: Path | None) -> None:
     torch.set_num_threads(1)
     rows: list[dict[str, Any]] = json.loads(out.read_text()) if out and out.exists() else []
     done = {(r["env"], r["seed"], r["who"]) for r in rows}
-    trainers = {"tsallax": _our_evaluations, "sb3": _their_evaluations}
+    trainers = {
+        "tsallax": _our_evaluations,
+        "sb3": _their_evaluations,
+        "tsallax, 5 steps": partial(_our_evaluations, n_step=5),
+        "sb3, 5 steps": partial(_their_evaluations, n_steps=5),
+    }
     for seed in range(seeds):
         for env, actions, _, most in GOALS:
             for who, train in trainers.items():
@@ -132,7 +138,7 @@ def steps_needed(seeds: int, out: Path | None) -> None:
     for env, _, goal, most in GOALS:
         for who in trainers:
             curves = [r["evaluations"] for r in rows if r["env"] == env and r["who"] == who]
-            print(f"{env:20s} {who:8s} {_told(curves, goal, most)}", flush=True)
+            print(f"{env:20s} {who:16s} {_told(curves, goal, most)}", flush=True)
 
 
 def _told(curves: list[list[float]], goal: float, most: int) -> str:
@@ -155,8 +161,10 @@ def _interval(samples: Any) -> str:
     return f"{np.mean(samples):.0f} [{low:.0f}, {high:.0f}]"
 
 
-def _our_evaluations(env: str, actions: int | None, most: int, seed: int) -> list[float]:
-    agent = ours(env, actions, NETWORK, seed)
+def _our_evaluations(
+    env: str, actions: int | None, most: int, seed: int, **more: Any
+) -> list[float]:
+    agent = ours(env, actions, NETWORK, seed, **more)
     found = []
     while agent.steps < most:
         agent.learn(steps=EVERY, progress=False)
@@ -164,7 +172,9 @@ def _our_evaluations(env: str, actions: int | None, most: int, seed: int) -> lis
     return found
 
 
-def _their_evaluations(env: str, actions: int | None, most: int, seed: int) -> list[float]:
+def _their_evaluations(
+    env: str, actions: int | None, most: int, seed: int, **more: Any
+) -> list[float]:
     from stable_baselines3.common.callbacks import BaseCallback
     from stable_baselines3.common.evaluation import evaluate_policy
 
@@ -178,7 +188,7 @@ def _their_evaluations(env: str, actions: int | None, most: int, seed: int) -> l
                 found.append(float(evaluate_policy(self.model, test, 5, warn=False)[0]))
             return True
 
-    theirs(env, actions, NETWORK, seed, most).learn(most, callback=Watch())
+    theirs(env, actions, NETWORK, seed, **more).learn(most, callback=Watch())
     return found
 
 

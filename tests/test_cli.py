@@ -263,7 +263,7 @@ def test_options_of_an_environment_are_passed_on(capsys):
         ("solve Blackjack-v1 --alpha 1", ["Blackjack-v1: has no table P"]),
         ("solve NoSuchThing-v1 --alpha 1", ["NoSuchThing"]),
         ("solve", ["FILE_OR_ENV", "tsallax solve --help"]),
-        ("reproduce figure7", ["'figure7'", "figure1, figure2a, figure2b, theorems, reacher, pendulum, all"]),
+        ("reproduce figure7", ["'figure7'", "figure1, figure2a, figure2b, theorems, reacher, "]),
         ("dance", ["dance", "tsallax --help"]),
         ("--dance", ["--dance", "tsallax --help"]),
     ],

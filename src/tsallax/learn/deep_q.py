@@ -7,9 +7,10 @@
     minimise  sum_j w_j (y_j - Q(s_j, a_j; theta))^2;  priorities from |y_j - Q(s_j, a_j; theta)|
     theta^- <- theta every c steps
 
-With explore = update = Sparse(alpha) this is the paper's algorithm; Soft, Hard and Tsallis give the
-others. Epsilon-greedy is Hard with a share of uniform actions. Everything here is a pure function
-of one agent; many agents are the same functions under `jax.vmap`.
+With explore = update = Sparse(alpha) and n_step = 1 this is the paper's algorithm; Soft, Hard and
+Tsallis give the others. With more steps, r_j is the discounted sum of their rewards and s'_j what
+they led to. Epsilon-greedy is Hard with a share of uniform actions. Everything here is a pure
+function of one agent; many agents are the same functions under `jax.vmap`.
 """
 
 from __future__ import annotations

@@ -111,6 +111,8 @@ class Fleet:
         self.steps = 0
         self.seconds = 0.0
         """Spent learning."""
+        self.whole = True
+        """False where an exception ended a piece of training half way: not to be saved."""
         self.records = [Record([]) for _ in self.members]
         self._alive = list(range(len(self.members)))
         self.config = common
@@ -150,8 +152,10 @@ class Fleet:
         with bar(f"{len(self.members)} agents", progress) as report, interrupts() as interrupted:
             while self.learning and self.steps < most and not interrupted():
                 before, begin = self.steps, time.perf_counter()
+                self.whole = False
                 self._piece(most)
                 self._finish(episodes, most)
+                self.whole = True
                 self.seconds += time.perf_counter() - begin
                 if save_to is not None and self.steps // save_every > before // save_every:
                     self.save(save_to)

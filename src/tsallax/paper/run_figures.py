@@ -69,8 +69,8 @@ def _legend(figure: Figure, panels: Iterable[Axes]) -> None:
             handles.setdefault(label, line)
     if handles:
         figure.legend(
-            list(handles.values()), list(handles), loc="outside lower center", ncols=3,
-            columnspacing=1.4,
+            list(handles.values()), list(handles), loc="outside lower center",
+            ncols=max(1, int(figure.get_figwidth() / 2.3)), columnspacing=1.4,
         )  # fmt: skip
 
 
