@@ -86,7 +86,7 @@ def reproduce(
     figure2a   unicycle: the cost of regularisation against the number of actions
     figure2b   unicycle: the support ratio against alpha
     theorems   every lemma and theorem, checked on many random MDPs
-    reacher    27 variants of deep Q-learning and DDPG: 334 runs of 10,000 episodes
+    reacher    27 variants of deep Q-learning and DDPG: 327 runs of 10,000 episodes
     pendulum   likewise, inverted pendulum
 
     The last two take minutes on a large GPU and weeks on a CPU. Every run becomes a row in
@@ -115,11 +115,13 @@ def reproduce(
             _sweep(name, actions, variants, alphas, seeds, episodes, steps, set_, quick)
             for name in tasks
         ]
+        if sweeps:
+            from tsallax.paper.learned import learned, require_means, write_tables
+
+            require_means(device, ray, at_once)
         if figures:
             index = paper.reproduce(figures, out, quick=quick)
         if sweeps:
-            from tsallax.paper.learned import learned, write_tables
-
             try:
                 learned(sweeps, out, device=device, ray=ray, at_once=at_once)
             except KeyboardInterrupt:

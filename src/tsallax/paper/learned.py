@@ -15,7 +15,7 @@ from tsallax.errors import InvalidInput
 from tsallax.paper import rows
 from tsallax.paper.live import live
 from tsallax.paper.report import require_folder, write_result
-from tsallax.paper.sweep import SAVE_SECONDS, Job, Sweep, plan, train, use_device
+from tsallax.paper.sweep import SAVE_SECONDS, Job, Sweep, plan, require_device, train, use_device
 from tsallax.paper.tasks import TASKS
 
 AT_ONCE = {"cpu": 1, "gpu": 81}
@@ -45,11 +45,8 @@ def learned(
         save_seconds: from one checkpoint of a fleet to the next.
         progress: show a live table; default: on a terminal.
     """
+    require_means(device, ray, at_once)
     folder = require_folder(out)
-    if at_once is not None and at_once < 1:
-        raise InvalidInput(f"at_once must be at least 1, got {at_once}")
-    if ray is None:
-        use_device(device)
     size = at_once or AT_ONCE[device or ("gpu" if ray is None and _gpu() else "cpu")]
     jobs: list[Job] = []
     for sweep in sweeps:
@@ -62,6 +59,19 @@ def learned(
         else:
             for job in jobs:
                 train(job, draw)
+
+
+def require_means(device: str | None, ray: str | None, at_once: int | None) -> None:
+    """Refuse, before any work, what there is nothing to train on."""
+    if at_once is not None and at_once < 1:
+        raise InvalidInput(f"at_once must be at least 1, got {at_once}")
+    if ray is None:
+        use_device(device)
+    else:
+        from tsallax.paper.on_ray import require_ray
+
+        require_device(device)
+        require_ray(ray)
 
 
 def write_tables(

@@ -15,6 +15,8 @@ from tsallax.paper.tasks import TASKS
 Draw = Callable[[], None]
 LINES = 60.0
 """Seconds from one line to the next, where there is no terminal."""
+MOST = 20
+"""Fleets that a table has a row for, each."""
 
 
 @contextmanager
@@ -78,9 +80,22 @@ def _table(jobs: Sequence[Job]) -> Any:
     from rich.table import Table
 
     grid = Table.grid(padding=(0, 2))
-    for job in jobs:
-        grid.add_row(*words(job, status(job)))
+    for row in summary([(job, status(job)) for job in jobs]):
+        grid.add_row(*row)
     return grid
+
+
+def summary(
+    jobs: Sequence[tuple[Job, dict[str, Any] | None]], most: int = MOST
+) -> list[tuple[str, ...]]:
+    """The jobs in rows; where there are too many, those under way, and how many others."""
+    if len(jobs) <= most:
+        return [words(job, about) for job, about in jobs]
+    begun = [(job, about) for job, about in jobs if about is not None]
+    running = [(job, about) for job, about in begun if about["share"] < 1]
+    done, waiting = len(begun) - len(running), len(jobs) - len(begun)
+    count = f"{len(jobs)} fleets: {done} done, {len(running)} under way, {waiting} wait"
+    return [*(words(job, about) for job, about in running[:most]), (count,)]
 
 
 def _duration(seconds: float) -> str:

@@ -13,12 +13,14 @@ import re
 import secrets
 import socket
 import time
+import warnings
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 from tsallax.errors import InvalidInput
+from tsallax.learn.plan import interrupts
 from tsallax.paper.sweep import Job, train
 
 RETRIES = 5
@@ -27,6 +29,12 @@ SAVING_SECONDS = 60.0
 """How long an interrupted sweep waits for its workers to save."""
 REACHED_SECONDS = 5.0
 PROBED_SECONDS = 60.0
+QUIET = {
+    "RAY_USAGE_STATS_ENABLED": "0",
+    "RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO": "0",
+    "RAY_DEDUP_LOGS_SKIP_REGEX": ".",
+}
+"""What Ray reads when it is imported: no statistics, no advice, no line for every lost worker."""
 OBJECTS = 100 * 2**20
 """Bytes of memory for what tasks hand over, which is next to nothing."""
 
@@ -50,11 +58,12 @@ def train_on_ray(jobs: Sequence[Job], address: str, draw: Callable[[], None]) ->
             needs = {"num_gpus": 1} if job.device == "gpu" else {"num_cpus": 1}
             here = dataclasses.replace(job, device=job.device or "cpu")
             tasks[task.options(**needs, name=job.name).remote(here)] = job
-        try:
-            _wait(ray, tasks, draw)
-        except BaseException:
-            _cancel(ray, list(tasks))
-            raise
+        with interrupts() as interrupted:
+            try:
+                _wait(ray, tasks, draw, interrupted)
+            except BaseException:
+                _cancel(ray, list(tasks))
+                raise
 
 
 def _train(job: Job) -> str | None:
@@ -66,11 +75,15 @@ def _train(job: Job) -> str | None:
     return None
 
 
-def _wait(ray: Any, tasks: dict[Any, Job], draw: Callable[[], None]) -> None:
+def _wait(
+    ray: Any, tasks: dict[Any, Job], draw: Callable[[], None], interrupted: Callable[[], bool]
+) -> None:
     """Wait for all tasks, or for the first that fails."""
     left = list(tasks)
     while left:
         done, left = ray.wait(left, timeout=1.0)
+        if interrupted():
+            raise KeyboardInterrupt
         for each in done:
             try:
                 wrong = ray.get(each)
@@ -96,41 +109,47 @@ def _cancel(ray: Any, tasks: list[Any]) -> None:
 @contextmanager
 def _cluster(address: str) -> Iterator[Any]:
     """Ray, connected and quiet; left as it was if it was connected already."""
-    os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
-    os.environ.setdefault("RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO", "0")
-    try:
-        import ray
-    except ImportError:
-        raise InvalidInput("--ray needs ray: pip install 'tsallax[ray]'") from None
+    require_ray(address)
+    import ray
+
     if ray.is_initialized():
         yield ray
         return
-    _require_reachable(address)
-    quiet: dict[str, Any] = {"log_to_driver": False, "logging_level": logging.ERROR}
-    if address == "local":
-        quiet |= {"include_dashboard": False, "object_store_memory": OBJECTS}
-    elif "://" in address:
-        quiet = {}
-        logging.getLogger("ray").setLevel(logging.ERROR)
-    try:
-        ray.init(address=address, **quiet)
-    except Exception as error:
-        raise InvalidInput(f"--ray {address}: cannot be reached: {_first_line(error)}") from None
+    _connect(ray, address)
     try:
         yield ray
     finally:
         ray.shutdown()
 
 
-def _require_reachable(address: str) -> None:
-    """Refuse soon what Ray would try for a minute."""
+def _connect(ray: Any, address: str) -> None:
+    logging.getLogger("ray").setLevel(logging.ERROR)
+    options: dict[str, Any] = {"log_to_driver": False, "logging_level": logging.ERROR}
+    if address == "local":
+        options |= {"include_dashboard": False, "object_store_memory": OBJECTS}
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # of forks beside JAX, of which nothing runs yet
+        try:
+            ray.init(address=address, **options)
+        except Exception as error:
+            ray.shutdown()
+            text = f"--ray {address}: cannot be reached: {_first_line(error)}"
+            raise InvalidInput(text) from None
+
+
+def require_ray(address: str) -> None:
+    """Refuse soon what is no cluster; Ray would try for a minute."""
+    for name, value in QUIET.items():
+        os.environ.setdefault(name, value)
+    try:
+        import ray  # noqa: F401
+    except ImportError:
+        raise InvalidInput("--ray needs ray: pip install 'tsallax[ray]'") from None
     if address in ("local", "auto"):
         return
     found = re.fullmatch(r"(?:ray://)?\[?([^\s/]+?)\]?:(\d{1,5})", address)
     if found is None or not 0 < int(found[2]) < 2**16:
-        raise InvalidInput(
-            f"--ray {address}: must be local, auto, host:port or ray://host:port"
-        )
+        raise InvalidInput(f"--ray {address}: must be local, auto, host:port or ray://host:port")
     try:
         socket.create_connection((found[1], int(found[2])), REACHED_SECONDS).close()
     except OSError as error:
@@ -178,7 +197,7 @@ def _answer(ray: Any, task: Any, node: dict[str, Any]) -> Any:
 
 def _sees(marker: str, text: str) -> bool:
     """What a node finds: the same file, in a folder that it can write to."""
-    path, end = Path(marker), time.monotonic() + 5.0
+    path, end = Path(marker), time.monotonic() + 3.0
     while time.monotonic() < end:  # network file systems take a while
         try:
             return path.read_text(encoding="utf-8") == text and os.access(path.parent, os.W_OK)

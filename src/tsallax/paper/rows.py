@@ -161,7 +161,10 @@ def _parse(line: str, where: str) -> Row:
     numbers = ("final", "greedy", "sampled", "threshold", "seconds")
     good = all(isinstance(data[n], int | float) and math.isfinite(data[n]) for n in numbers)
     good = good and isinstance(data["returns"], list) and isinstance(data["config"], dict)
+    good = good and all(isinstance(x, int | float) and math.isfinite(x) for x in data["returns"])
     good = good and all(isinstance(data[n], int) for n in ("seed", "episodes", "steps", "every"))
+    good = good and isinstance(data["actions"], int | None)
+    good = good and all(isinstance(data[n], str) for n in ("task", "algorithm"))
     if not good:
         raise InvalidInput(f"{where}: its numbers are none")
     data["returns"] = tuple(float(x) for x in data["returns"])

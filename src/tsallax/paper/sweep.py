@@ -12,6 +12,7 @@ import hashlib
 import json
 import os
 import time
+import zlib
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
@@ -114,16 +115,17 @@ def runs_of(sweep: Sweep) -> list[Run]:
     for variant in sweep.variants:
         shift = 0
         if (variant.explore, variant.update) == ("epsilon", "hard"):
-            shift = 1000 * _place(variant.alpha, sweep)
+            shift = 1000 * _place(variant.alpha)
         sizes: tuple[int | None, ...] = sweep.actions if variant.explore else (None,)
         found += [Run(variant, n, seed + shift) for n in sizes for seed in range(sweep.seeds)]
-    return found
+    return list(dict.fromkeys(found))
 
 
-def _place(alpha: float | None, sweep: Sweep) -> int:
-    """The number of an alpha: among the paper's, or after them among those of the sweep."""
-    others = sorted({v.alpha for v in sweep.variants if v.alpha} - set(ALPHAS))
-    return [*ALPHAS, *others].index(alpha or 0.0)
+def _place(alpha: float | None) -> int:
+    """The number of an alpha: among the paper's, or one after them that depends on it alone."""
+    if alpha in ALPHAS:
+        return ALPHAS.index(alpha)
+    return len(ALPHAS) + zlib.crc32(f"{alpha:g}".encode()) % 1_000_000
 
 
 def settings(task: Task, variant: Variant, options: dict[str, Any]) -> DeepQConfig | DDPGConfig:
@@ -150,7 +152,8 @@ def plan(
     wanted = runs_of(sweep)
     shared: dict[str, Any] = {
         "task": sweep.task.name, "episodes": sweep.episodes, "steps": sweep.steps,
-        "options": sweep.options, "evaluated": sweep.evaluated, "folder": str(folder),
+        "options": sweep.options, "evaluated": sweep.evaluated,
+        "folder": str(folder.absolute()),
         "device": device, "save_seconds": save_seconds,
     }  # fmt: skip
     pending = []
@@ -161,15 +164,13 @@ def plan(
         else:
             _require_same(row, sweep, run, folder)
     jobs = []
-    for begun in _begun(folder, sweep.task.name):
-        runs = tuple(_run(each) for each in begun["runs"])
+    for runs, about in _begun(folder, sweep.task.name):
         job = Job(actions=runs[0].actions, runs=runs, **shared)
-        if not set(runs) & set(pending) or not job.checkpoint.is_file():
+        if all(job.key(run) in done for run in runs):  # what a crash has left
+            job.checkpoint.unlink(missing_ok=True)
+        if not set(runs) & set(pending):
             continue
-        if begun["options"] != json.loads(json.dumps(sweep.options)):
-            raise InvalidInput(
-                f"{folder}: holds a fleet with other options, {begun['options']}: use another --out"
-            )
+        _require_same_fleet(about, sweep, runs[0], folder)
         jobs.append(job)
         pending = [run for run in pending if run not in runs]
     for size in dict.fromkeys(run.actions for run in pending):
@@ -179,34 +180,58 @@ def plan(
     return jobs
 
 
-def _begun(folder: Path, task: str) -> list[dict[str, Any]]:
+def _begun(folder: Path, task: str) -> list[tuple[tuple[Run, ...], dict[str, Any]]]:
+    """The runs of every fleet that has a checkpoint, and what was written down of it."""
     found = []
-    for path in sorted((folder / "fleets").glob(f"{task}-*.json")):
+    for checkpoint in sorted((folder / "fleets").glob(f"{task}-*.npz")):
+        path = checkpoint.with_suffix(".json")
         try:
-            found.append(json.loads(path.read_text(encoding="utf-8")))
-        except ValueError:
-            raise InvalidInput(f"{path}: not JSON: remove it to train its runs again") from None
+            about = json.loads(path.read_text(encoding="utf-8"))
+            runs = tuple(
+                Run(Variant(**each["variant"]), each["actions"], each["seed"])
+                for each in about["runs"]
+            )
+            found.append((runs, {**about["asked"], "options": about["options"]}))
+        except FileNotFoundError:
+            continue
+        except (ValueError, KeyError, TypeError):
+            raise InvalidInput(f"{path}: damaged: remove it to train its runs again") from None
     return found
-
-
-def _run(data: dict[str, Any]) -> Run:
-    return Run(Variant(**data["variant"]), data["actions"], data["seed"])
 
 
 def _require_same(row: Row, sweep: Sweep, run: Run, folder: Path) -> None:
     """Refuse to mix runs of two protocols."""
     expected = options_of.to_mapping(settings(sweep.task, run.variant, sweep.options))
-    for name, value in expected.items():
-        if row.config.get(name) != value:
-            raise InvalidInput(
-                f"{folder}: holds runs with {name} {row.config.get(name)}, not {value}: "
-                "use another --out"
-            )
-    if row.episodes < sweep.episodes and row.steps < sweep.steps:
+    _require_equal(folder, row.config, expected)
+    enough = row.episodes == sweep.episodes or row.steps >= sweep.steps
+    most = sweep.steps + expected["update_every"] - 1
+    if not enough or row.episodes > sweep.episodes or row.steps > most:
         raise InvalidInput(
-            f"{folder}: holds runs of {row.episodes} episodes, not {sweep.episodes}: "
-            "use another --out"
+            f"{folder}: holds runs of {row.episodes} episodes in {row.steps} steps, not of "
+            f"{sweep.episodes} episodes in at most {sweep.steps} steps: use another --out"
         )
+    _require_equal(folder, {"evaluated": row.evaluated}, {"evaluated": sweep.evaluated})
+
+
+def _require_same_fleet(about: dict[str, Any], sweep: Sweep, run: Run, folder: Path) -> None:
+    """Refuse to go on with a fleet by another protocol."""
+    had, expected = (
+        options_of.to_mapping(settings(sweep.task, run.variant, options))
+        for options in (about["options"], sweep.options)
+    )
+    _require_equal(folder, {**had, **about}, {**expected, **_asked(sweep)})
+
+
+def _require_equal(folder: Path, had: dict[str, Any], expected: dict[str, Any]) -> None:
+    for name, value in expected.items():
+        if had.get(name) != value:
+            raise InvalidInput(
+                f"{folder}: holds runs with {name} {had.get(name)}, not {value}: use another --out"
+            )
+
+
+def _asked(what: Sweep | Job) -> dict[str, int]:
+    return {name: getattr(what, name) for name in ("episodes", "steps", "evaluated")}
 
 
 def train(job: Job, told: Callable[[], None] | None = None) -> None:
@@ -214,6 +239,8 @@ def train(job: Job, told: Callable[[], None] | None = None) -> None:
     use_device(job.device)
     for file in (job.rows, job.status):
         file.parent.mkdir(parents=True, exist_ok=True)
+    for left in job.checkpoint.parent.glob(f".{job.checkpoint.name}.*.partial"):
+        left.unlink(missing_ok=True)  # of a process that was killed
     task = TASKS[job.task]
     if job.checkpoint.is_file():
         fleet = Fleet.load(job.checkpoint)
@@ -242,7 +269,9 @@ def train(job: Job, told: Callable[[], None] | None = None) -> None:
     try:
         fleet.learn(episodes=job.episodes, steps=job.steps, callback=after, progress=False)
     except KeyboardInterrupt:
-        fleet.save(job.checkpoint)
+        if fleet.whole:
+            fleet.save(job.checkpoint)
+            tell(job, fleet, written)
         raise
     tell(job, fleet, written)
     job.checkpoint.unlink(missing_ok=True)
@@ -296,6 +325,7 @@ def tell(job: Job, fleet: Fleet, written: set[Key]) -> None:
         "actions": job.actions,
         "runs": [dataclasses.asdict(run) for run in job.runs],
         "options": job.options,
+        "asked": _asked(job),
         "share": fleet.share(job.episodes, job.steps),
         "steps": fleet.steps,
         "seconds": fleet.seconds,
@@ -313,8 +343,7 @@ def use_device(name: str | None) -> None:
     """Compute on the CPU or the GPU; None leaves it to JAX."""
     if name is None:
         return
-    if name not in ("cpu", "gpu"):
-        raise InvalidInput(f"unknown device {name!r}: choose cpu or gpu")
+    require_device(name)
     import jax
 
     if name == "cpu":
@@ -322,6 +351,12 @@ def use_device(name: str | None) -> None:
     if jax.default_backend() != name:
         hint = "install jax[cuda13] on a machine with one" if name == "gpu" else "JAX uses another"
         raise InvalidInput(f"--device {name}: JAX finds no {name.upper()} here: {hint}")
+
+
+def require_device(name: str | None) -> None:
+    """Refuse what is no device anywhere."""
+    if name not in (None, "cpu", "gpu"):
+        raise InvalidInput(f"unknown device {name!r}: choose cpu or gpu")
 
 
 FEW = {"Sparse+SparseBellman-0.1", "Soft+SoftBellman-0.1", "EpsGrdy+Bellman-0.1", "DDPG"}
@@ -345,11 +380,12 @@ def checked(sweep: Sweep, changes: dict[str, Any]) -> Sweep:
             raise InvalidInput(f"{name} must be at least 1, got {getattr(made, name)}")
     for n in made.actions:
         made.task.levels(n)
-    kinds = (DeepQConfig, DDPGConfig)
+    kinds = {DDPGConfig if v.explore is None else DeepQConfig for v in made.variants}
     known = {field.name for kind in kinds for field in dataclasses.fields(kind)}
     for option in made.options:
         if option not in known or option in ("explore", "update", "alpha"):
             raise InvalidInput(f"--set {option}: not an option that all variants share")
     for variant in made.variants:
-        settings(made.task, variant, made.options)
+        if settings(made.task, variant, made.options).environments != 1:
+            raise InvalidInput("--set environments: an agent of a fleet has one environment")
     return made

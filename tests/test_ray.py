@@ -1,0 +1,165 @@
+"""Sweeps on Ray: workers that are killed, cancelled or wrong, and clusters that are not there."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from small_sweeps import OPTIONS, outcome, small
+from tsallax.errors import InvalidInput
+from tsallax.paper import live, on_ray
+from tsallax.paper.learned import learned
+from tsallax.paper.sweep import plan
+
+needs_ray = pytest.mark.skipif(
+    find_spec("ray") is None, reason="ray is missing: pip install 'tsallax[ray]'"
+)
+LONG = 300
+"""Episodes that take seconds."""
+
+
+@pytest.fixture(scope="module")
+def whole(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The sweep without Ray."""
+    folder = tmp_path_factory.mktemp("whole")
+    learned([small(episodes=LONG)], folder, at_once=1, progress=False)
+    return folder
+
+
+@pytest.fixture(scope="module")
+def ray() -> Iterator[Any]:
+    """A Ray of this process, that the sweeps use and leave as it is."""
+    with on_ray._cluster("local") as ray:
+        yield ray
+
+
+def nothing() -> None:
+    pass
+
+
+@needs_ray
+def test_a_killed_worker_costs_no_more_than_its_time(whole: Path, tmp_path: Path, capfd):
+    jobs = plan(small(episodes=LONG), tmp_path, at_once=1, save_seconds=0.0)
+    seen: list[tuple[int, float]] = []
+    killed: list[tuple[int, float]] = []
+
+    def draw() -> None:
+        about = live.status(jobs[0])
+        if about is not None:
+            seen.append((about["process"], about["share"]))
+            if 0 < about["share"] < 1 and not killed:
+                os.kill(about["process"], signal.SIGKILL)
+                killed.append((about["process"], about["share"]))
+
+    on_ray.train_on_ray(jobs, "local", draw)
+    assert not sys.modules["ray"].is_initialized()
+    assert killed, "the worker must have been killed on the way"
+    after = [share for process, share in seen if process != killed[0][0]]
+    assert after
+    assert after[0] >= killed[0][1], "the fleet must have gone on, not begun again"
+    assert outcome(tmp_path) == outcome(whole)
+    assert not list((tmp_path / "fleets").glob("*.npz"))
+    assert capfd.readouterr() == ("", "")
+
+
+@needs_ray
+def test_ctrl_c_saves_what_the_workers_have(whole: Path, tmp_path: Path):
+    sets = [f"--set={k}={v[0] if k == 'hidden' else v}" for k, v in OPTIONS.items()]
+    command = ["reproduce", "reacher", "--quick", "--variants", "Sparse+SparseBellman-0.1"]
+    command += [*sets, "--episodes", str(LONG), "--steps", "20000", "--ray", "local"]
+    process = subprocess.Popen(
+        [sys.executable, "-m", "tsallax.cli", *command, "--out", "here"],
+        cwd=tmp_path, stderr=subprocess.PIPE, text=True, start_new_session=True,
+    )  # fmt: skip
+    folder, end = tmp_path / "here" / "fleets", time.monotonic() + 90
+    while not any(_share(path) > 0 for path in folder.glob("*.json")):
+        assert process.poll() is None
+        assert time.monotonic() < end
+        time.sleep(0.02)
+    os.killpg(process.pid, signal.SIGINT)
+    _, err = process.communicate(timeout=90)
+    assert process.returncode == 130
+    assert err == (
+        "tsallax: note: saved in here: the same command goes on from there\n"
+        "tsallax: error: interrupted\n"
+    )
+    shares = [_share(path.with_suffix(".json")) for path in folder.glob("*.npz")]
+    assert shares
+    assert all(0 < share < 1 for share in shares)
+    learned([small(episodes=LONG)], tmp_path / "here", at_once=1, progress=False)
+    assert outcome(tmp_path / "here") == outcome(whole)
+
+
+def _share(path: Path) -> float:
+    return float(json.loads(path.read_text())["share"])
+
+
+@needs_ray
+def test_what_a_worker_refuses_is_refused_in_one_line(ray: Any, tmp_path: Path):
+    jobs = plan(small(), tmp_path, at_once=2)
+    jobs[0].checkpoint.parent.mkdir()
+    jobs[0].checkpoint.write_text("no fleet")
+    with pytest.raises(InvalidInput) as caught:
+        on_ray.train_on_ray(jobs, "auto", nothing)
+    assert str(jobs[0].checkpoint) in str(caught.value)
+    assert "\n" not in str(caught.value)
+    assert ray.is_initialized()
+
+
+@needs_ray
+@pytest.mark.skipif(not Path("/proc/self/fd").is_dir(), reason="there is no /proc")
+def test_a_folder_that_workers_do_not_see_is_refused(ray: Any, tmp_path: Path):
+    """What a descriptor of this process stands for is another folder in any other."""
+    number = os.open(tmp_path, os.O_RDONLY)
+    high = os.dup2(number, 900)
+    try:
+        jobs = plan(small(), Path(f"/proc/self/fd/{high}"), at_once=2)
+        with pytest.raises(InvalidInput, match="the --out folder must be on storage that all"):
+            on_ray.train_on_ray(jobs, "auto", nothing)
+    finally:
+        os.close(number)
+        os.close(high)
+    assert not list(tmp_path.iterdir())
+
+
+@needs_ray
+def test_a_gpu_that_no_node_has_is_refused(ray: Any, tmp_path: Path):
+    if ray.cluster_resources().get("GPU"):
+        pytest.skip("there is a GPU")
+    jobs = plan(small(), tmp_path, at_once=2, device="gpu")
+    with pytest.raises(InvalidInput, match="no node of the Ray cluster has a GPU"):
+        on_ray.train_on_ray(jobs, "auto", nothing)
+
+
+@needs_ray
+@pytest.mark.parametrize(
+    ("address", "words"),
+    [
+        ("127.0.0.1:9", "cannot be reached: Connection refused"),
+        ("ray://127.0.0.1:9", "cannot be reached: Connection refused"),
+        ("nowhere", "must be local, auto, host:port or ray://host:port"),
+        ("nowhere:0", "must be local, auto, host:port or ray://host:port"),
+        ("", "must be local, auto, host:port or ray://host:port"),
+    ],
+)
+def test_a_cluster_that_is_not_there_is_refused(address: str, words: str, tmp_path: Path):
+    with pytest.raises(InvalidInput) as caught:
+        learned([small()], tmp_path / "out", ray=address, progress=False)
+    assert str(caught.value) == f"--ray {address}: {words}"
+    assert not (tmp_path / "out").exists()
+
+
+def test_without_ray_it_is_said_how_to_install_it(tmp_path: Path, monkeypatch):
+    monkeypatch.setitem(sys.modules, "ray", None)
+    with pytest.raises(InvalidInput, match=r"^--ray needs ray: pip install 'tsallax\[ray\]'$"):
+        learned([small()], tmp_path, ray="local", progress=False)
