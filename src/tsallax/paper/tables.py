@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 import numpy as np
 
@@ -145,22 +145,27 @@ def _episodes_title(sweep: Sweep) -> str:
 
 
 def _returns(sweep: Sweep, weights: dict[Cell, Array]) -> tuple[Line, ...]:
-    paper = reported(sweep.task)
-    rows: list[Line] = []
-    for one in _names(sweep):
-        line: dict[str, str | int | float] = {"algorithm": one}
-        for n in _columns(sweep):
-            cell = DDPG if one == "DDPG" else (one, n)
-            runs = sweep.named.get(cell)
-            greedy = np.array([row.greedy for row in runs or ()])
-            mean = shown(mean_of(greedy, weights[cell]), digits(sweep.task)) if runs else "not run"
-            line[f"{n:,} actions"] = mean
-            line[f"paper, {n:,}"] = _paper_return(paper.get(cell))
-        rows.append(line)
-    return tuple(rows)
+    def ours(cell: Cell, runs: Sequence[Row]) -> str:
+        greedy = np.array([row.greedy for row in runs])
+        return shown(mean_of(greedy, weights[cell]), digits(sweep.task))
+
+    return _wide(sweep, ours, _paper_return)
 
 
 def _episodes(sweep: Sweep, weights: dict[Cell, Array]) -> tuple[Line, ...]:
+    def ours(cell: Cell, runs: Sequence[Row]) -> str:
+        known = times(runs)
+        return episodes(known, mean_of(known[:, 0], weights[cell]))
+
+    return _wide(sweep, ours, _paper_episodes)
+
+
+def _wide(
+    sweep: Sweep,
+    ours: Callable[[Cell, Sequence[Row]], str],
+    theirs: Callable[[Reported | None], str | int | float],
+) -> tuple[Line, ...]:
+    """A line for each algorithm, with our cell and the paper's for each number of actions."""
     paper = reported(sweep.task)
     rows: list[Line] = []
     for one in _names(sweep):
@@ -168,10 +173,8 @@ def _episodes(sweep: Sweep, weights: dict[Cell, Array]) -> tuple[Line, ...]:
         for n in _columns(sweep):
             cell = DDPG if one == "DDPG" else (one, n)
             runs = sweep.named.get(cell)
-            known = times(runs) if runs else np.zeros((0, 2))
-            mean = episodes(known, mean_of(known[:, 0], weights[cell])) if runs else "not run"
-            line[f"{n:,} actions"] = mean
-            line[f"paper, {n:,}"] = _paper_episodes(paper.get(cell))
+            line[f"{n:,} actions"] = ours(cell, runs) if runs else "not run"
+            line[f"paper, {n:,}"] = theirs(paper.get(cell))
         rows.append(line)
     return tuple(rows)
 
