@@ -332,8 +332,53 @@ def test_two_different_rows_of_a_run_are_refused(copy: Path):
     other.write_text(path.read_text())
     assert len(rows.read(copy)) == 2
     other.write_text(path.read_text().replace('"seconds": ', '"seconds": 1'))
+    assert len(rows.read(copy)) == 2, "the same run, made twice"
+    other.write_text(path.read_text().replace('"greedy": -', '"greedy": -1'))
     with pytest.raises(InvalidInput, match=r"hold different runs of .*, 9 actions, seed 0"):
         rows.read(copy)
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"explore": "foo"},
+        {"update": None},
+        {"alpha": "x"},
+        {"alpha": 0.5},
+        {"reached": 0},
+        {"reached": 10**6},
+        {"every": 0},
+        {"every": 3},
+        {"episodes": -5},
+        {"evaluated": "x"},
+        {"agents": "x"},
+        {"provenance": []},
+        {"final": 10**400},
+        {"greedy": True},
+        {"greedy_error": -1.0},
+        {"actions": -3},
+        {"task": "dance"},
+        {"returns": [[]]},
+        {"returns": []},
+    ],
+    ids=str,
+)
+def test_a_row_with_what_cannot_be_is_refused(copy: Path, change: dict[str, Any]):
+    path = next(copy.rglob("*.jsonl"))
+    first, *rest = path.read_text().splitlines()
+    path.write_text("\n".join([json.dumps({**json.loads(first), **change}), *rest]) + "\n")
+    with pytest.raises(InvalidInput, match=r"\.jsonl, line 1: \w+ is .*, which cannot be"):
+        rows.read(copy)
+
+
+def test_a_fleet_that_another_process_trains_is_left_to_it(tmp_path: Path):
+    fcntl = pytest.importorskip("fcntl")
+    (job,) = plan(small(), tmp_path, at_once=2)
+    job.rows.parent.mkdir(parents=True)
+    with job.rows.open("ab") as file:
+        fcntl.flock(file, fcntl.LOCK_EX)
+        with pytest.raises(InvalidInput, match="another process trains"):
+            sweep.train(job)
 
 
 # The command

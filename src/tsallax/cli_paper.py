@@ -127,7 +127,7 @@ def reproduce(
             except KeyboardInterrupt:
                 note(f"saved in {out}: the same command goes on from there")
                 raise typer.Exit(complain("interrupted", 130)) from None
-            write_tables(out, out, quick=quick)
+            write_tables(out, out)
             index = paper.write_page(out)
         typer.echo(f"The report is in {index}")
 

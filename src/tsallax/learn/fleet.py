@@ -263,11 +263,14 @@ class Fleet:
 
     def save(self, path: str | PathLike[str]) -> None:
         """Write the fleet to a file, from which it goes on exactly where it was."""
+        if not self.whole:
+            raise InvalidInput("a fleet interrupted within a piece of training cannot be saved")
         about = {
             "kind": "fleet",
             "algorithm": next(k for k, kind in KINDS.items() if isinstance(self.config, kind)),
             "world": self.world.describe(),
             "actions": self.actions,
+            "together": self.together,
             "members": [
                 {"config": config.to_mapping(m.config), "seed": m.seed} for m in self.members
             ],
@@ -298,21 +301,34 @@ class Fleet:
                 Member(config.from_mapping(kind, m["config"]), int(m["seed"]))
                 for m in about["members"]
             ]
-            fleet = cls(about["world"]["name"], members, actions=about["actions"])
+            fleet = cls(
+                about["world"]["name"],
+                members,
+                actions=about["actions"],
+                together=bool(about["together"]),
+            )
             fleet.steps, fleet._alive = int(about["steps"]), [int(i) for i in about["alive"]]
             fleet.seconds = float(about["seconds"])
-            ends = about["finished_at"]
-        except (KeyError, TypeError) as error:
+            ends = [None if end is None else int(end) for end in about["finished_at"]]
+        except (KeyError, TypeError, ValueError) as error:
             raise InvalidInput(f"{path}: damaged: its description lacks {error}") from None
-        n = len(fleet._alive)
-        like = jax.eval_shape(lambda: jax.tree.map(lambda x: x[:n], (fleet._learner, fleet._feed)))
+        n, alive = len(members), fleet._alive
+        if len(ends) != n or fleet.steps < 0 or len(set(alive)) != len(alive) or not alive:
+            raise InvalidInput(f"{path}: damaged: its description is of another fleet")
+        if min(alive) < 0 or max(alive) >= n:
+            raise InvalidInput(f"{path}: damaged: its description is of another fleet")
+        like = jax.eval_shape(
+            lambda: jax.tree.map(lambda x: x[: len(alive)], (fleet._learner, fleet._feed))
+        )
         fleet._learner = checkpoint.restore(path, "learner.", like[0], arrays)
         fleet._feed = checkpoint.restore(path, "feed.", like[1], arrays)
         one = jax.eval_shape(lambda learner: jax.tree.map(lambda x: x[0], learner), like[0])
         shared = fleet._algorithm.shared(one)
         for i, record in enumerate(fleet.records):
-            record.returns = arrays[f"record.{i}.returns"].tolist()
-            record.running = float(arrays[f"record.{i}.running"])
+            returns, running = (arrays.get(f"record.{i}.{x}") for x in ("returns", "running"))
+            if returns is None or running is None or (returns.ndim, running.ndim) != (1, 0):
+                raise InvalidInput(f"{path}: incomplete: record.{i} missing")
+            record.returns, record.running = returns.tolist(), float(running)
             record.finished_at = ends[i]
             if ends[i] is not None:
                 found = checkpoint.restore(path, f"record.{i}.network.", shared, arrays)

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import dataclasses
 import json
-import math
 import os
 from dataclasses import dataclass
 from pathlib import Path
@@ -17,11 +16,15 @@ from typing import Any
 import numpy as np
 
 from tsallax.errors import InvalidInput
+from tsallax.paper.tasks import EXPLORE, TASKS, UPDATE, Variant
 
 FORMAT = 1
 EVERY = 20
 WINDOW = 100
 """Episodes over which a training return is averaged."""
+
+LEAST = {"seed": 0, "episodes": 1, "steps": 1, "evaluated": 1, "every": 1, "agents": 1}
+"""Of fields that are whole numbers."""
 
 Key = tuple[str, str, int | None, int]
 
@@ -125,12 +128,18 @@ def read(folder: str | os.PathLike[str]) -> list[Row]:
     for path in sorted(Path(folder).rglob("*.jsonl")):
         for row in read_file(path):
             before = found.setdefault(row.key, (row, path))
-            if before[0] != row:
+            if not _alike(before[0], row):
                 raise InvalidInput(
                     f"{path} and {before[1]} hold different runs of {row.algorithm}, "
                     f"{row.actions} actions, seed {row.seed}: remove one"
                 )
     return [row for row, _ in found.values()]
+
+
+def _alike(one: Row, other: Row) -> bool:
+    """Whether two rows tell the same run, made at different times perhaps."""
+    same = {"seconds": 0.0, "agents": 1, "provenance": {}}
+    return dataclasses.replace(one, **same) == dataclasses.replace(other, **same)
 
 
 def read_file(path: Path) -> list[Row]:
@@ -158,14 +167,51 @@ def _parse(line: str, where: str) -> Row:
     if set(data) != names:
         wrong = sorted(names ^ set(data))
         raise InvalidInput(f"{where}: not a row of a sweep: {', '.join(wrong)} missing or unknown")
-    numbers = ("final", "greedy", "sampled", "threshold", "seconds")
-    good = all(isinstance(data[n], int | float) and math.isfinite(data[n]) for n in numbers)
-    good = good and isinstance(data["returns"], list) and isinstance(data["config"], dict)
-    good = good and all(isinstance(x, int | float) and math.isfinite(x) for x in data["returns"])
-    good = good and all(isinstance(data[n], int) for n in ("seed", "episodes", "steps", "every"))
-    good = good and isinstance(data["actions"], int | None)
-    good = good and all(isinstance(data[n], str) for n in ("task", "algorithm"))
-    if not good:
-        raise InvalidInput(f"{where}: its numbers are none")
+    wrong = _wrong(data)
+    if wrong is not None:
+        raise InvalidInput(f"{where}: {wrong} is {data[wrong]!r:.40}, which cannot be")
     data["returns"] = tuple(float(x) for x in data["returns"])
     return Row(**data)
+
+
+def _wrong(data: dict[str, Any]) -> str | None:
+    """The first field of a row that cannot be so, or None."""
+    for name in ("final", "greedy", "sampled", "threshold", "seconds"):
+        if not _is_number(data[name]):
+            return name
+    for name in ("greedy_error", "sampled_error"):
+        if not (_is_number(data[name]) and data[name] >= 0):
+            return name
+    for name, least in LEAST.items():
+        if not (_is_whole(data[name]) and data[name] >= least):
+            return name
+    if not (data["reached"] is None or _is_whole(data["reached"])):
+        return "reached"
+    if data["reached"] is not None and not 1 <= data["reached"] <= data["episodes"]:
+        return "reached"
+    for name in ("config", "provenance"):
+        if not isinstance(data[name], dict):
+            return name
+    if data["task"] not in TASKS:
+        return "task"
+    if not (data["actions"] is None or (_is_whole(data["actions"]) and data["actions"] >= 2)):
+        return "actions"
+    known = (data["explore"] in EXPLORE and data["update"] in UPDATE) and _is_number(data["alpha"])
+    none = data["explore"] is data["update"] is data["alpha"] is data["actions"] is None
+    if not (known or none):
+        return "explore"
+    if Variant(data["explore"], data["update"], data["alpha"]).name != data["algorithm"]:
+        return "algorithm"
+    returns = data["returns"]
+    if not (isinstance(returns, list) and all(map(_is_number, returns))):
+        return "returns"
+    return None if len(returns) == -(-data["episodes"] // data["every"]) else "returns"
+
+
+def _is_whole(value: Any) -> bool:
+    return isinstance(value, int) and not isinstance(value, bool)
+
+
+def _is_number(value: Any) -> bool:
+    real = isinstance(value, int | float) and not isinstance(value, bool)
+    return real and abs(value) < 1e300

@@ -13,7 +13,8 @@ import json
 import os
 import time
 import zlib
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from functools import cached_property
@@ -195,13 +196,15 @@ def _begun(folder: Path, task: str) -> list[tuple[tuple[Run, ...], dict[str, Any
         except FileNotFoundError:
             continue
         except (ValueError, KeyError, TypeError):
-            raise InvalidInput(f"{path}: damaged: remove it to train its runs again") from None
+            raise InvalidInput(
+                f"{path}: damaged: remove it and {checkpoint.name} to train its runs again"
+            ) from None
     return found
 
 
 def _require_same(row: Row, sweep: Sweep, run: Run, folder: Path) -> None:
     """Refuse to mix runs of two protocols."""
-    expected = options_of.to_mapping(settings(sweep.task, run.variant, sweep.options))
+    expected = _used(run.variant, settings(sweep.task, run.variant, sweep.options))
     _require_equal(folder, row.config, expected)
     enough = row.episodes == sweep.episodes or row.steps >= sweep.steps
     most = sweep.steps + expected["update_every"] - 1
@@ -216,10 +219,18 @@ def _require_same(row: Row, sweep: Sweep, run: Run, folder: Path) -> None:
 def _require_same_fleet(about: dict[str, Any], sweep: Sweep, run: Run, folder: Path) -> None:
     """Refuse to go on with a fleet by another protocol."""
     had, expected = (
-        options_of.to_mapping(settings(sweep.task, run.variant, options))
+        _used(run.variant, settings(sweep.task, run.variant, options))
         for options in (about["options"], sweep.options)
     )
     _require_equal(folder, {**had, **about}, {**expected, **_asked(sweep)})
+
+
+def _used(variant: Variant, config: DeepQConfig | DDPGConfig) -> dict[str, Any]:
+    """The options of a learner, without the epsilon of those that have no use for it."""
+    options = options_of.to_mapping(config)
+    if variant.explore != "epsilon":
+        options.pop("epsilon", None)
+    return options
 
 
 def _require_equal(folder: Path, had: dict[str, Any], expected: dict[str, Any]) -> None:
@@ -239,16 +250,48 @@ def train(job: Job, told: Callable[[], None] | None = None) -> None:
     use_device(job.device)
     for file in (job.rows, job.status):
         file.parent.mkdir(parents=True, exist_ok=True)
+    with _alone(job):
+        written = {row.key for row in rows.read(job.folder)}
+        if any(job.key(run) not in written for run in job.runs):
+            _train(job, written, told)
+        job.checkpoint.unlink(missing_ok=True)
+
+
+@contextmanager
+def _alone(job: Job) -> Iterator[None]:
+    """Refuse to train a fleet that another process is training."""
+    try:
+        import fcntl
+    except ImportError:  # not on Windows
+        yield
+        return
+    with job.rows.open("ab") as file:
+        try:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            raise InvalidInput(
+                f"{job.folder}: another process trains {job.name}: let it finish, or stop it"
+            ) from None
+        yield
+
+
+def _fleet(job: Job) -> Fleet:
+    """The fleet of a job, as its checkpoint has it or new."""
+    task = TASKS[job.task]
+    members = tuple(Member(settings(task, r.variant, job.options), r.seed) for r in job.runs)
+    levels = None if job.actions is None else task.levels(job.actions)
     for left in job.checkpoint.parent.glob(f".{job.checkpoint.name}.*.partial"):
         left.unlink(missing_ok=True)  # of a process that was killed
-    task = TASKS[job.task]
-    if job.checkpoint.is_file():
-        fleet = Fleet.load(job.checkpoint)
-    else:
-        members = [Member(settings(task, r.variant, job.options), r.seed) for r in job.runs]
-        levels = None if job.actions is None else task.levels(job.actions)
-        fleet = Fleet(task.env, members, actions=levels)
-    written = {row.key for row in rows.read_file(job.rows)} if job.rows.is_file() else set()
+    if not job.checkpoint.is_file():
+        return Fleet(task.env, members, actions=levels)
+    fleet = Fleet.load(job.checkpoint)
+    if (fleet.members, fleet.actions) != (members, levels):
+        raise InvalidInput(f"{job.checkpoint}: a fleet with other options: remove it")
+    return fleet
+
+
+def _train(job: Job, written: set[Key], told: Callable[[], None] | None) -> None:
+    fleet = _fleet(job)
     saved = spoken = time.monotonic()
     tell(job, fleet, written)
 
@@ -274,7 +317,6 @@ def train(job: Job, told: Callable[[], None] | None = None) -> None:
             tell(job, fleet, written)
         raise
     tell(job, fleet, written)
-    job.checkpoint.unlink(missing_ok=True)
 
 
 def write_rows(job: Job, fleet: Fleet, written: set[Key]) -> None:
