@@ -269,6 +269,9 @@ def test_panels_share_a_scale_until_asked_not_to(visit, tmp_path):
         return page.locator(".plot").nth(panel).locator("text[text-anchor=end]").all_text_contents()
 
     assert labels(0) == labels(1)
+    assert "−4,000" not in labels(0), "the scale fits the second half"
+    page.get_by_label("Fit the scale").uncheck()
+    assert labels(0) == labels(1)
     assert "−4,000" in labels(0)
     page.get_by_label("Same scale").uncheck()
     assert "−40" in labels(0)

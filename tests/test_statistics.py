@@ -74,16 +74,16 @@ def test_improvement_averages_over_matches_whatever_their_sizes():
 
 def test_draws_of_the_probability_are_those_of_resampled_runs():
     rng = np.random.default_rng(0)
-    runs = {"x": rng.normal(size=5), "y": rng.normal(size=6)}
-    weights = resample({"x": 5, "y": 6}, 20)
+    runs = {"x": rng.normal(size=6), "y": rng.normal(size=7)}
+    weights = resample({"x": 6, "y": 7}, 20)
     _, draws = improvement(runs, weights, [("x", "y")])
     for k in range(20):
         x, y = (
             np.repeat(runs[key], np.round(weights[key][k] * (len(runs[key]) - 1)).astype(int))
             for key in ("x", "y")
         )
-        assert (len(x), len(y)) == (4, 5)
-        assert draws[k] == pytest.approx(mannwhitneyu(x, y).statistic / 20)
+        assert (len(x), len(y)) == (5, 6)
+        assert draws[k] == pytest.approx(mannwhitneyu(x, y).statistic / 30)
 
 
 TIMES = st.tuples(st.integers(1, 5), st.booleans())
@@ -153,9 +153,8 @@ def test_one_run_has_no_interval():
     assert (found.low, found.high, draws) == (None, None, None)
 
 
-@pytest.mark.parametrize(("n", "told"), [(3, False), (4, True)])
-def test_separation_of_so_few_runs_that_chance_can_do_it_has_no_interval(n, told):
-    """Three above three happens once in twenty by chance on either side; four in seventy."""
+@pytest.mark.parametrize(("n", "told"), [(3, False), (5, False), (6, True)])
+def test_separation_of_less_than_six_runs_has_no_interval(n, told):
     runs = {"a": np.arange(n) + 10.0, "b": np.arange(n) * 1.0}
     found, _ = improvement(runs, resample({"a": n, "b": n}), [("a", "b")])
     assert found.value == 1.0
@@ -163,20 +162,43 @@ def test_separation_of_so_few_runs_that_chance_can_do_it_has_no_interval(n, told
     assert found.verdict(0.5) == (HOLDS if told else OPEN)
 
 
-def test_many_cells_against_one_of_three_runs_have_an_interval():
-    runs = {k: np.arange(3) + 10.0 for k in range(9)} | {"one": np.arange(3.0)}
-    found, _ = improvement(runs, resample(dict.fromkeys(runs, 3)), [(k, "one") for k in range(9)])
-    assert found.verdict(0.5) == HOLDS
+@pytest.mark.parametrize(
+    ("n", "verdict"), [(3, (OPEN, OPEN)), (5, (OPEN, OPEN)), (6, (HOLDS, FAILS))]
+)
+def test_many_cells_against_one_have_an_interval_if_that_one_has_six_runs(n, verdict):
+    runs = {k: np.arange(3) + 10.0 for k in range(9)} | {"one": np.arange(1.0 * n)}
+    weights = resample({key: len(values) for key, values in runs.items()})
+    pairs = [(k, "one") for k in range(9)]
+    found = [improvement(runs, weights, side)[0] for side in (pairs, [p[::-1] for p in pairs])]
+    assert tuple(one.verdict(0.5) for one in found) == verdict
+
+
+def test_many_cells_against_ten_runs_that_all_share_hardly_err():
+    """Three shared runs would tell something of nothing 19 times in 100."""
+
+    def one(rng, seed):
+        runs = {k: rng.normal(size=3) for k in range(36)} | {"one": rng.normal(size=10)}
+        weights = resample({key: len(values) for key, values in runs.items()}, 400, seed)
+        return improvement(runs, weights, [(k, "one") for k in range(36)])[0].verdict(0.5) != OPEN
+
+    assert coverage(400, one) <= 0.1
+
+
+def test_the_interval_of_a_mean_of_less_than_six_runs_is_their_range():
+    for n, ranged in ((2, True), (5, True), (6, False)):
+        values = np.arange(n) ** 2.0
+        found = mean_of(values, resample({"a": n})["a"])
+        assert ((found.low, found.high) == (0.0, values[-1])) == ranged
 
 
 def test_a_cell_in_several_matches_is_resampled_once():
     """Otherwise its luck would be averaged away, and the interval would be too short."""
     rng = np.random.default_rng(1)
-    runs = {k: rng.normal(size=4) for k in range(30)} | {"y": rng.normal(size=4)}
-    shared = improvement(runs, resample(dict.fromkeys(runs, 4)), [(k, "y") for k in range(30)])[0]
+    runs = {k: rng.normal(size=6) for k in range(30)} | {"y": rng.normal(size=6)}
+    shared = improvement(runs, resample(dict.fromkeys(runs, 6)), [(k, "y") for k in range(30)])[0]
     apart = {k: runs[k] for k in range(30)} | {("y", k): runs["y"] for k in range(30)}
     pairs = [(k, ("y", k)) for k in range(30)]
-    single = improvement(apart, resample(dict.fromkeys(apart, 4)), pairs)[0]
+    single = improvement(apart, resample(dict.fromkeys(apart, 6)), pairs)[0]
     assert shared.value == single.value
     assert shared.high - shared.low > 1.5 * (single.high - single.low)
 

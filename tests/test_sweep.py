@@ -422,7 +422,23 @@ def test_report_makes_a_page_elsewhere(reproduced: Path, tmp_path: Path, capsys)
     assert NAME in (tmp_path / "page" / "index.html").read_text()
     code, _, _ = called(capsys, "report", reproduced / "rows", "--out", tmp_path / "rows")
     assert code == 0
-    assert (tmp_path / "rows" / "reacher.json").is_file()
+    assert json.loads((tmp_path / "rows" / "reacher.json").read_text())["quick"] is True
+
+
+def test_report_puts_the_rows_of_several_folders_together(copy: Path, tmp_path: Path, capsys):
+    path = next(copy.rglob("*.jsonl"))
+    parts = [tmp_path / "one", tmp_path / "two"]
+    for part, line in zip(parts, path.read_text().splitlines(), strict=True):
+        part.mkdir()
+        (part / "rows.jsonl").write_text(line + "\n")
+    code, _, _ = called(capsys, "report", *parts, "--out", tmp_path / "page")
+    assert code == 0
+    assert (
+        "2 runs of Reacher"
+        in json.loads((tmp_path / "page/reacher.json").read_text())["caption"][0]
+    )
+    code, _, err = called(capsys, "report", parts[0] / "rows.jsonl")
+    assert (code, "is a file: give its folder" in err) == (2, True)
 
 
 @pytest.mark.parametrize("where", ["empty", "nowhere"])
@@ -445,6 +461,9 @@ BAD = [
     ("reacher --seeds 0", "seeds must be at least 1"),
     ("reacher --episodes 0", "episodes must be at least 1"),
     ("reacher --steps -1", "steps must be at least 1"),
+    ("reacher --steps 3", "steps must be at least 50, the longest episode"),
+    ("reacher --actions -9", "cannot have -9 actions"),
+    ("reacher --alphas 0.1,x", "must be numbers, such as 0.1,0.01"),
     ("figure1 --seeds 1", "--seeds is for reacher and pendulum"),
     ("--device cpu", "--device is for reacher and pendulum"),
     ("reacher --set batches=3", "--set batches"),
@@ -456,7 +475,7 @@ BAD = [
     ("reacher --device tpu --ray local", "unknown device 'tpu'"),
     ("reacher --device gpu", "JAX finds no GPU here"),
     ("figure1 reacher --device gpu", "JAX finds no GPU here"),
-    ("figure1 reacher --at-once 0", "at_once must be at least 1"),
+    ("figure1 reacher --at-once 0", "--at-once must be at least 1"),
     ("reacher --ray somewhere", "--ray somewhere: must be local, auto, host:port"),
 ]
 
@@ -529,7 +548,8 @@ def test_lines_in_a_log(tmp_path: Path, capsys, monkeypatch):
     monkeypatch.setattr(live, "LINES", -1.0)
     with live.live([mine, other]) as draw:
         draw()
-    assert capsys.readouterr().err == " ".join(live.words(mine, ABOUT)) + "\n"
+    line = " ".join(live.words(mine, ABOUT))
+    assert capsys.readouterr().err == f"4 runs to train\n{line}\n"
     with live.live([mine, other], show=False) as draw:
         draw()
     assert capsys.readouterr().err == ""

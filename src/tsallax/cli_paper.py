@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import signal
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -122,12 +123,13 @@ def reproduce(
         if figures:
             index = paper.reproduce(figures, out, quick=quick)
         if sweeps:
+            signal.signal(signal.SIGINT, signal.default_int_handler)
             try:
                 learned(sweeps, out, device=device, ray=ray, at_once=at_once)
             except KeyboardInterrupt:
-                note(f"saved in {out}: the same command goes on from there")
+                note(f"what was done is in {out}: the same command goes on from there")
                 raise typer.Exit(complain("interrupted", 130)) from None
-            write_tables(out, out)
+            write_tables([out], out)
             index = paper.write_page(out)
         typer.echo(f"The report is in {index}")
 
@@ -143,24 +145,26 @@ def _sweep(
     task = TASKS[name]
     asked = sweeps.sweep_of(task, quick)
     given: dict[str, Any] = {
-        "actions": None if actions is None else tuple(_numbers("--actions", actions, int)),
+        "actions": None if actions is None else tuple(_numbers("--actions", actions, int, "9,121")),
         "seeds": seeds,
         "episodes": episodes,
         "steps": steps,
         "options": {**asked.options, **set_values(set_)} if set_ else None,
     }
+    if episodes is not None and steps is None:
+        given["steps"] = max(episodes, 1) * task.length
     if variants is not None or alphas is not None:
         words = None if variants is None else [word.strip() for word in variants.split(",")]
-        numbers = None if alphas is None else _numbers("--alphas", alphas, float)
+        numbers = None if alphas is None else _numbers("--alphas", alphas, float, "0.1,0.01")
         given["variants"] = tuple(choose(words, numbers))
     return sweeps.checked(asked, {k: v for k, v in given.items() if v is not None})
 
 
-def _numbers(option: str, text: str, kind: type) -> list[Any]:
+def _numbers(option: str, text: str, kind: type, example: str) -> list[Any]:
     try:
         return [kind(part) for part in text.split(",")]
     except ValueError:
-        raise InvalidInput(f"{option} {text}: must be numbers, such as 9,121") from None
+        raise InvalidInput(f"{option} {text}: must be numbers, such as {example}") from None
 
 
 def report(
@@ -179,7 +183,7 @@ def report(
       tsallax report results --out out/results
       tsallax report out/figures results --out out/all
 
-    The page needs no other file and no network.
+    Rows of several folders are put together. The page needs no other file and no network.
     """
     with one_line_errors():
         from tsallax import paper

@@ -16,7 +16,7 @@ from __future__ import annotations
 import dataclasses
 import time
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import partial
 from os import PathLike
 from typing import Any, Self
@@ -57,7 +57,7 @@ class Record:
     running: float = 0.0
     finished_at: int | None = None
     """The number of steps after which it had its episodes."""
-    network: Any = None
+    network: Any = field(default=None, repr=False)
     """What acting needs, once it is finished."""
 
 
@@ -90,6 +90,9 @@ class Fleet:
         self.members = tuple(members)
         if not self.members:
             raise InvalidInput("a fleet needs at least one member")
+        for member in self.members:
+            if not isinstance(member, Member):
+                raise InvalidInput(f"a fleet has Members, not {type(member).__name__}")
         common = self.members[0].config
         if common.environments != 1:
             raise InvalidInput("an agent of a fleet has one environment: leave environments at 1")
@@ -124,6 +127,10 @@ class Fleet:
         self._learner, self._feed = _begin(
             self._algorithm, self.environment, common.environments, keys, stacked
         )
+
+    def __repr__(self) -> str:
+        n, left = len(self.members), len(self.learning)
+        return f"Fleet({self.world.name!r}, {n} agents, {left} learning, {self.steps} steps)"
 
     @property
     def learning(self) -> list[int]:
@@ -231,6 +238,8 @@ class Fleet:
         self, member: int, episodes: int = 100, deterministic: bool = True, seed: int | None = None
     ) -> Episodes:
         """Play episodes with one agent, without learning; the same as `DeepQ.evaluate`."""
+        if not 0 <= member < len(self.records):
+            raise InvalidInput(f"a fleet of {len(self.records)} agents has none numbered {member}")
         record = self.records[member]
         if record.network is not None:
             learner = self._algorithm.complete(record.network, self._member(0))
@@ -392,7 +401,7 @@ def _require_alike(one: Any, other: Any) -> None:
     if type(one) is not type(other):
         raise InvalidInput("agents of a fleet must all be of DeepQ or all of DDPG")
     knobs = ddpg.KNOBS if isinstance(one, DDPGConfig) else deep_q.KNOBS
-    for field in dataclasses.fields(one):
-        name, (a, b) = field.name, (getattr(c, field.name) for c in (one, other))
+    for name in (each.name for each in dataclasses.fields(one)):
+        a, b = getattr(one, name), getattr(other, name)
         if name not in knobs and a != b:
             raise InvalidInput(f"agents of a fleet must have the same {name}, not {a} and {b}")

@@ -160,15 +160,15 @@ class Ranking:
 
     Attributes:
         names: those with runs at every number of actions of which any has, by `RULE`.
-        by_mean: likewise by the paper's rule, the mean of their mean returns.
-        first, first_by_mean: which are among the first five in bootstrap draws, (draws, names), in
-            the order of `names`; None where a cell has one run.
+        top: which of `names` are among the first five; equals share the last places in parts.
+        top_by_mean: likewise by the paper's rule, the mean of their mean returns.
+        first: as `top`, in bootstrap draws, (draws, names); None where a cell has one run.
     """
 
     names: tuple[str, ...]
-    by_mean: tuple[str, ...]
+    top: Array
+    top_by_mean: Array
     first: Array | None
-    first_by_mean: Array | None
 
 
 def ranking(sweep: Sweep) -> Ranking:
@@ -177,13 +177,13 @@ def ranking(sweep: Sweep) -> Ranking:
     names = [one for one in count if count[one] == max(count.values())]
     actions = [n for n in sweep.actions if all((one, n) in sweep.cells for one in names)]
     if not names or not actions:
-        return Ranking((), (), None, None)
+        return Ranking((), np.zeros(0), np.zeros(0), None)
     grid = [[(one, n) for n in actions] for one in names]
     mean = np.array([[sweep.greedy[c].mean() for c in cells] for cells in grid])
     time = np.array([[sweep.waits[c].mean() for c in cells] for cells in grid])
-    order = np.argsort(_score(mean, time), kind="stable")
-    by_mean = np.argsort(-mean.mean(1), kind="stable")
-    first = first_by_mean = None
+    score, average = _score(mean, time), np.round(mean.mean(1), 9)
+    order = np.lexsort((-average, score))
+    first = None
     if all(len(sweep.greedy[c]) > 1 for cells in grid for c in cells):
         means = np.stack(
             [np.stack([sweep.weights[c] @ sweep.greedy[c] for c in cells], 1) for cells in grid], 1
@@ -192,17 +192,24 @@ def ranking(sweep: Sweep) -> Ranking:
             [np.stack([sweep.weights[c] @ sweep.waits[c] for c in cells], 1) for cells in grid], 1
         )
         first = _first(_score(means, late))[:, order]
-        first_by_mean = _first(-means.mean(2))[:, order]
     return Ranking(
-        tuple(names[i] for i in order), tuple(names[i] for i in by_mean), first, first_by_mean
+        tuple(names[i] for i in order), _first(score)[order], _first(-average)[order], first
     )
 
 
 def _score(mean: Array, time: Array) -> Array:
     """Smaller is better; (..., algorithms) from (..., algorithms, actions)."""
     rank = rankdata(-np.round(mean, 9), axis=-2).mean(-1)
-    return np.asarray(rank + 1e-6 * rankdata(time.mean(-1), axis=-1))
+    return np.asarray(rank + 1e-6 * rankdata(np.round(time.mean(-1), 9), axis=-1))
 
 
 def _first(score: Array) -> Array:
-    return np.asarray(rankdata(score, method="ordinal", axis=-1) <= TOP, np.float64)
+    """Which are among the smallest five; equals at the cut share what is left of it.
+
+    >>> _first(np.array([1.0, 4, 2, 4, 3, 0, 9])).tolist()
+    [1.0, 0.5, 1.0, 0.5, 1.0, 1.0, 0.0]
+    """
+    score = np.round(score, 9)
+    before = rankdata(score, method="min", axis=-1) - 1
+    equal = rankdata(score, method="max", axis=-1) - before
+    return np.asarray(np.clip((TOP - before) / equal, 0.0, 1.0))

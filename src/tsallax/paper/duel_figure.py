@@ -12,7 +12,7 @@ from matplotlib.figure import Figure
 from tsallax.paper.cells import Sweep
 from tsallax.paper.duels import FACTOR_NAMES, FACTORS, MEASURES, Duel
 from tsallax.paper.result import Picture
-from tsallax.paper.statistics import Estimate
+from tsallax.paper.statistics import OPEN, Estimate
 from tsallax.paper.style import GREY, SOFT, SPARSE
 
 if TYPE_CHECKING:
@@ -58,10 +58,11 @@ def _matrix(axes: Axes, ways: Sequence[str], found: Sequence[Duel]) -> AxesImage
     for one in found:
         i, j = ways.index(one.x), ways.index(one.y)
         values[i, j], values[j, i] = one.chance.value, 1 - one.chance.value
-        _cell(axes, i, j, one.chance)
+        sure = one.verdict != OPEN
+        _cell(axes, i, j, one.chance, sure)
         e = one.chance
         low, high = (None, None) if e.low is None or e.high is None else (1 - e.high, 1 - e.low)
-        _cell(axes, j, i, Estimate(1 - e.value, low, high))
+        _cell(axes, j, i, Estimate(1 - e.value, low, high), sure)
     axes.set_facecolor("#f0f0f0")
     axes.tick_params(length=0, colors=GREY, labelsize=7)
     for spine in axes.spines.values():
@@ -73,10 +74,9 @@ def _matrix(axes: Axes, ways: Sequence[str], found: Sequence[Duel]) -> AxesImage
     return axes.imshow(np.ma.masked_invalid(values), cmap=MAP, vmin=0, vmax=1)
 
 
-def _cell(axes: Axes, i: int, j: int, one: Estimate) -> None:
-    """The value, bold where its interval excludes a half, above the interval."""
+def _cell(axes: Axes, i: int, j: int, one: Estimate, sure: bool) -> None:
+    """The value, bold where it is surely not a half, above the interval."""
     ink = "white" if abs(one.value - 0.5) > 0.38 else "black"
-    sure = one.low is not None and one.high is not None and not one.low <= 0.5 <= one.high
     weight = "bold" if sure else "normal"
     alone = one.low is None or one.high is None
     axes.text(
@@ -99,10 +99,9 @@ def _short(value: float) -> str:
 
 
 def _alt(found: Sequence[Duel]) -> str:
-    sure = [one for one in found if one.chance.low is not None]
-    told = sum(not (one.chance.low or 0) <= 0.5 <= (one.chance.high or 0) for one in sure)
+    told = sum(one.verdict != OPEN for one in found)
     return (
         "Matrices of probabilities that one way to explore, or to update, does better than another "
         f"in matched runs, for each number of actions: {len(found)} comparisons, of which {told} "
-        "have an interval that excludes one half."
+        "can be told from one half."
     )

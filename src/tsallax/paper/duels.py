@@ -6,7 +6,7 @@ alpha, the same other half of the algorithm.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import combinations
 
@@ -15,7 +15,15 @@ import numpy as np
 from tsallax.paper.cells import DDPG, Cell, Sweep
 from tsallax.paper.result import Row
 from tsallax.paper.run_words import EXPLORERS, UPDATES
-from tsallax.paper.statistics import Array, Estimate, earlier, higher, improvement, iqm_of
+from tsallax.paper.statistics import (
+    OPEN,
+    Array,
+    Estimate,
+    earlier,
+    higher,
+    improvement,
+    iqm_of,
+)
 
 FACTORS: Mapping[str, Mapping[str, str]] = {"explore": EXPLORERS, "update": UPDATES}
 FACTOR_NAMES = {"explore": "exploration", "update": "update"}
@@ -31,8 +39,10 @@ class Duel:
         x, y: two ways of it; y may be "DDPG".
         measure: "return", where higher is better, or "episodes" to the threshold.
         actions: the numbers of actions that were compared.
-        chance: the probability that a run of x does better, ties counting half.
-        draws: its bootstrap draws.
+        chance: the probability that a run of x does better, ties counting half; without an
+            interval where it would have no width.
+        verdict: whether it is above one half.
+        won, lost: the shares of pairs of runs that x won and lost; the others are undecided.
         matches: the number of pairs of cells.
     """
 
@@ -42,7 +52,9 @@ class Duel:
     measure: str
     actions: tuple[int, ...]
     chance: Estimate
-    draws: Array | None
+    verdict: str
+    won: float
+    lost: float
     matches: int
 
 
@@ -51,8 +63,8 @@ def duel(
 ) -> Duel | None:
     """Compare x with y at these numbers of actions; None where nothing matches.
 
-    Cells with one run are left out where others are.  Where no run reached the threshold, its
-    episodes have no interval.
+    Cells with one run are left out where others are.  So are, of episodes, matches in which no run
+    reached the threshold; where this is none of all, they are undecided.
     """
     pairs: list[tuple[Cell, Cell]] = []
     for n in actions:
@@ -64,11 +76,22 @@ def duel(
         return None
     pairs = _solid(sweep, pairs)
     runs, better = (sweep.greedy, higher) if measure == "return" else (sweep.times, earlier)
-    chance, draws = improvement(runs, sweep.weights, pairs, better)
-    if measure == "episodes" and not any(sweep.times[c][:, 1].any() for p in pairs for c in p):
+    if measure == "episodes":
+        pairs = [pair for pair in pairs if _reached(sweep, pair)] or pairs
+    chance, _ = improvement(runs, sweep.weights, pairs, better)
+    verdict = chance.verdict(0.5)
+    if chance.low == chance.high:
+        # All against all is beyond chance; parts that are the same in every draw say nothing of it.
+        verdict = verdict if chance.value in (0.0, 1.0) else OPEN
         chance = Estimate(chance.value)
+    scores = [better(runs[a], runs[b]) for a, b in pairs]
+    won, lost = (float(np.mean([np.mean(s == end) for s in scores])) for end in (1.0, 0.0))
     compared = tuple(n for n in actions if any(cell[1] == n for cell, _ in pairs))
-    return Duel(factor, x, y, measure, compared, chance, draws, len(pairs))
+    return Duel(factor, x, y, measure, compared, chance, verdict, won, lost, len(pairs))
+
+
+def _reached(sweep: Sweep, cells: Iterable[Cell]) -> bool:
+    return any(bool(sweep.times[cell][:, 1].any()) for cell in cells)
 
 
 def leads(sweep: Sweep, x: str, y: str, measure: str) -> dict[int, tuple[float, Array | None]]:
@@ -76,7 +99,7 @@ def leads(sweep: Sweep, x: str, y: str, measure: str) -> dict[int, tuple[float, 
 
     Only algorithms count that have runs at all of these numbers, so that the leads differ in
     nothing else.  Of episodes, a run that never reached the threshold counts with those of the
-    longest run.
+    longest run, and numbers of actions where none did are left out.
     """
     pairs = {n: _solid(sweep, sweep.matches("explore", x, y, n)) for n in sweep.actions}
     names = {n: {(p[0], q[0]) for p, q in found} for n, found in pairs.items() if found}
@@ -87,6 +110,8 @@ def leads(sweep: Sweep, x: str, y: str, measure: str) -> dict[int, tuple[float, 
     found: dict[int, tuple[float, Array | None]] = {}
     for n in names:
         both = [((p, n), (q, n)) for p, q in sorted(common)]
+        if measure == "episodes" and not any(_reached(sweep, pair) for pair in both):
+            continue
         value = np.mean([runs[p].mean() - runs[q].mean() for p, q in both])
         many = all(len(runs[cell]) > 1 for pair in both for cell in pair)
         drawn = [sweep.weights[p] @ runs[p] - sweep.weights[q] @ runs[q] for p, q in both]
@@ -101,7 +126,7 @@ def _solid(sweep: Sweep, pairs: list[tuple[Cell, Cell]]) -> list[tuple[Cell, Cel
 
 
 def duels(sweep: Sweep) -> list[Duel]:
-    """All pairs of ways at each number of actions, in both measures."""
+    """All pairs of ways at each number of actions, in both measures, where any was decided."""
     found = [
         duel(sweep, factor, x, y, measure, [n])
         for factor, ways in FACTORS.items()
@@ -109,7 +134,7 @@ def duels(sweep: Sweep) -> list[Duel]:
         for n in sweep.actions
         for x, y in combinations(ways, 2)
     ]
-    return [one for one in found if one is not None]
+    return [one for one in found if one and (one.measure == "return" or one.won + one.lost)]
 
 
 def duel_rows(found: Sequence[Duel]) -> tuple[Row, ...]:

@@ -1,7 +1,7 @@
 """The paper's deep experiments as a whole: train what is missing, here or on Ray, and write it up.
 
 learned([sweep], "out/paper")      train, with a row for every run
-write_tables("out/paper")          tables and figures from all rows there are
+write_tables(["out/paper"], "out/paper")          tables and figures from all rows there are
 """
 
 from __future__ import annotations
@@ -64,7 +64,7 @@ def learned(
 def require_means(device: str | None, ray: str | None, at_once: int | None) -> None:
     """Refuse, before any work, what there is nothing to train on."""
     if at_once is not None and at_once < 1:
-        raise InvalidInput(f"at_once must be at least 1, got {at_once}")
+        raise InvalidInput(f"--at-once must be at least 1, got {at_once}")
     if ray is None:
         use_device(device)
     else:
@@ -74,12 +74,14 @@ def require_means(device: str | None, ray: str | None, at_once: int | None) -> N
         require_ray(ray)
 
 
-def write_tables(source: str | os.PathLike[str], out: str | os.PathLike[str]) -> list[str]:
-    """Write tables and figures of every task that the folder `source` has rows of; their names.
+def write_tables(
+    sources: Sequence[str | os.PathLike[str]], out: str | os.PathLike[str]
+) -> list[str]:
+    """Write tables and figures of every task that the folders have rows of; their names.
 
     They are marked as quick where a run is shorter than the paper's.
     """
-    found = rows.read(source)
+    found = rows.read(*sources)
     names = [name for name in TASKS if any(row.task == name for row in found)]
     if names:
         from tsallax.paper.tables import tables

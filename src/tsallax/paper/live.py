@@ -27,6 +27,8 @@ def live(jobs: Sequence[Job], show: bool | None = None) -> Iterator[Draw]:
         yield lambda: None
     elif not terminal:
         spoken = time.monotonic()
+        runs = sum(len(job.runs) for job in jobs)
+        sys.stderr.write(f"{runs} run{'s' * (runs != 1)} to train\n")
 
         def line() -> None:
             nonlocal spoken
@@ -63,13 +65,17 @@ def status(job: Job) -> dict[str, Any] | None:
 def words(job: Job, about: dict[str, Any] | None) -> tuple[str, ...]:
     """A job in columns: what, share done, runs finished, speed, best return, time left."""
     kind = "DDPG" if job.actions is None else f"{job.actions:,} actions"
-    what = f"{TASKS[job.task].title}, {kind}, {len(job.runs)} agents:"
+    who = f"{len(job.runs)} agents"
+    if len(job.runs) == 1:
+        who = f"{job.runs[0].variant.name}, seed {job.runs[0].seed}"
+    what = f"{TASKS[job.task].title}, {kind}, {who}:"
     if about is None:
         return what, "waits", "", "", "", ""
     share, seconds = float(about["share"]), float(about["seconds"])
     best = "" if about["best"] is None else f"best {about['best']:.4g}"
     if share >= 1:
-        return what, "done", f"{about['finished']} runs", "", best, _duration(seconds)
+        count = f"{about['finished']} run{'s' * (about['finished'] != 1)}"
+        return what, "done", count, "", best, _duration(seconds)
     speed = f"{1e3 * seconds / about['steps']:.2f} ms a step" if about["steps"] else ""
     left = f"ETA {_duration(seconds / share - seconds)}" if share > 0 else ""
     there = f"{about['there']} at {TASKS[job.task].threshold:g}"

@@ -202,7 +202,7 @@ const panel = (name, series, chart) => {
 const interactive = (place) => {
   const data = JSON.parse(place.querySelector("script").textContent);
   const lines = styled(data.series);
-  const options = { intervals: true, same: true, end: false };
+  const options = { intervals: true, same: true, end: true };
   const chart = { lines, options, x: data.x, y: data.y };
   const panels = [...new Set(data.series.map((s) => s.panel))].map((name) =>
     panel(name, data.series.filter((s) => s.panel === name), chart));

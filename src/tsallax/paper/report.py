@@ -75,7 +75,7 @@ def require_folder(out: str | os.PathLike[str]) -> Path:
     folder = Path(out)
     try:
         folder.mkdir(parents=True, exist_ok=True)
-    except (FileExistsError, NotADirectoryError):
+    except FileExistsError:
         raise InvalidInput(f"{folder} is a file: name a folder for the report") from None
     except OSError as error:
         raise InvalidInput(f"{folder}: cannot be made: {error.strerror or error}") from None
@@ -90,7 +90,8 @@ def write_report(
     """Make one page of all results in some folders, and return its path.
 
     Args:
-        folders: of `reproduce` or of rows; the first with a result of a name counts.
+        folders: of `reproduce` or of rows; rows of several are put together, and of figures with
+            one name those of the first folder count.
         out: the folder to write to; default: the first.
     """
     from tsallax.paper.learned import write_tables
@@ -98,14 +99,15 @@ def write_report(
     sources = [Path(folder) for folder in folders]
     for source in sources:
         if not source.is_dir():
-            raise InvalidInput(f"{source}: no such folder")
+            what = "is a file: give its folder" if source.exists() else "no such folder"
+            raise InvalidInput(f"{source}: {what}")
     target = require_folder(sources[0] if out is None else out)
     for source in reversed(sources):
         if source.resolve() != target.resolve():
             for file in files_of(source):
                 with _whole(target / file.name) as path:
                     path.write_bytes(file.read_bytes())
-        write_tables(source, target)
+    write_tables(sources, target)
     return write_page(target)
 
 

@@ -122,10 +122,10 @@ def append(row: Row, path: Path) -> None:
         os.fsync(file.fileno())
 
 
-def read(folder: str | os.PathLike[str]) -> list[Row]:
-    """All rows of a folder and the folders in it, each run once, in a fixed order."""
+def read(*folders: str | os.PathLike[str]) -> list[Row]:
+    """All rows of some folders and the folders in them, each run once, in a fixed order."""
     found: dict[Key, tuple[Row, Path]] = {}
-    for path in sorted(Path(folder).rglob("*.jsonl")):
+    for path in (path for folder in folders for path in sorted(Path(folder).rglob("*.jsonl"))):
         for row in read_file(path):
             before = found.setdefault(row.key, (row, path))
             if not _alike(before[0], row):
@@ -138,8 +138,12 @@ def read(folder: str | os.PathLike[str]) -> list[Row]:
 
 def _alike(one: Row, other: Row) -> bool:
     """Whether two rows tell the same run, made at different times perhaps."""
-    same = {"seconds": 0.0, "agents": 1, "provenance": {}}
-    return dataclasses.replace(one, **same) == dataclasses.replace(other, **same)
+    return (
+        dataclasses.replace(
+            other, seconds=one.seconds, agents=one.agents, provenance=one.provenance
+        )
+        == one
+    )
 
 
 def read_file(path: Path) -> list[Row]:
@@ -167,9 +171,9 @@ def _parse(line: str, where: str) -> Row:
     if set(data) != names:
         wrong = sorted(names ^ set(data))
         raise InvalidInput(f"{where}: not a row of a sweep: {', '.join(wrong)} missing or unknown")
-    wrong = _wrong(data)
-    if wrong is not None:
-        raise InvalidInput(f"{where}: {wrong} is {data[wrong]!r:.40}, which cannot be")
+    field = _wrong(data)
+    if field is not None:
+        raise InvalidInput(f"{where}: {field} is {data[field]!r:.40}, which cannot be")
     data["returns"] = tuple(float(x) for x in data["returns"])
     return Row(**data)
 

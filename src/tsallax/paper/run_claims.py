@@ -1,6 +1,7 @@
 """What the paper says of its deep experiments, claim by claim, and what these runs say.
 
-A verdict is given only where the 95 % interval excludes the claim's null.
+A verdict is given only where the 95 % interval excludes the claim's null, or where all runs of one
+side did better than all of the other.
 """
 
 from __future__ import annotations
@@ -11,7 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from tsallax.paper.cells import DDPG, TOP, Ranking, Sweep
-from tsallax.paper.duels import FACTORS, duel, leads
+from tsallax.paper.duels import FACTORS, Duel, duel, leads
 from tsallax.paper.result import Row
 from tsallax.paper.run_words import digits, listed, number, plural, shown
 from tsallax.paper.statistics import FAILS, HOLDS, OPEN, Estimate, estimate, rise
@@ -58,8 +59,13 @@ def claims(sweep: Sweep, order: Ranking) -> list[Claim]:
         *_top(sweep, order),
         *_maximum(sweep, order),
         *_ddpg(sweep),
-        *_duels(sweep, "update", "sparse", ("soft", "hard")),
     ]
+    return [claim for claim in found if claim is not None]
+
+
+def updates(sweep: Sweep) -> list[Claim]:
+    """The same of ways to update, of which the paper draws no conclusion."""
+    found = _duels(sweep, "update", "sparse", ("soft", "hard"))
     return [claim for claim in found if claim is not None]
 
 
@@ -99,32 +105,50 @@ def _duel(sweep: Sweep, factor: str, x: str, y: str, measure: str) -> Claim | No
     over = f"over {plural(one.matches, 'matched pair')} of cells"
     each = [duel(sweep, factor, x, y, measure, [n]) for n in sweep.actions]
     known = [part for part in each if part is not None]
-    parts = [f"{shown(part.chance)} at {part.actions[0]:,}" for part in known]
-    more = _reached(sweep, factor, (x, y)) if measure == "episodes" else ""
-    if factor == "update":
-        more = f"{more} The paper draws no conclusion on this.".strip()
+    parts = [
+        f"{shown(part.chance) if measure == 'return' or part.won + part.lost else 'undecided'} at "
+        f"{part.actions[0]:,}"
+        for part in known
+    ]
+    more = f"{_shares(one)} {_reached(sweep, factor, (x, y))}" if measure == "episodes" else ""
     return Claim(
         f"{factor} {measure}",
         f"{us[0].upper()}{us[1:]} {what} {them}",
         f"Probability that a run does better than its match, {over}:",
         one.chance,
         0.5,
-        one.chance.verdict(0.5),
+        one.verdict,
         more,
         "; ".join(parts),
     )
 
 
+def _shares(one: Duel) -> str:
+    """What became of pairs of runs."""
+    rest = 1 - one.won - one.lost
+    if rest == 1:
+        return "All pairs of runs are undecided."
+    return (
+        f"Of pairs of runs in cells where any reached the threshold, {one.won:.0%} are won, "
+        f"{one.lost:.0%} lost and {max(rest, 0.0):.0%} undecided."
+    ).replace("%", " %")
+
+
 def _reached(sweep: Sweep, factor: str, ways: Sequence[str]) -> str:
-    parts = []
+    parts, late = [], []
     for way in ways:
         cells = dict.fromkeys(cell for n in sweep.actions for cell in sweep.of(factor, way, n))
         mine = [DDPG] if way == "DDPG" else list(cells)
         there = np.concatenate([sweep.times[cell][:, 1] for cell in mine])
         words = "of DDPG" if way == "DDPG" else f"with {_way(factor, way)}"
         parts.append(f"{int(there.sum())} of {len(there)} {words}")
+        greedy = np.concatenate([sweep.greedy[cell] for cell in mine])
+        good = int((greedy[there == 0] >= sweep.threshold).sum())
+        late += [f"{good} of {int((there == 0).sum())} {words}"] if not there.all() else []
     few = _caution(sweep, factor, [way for way in ways if way != "DDPG"])
-    return f"Runs that reached {number(sweep.threshold, 0)}: {listed(parts)}.{few}"
+    others = f" Of the others, {listed(late)} have a greedy return at the threshold or above."
+    text = f"Runs that reached {number(sweep.threshold, 0)}: {listed(parts)}."
+    return f"{text}{others if late else ''}{few}"
 
 
 def _caution(sweep: Sweep, factor: str, ways: Sequence[str]) -> str:
@@ -151,15 +175,18 @@ def _trend(sweep: Sweep, other: str, measure: str) -> Claim | None:
     most = max(row.episodes for row in sweep.rows)
     never = f", where a run that never got there counts {most:,}" if measure == "episodes" else ""
     parts = [f"{number(value, decimals)} at {n:,}" for n, (value, _) in known.items()]
+    out = [f"{n:,}" for n in leads(sweep, "sparse", other, "return") if n not in known]
+    there = f"no run reached {number(sweep.threshold, 0)} there"
+    dropped = f" Without {listed(out)} actions: {there}." if out else ""
     return Claim(
         f"trend {measure}",
         f"The more actions, the more sparse exploration leads {them} in {measure}",
         f"Growth of the mean lead over matched cells, from {min(known):,} to {max(known):,} "
-        f"actions along a straight line through {len(known)} of them:",
+        f"actions along a straight line with equal steps between the {len(known)} numbers:",
         change,
         0.0,
         change.verdict(0.0),
-        f"The lead is {listed(parts)} actions{never}.",
+        f"The lead is {listed(parts)} actions{never}.{dropped}",
         "; ".join(parts),
         decimals,
     )
@@ -173,16 +200,14 @@ def _top(sweep: Sweep, order: Ranking) -> list[Claim]:
     if sweep.task.name == "pendulum":
         wanted = [("sparse", "Most of the top five explore sparsely", TOP / 2, Estimate.verdict)]
     else:
-        wanted = [
-            ("soft", "None of the top five explores with softmax", 0.5, _below),
-            ("sparse", "Most of the top five explore sparsely", TOP / 2, Estimate.verdict),
-        ]
+        wanted = [("soft", "None of the top five explores with softmax", 0.5, _below)]
     found = []
     for way, says, null, judge in wanted:
         mine = np.array([sweep.algorithms[one].explore == way for one in order.names], float)
         draws = None if order.first is None else order.first @ mine
-        count = estimate(mine[:TOP].sum(), draws)
-        by_mean = sum(sweep.algorithms[one].explore == way for one in order.by_mean[:TOP])
+        count = estimate(round(float(order.top @ mine), 9), draws)
+        by_mean = round(float(order.top_by_mean @ mine), 1)
+        whole = all(float(v or 0).is_integer() for v in (count.value, count.low, count.high))
         paper = PAPER_TOP[sweep.task.name][way]
         found.append(
             Claim(
@@ -193,8 +218,8 @@ def _top(sweep: Sweep, order: Ranking) -> list[Claim]:
                 null,
                 judge(count, null),
                 f"The paper's tables have {paper}. By the paper's rule, the mean return over the "
-                f"numbers of actions, we have {by_mean}.",
-                decimals=0,
+                f"numbers of actions, we have {by_mean:g}.",
+                decimals=0 if whole else 1,
             )
         )
     return found
@@ -241,7 +266,13 @@ def _ddpg(sweep: Sweep) -> list[Claim | None]:
             continue
         what = "in return" if measure == "return" else "with fewer episodes"
         mean = number(runs.mean(), digits(sweep.task))
-        own = f"DDPG's {plural(len(runs), 'run')} end at {mean} on average"
+        own = f"DDPG's {plural(len(runs), 'run')} end at {mean} on average."
+        verdict, hidden = one.verdict, ""
+        if measure == "episodes":
+            own = f"{_shares(one)} {_reached(sweep, 'explore', ('sparse', 'DDPG'))}"
+            if not sweep.times[DDPG][:, 1].any() and np.mean(runs >= sweep.threshold) > 0.5:
+                verdict = OPEN
+                hidden = " No verdict: DDPG gets there, but not while it explores."
         found.append(
             Claim(
                 "DDPG",
@@ -249,10 +280,8 @@ def _ddpg(sweep: Sweep) -> list[Claim | None]:
                 f"Probability that a run does better than one of DDPG, over {one.matches} cells:",
                 one.chance,
                 0.5,
-                one.chance.verdict(0.5),
-                f"{own}."
-                if measure == "return"
-                else _reached(sweep, "explore", ("sparse", "DDPG")),
+                verdict,
+                f"{own}{hidden}",
             )
         )
     return found

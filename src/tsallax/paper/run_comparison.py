@@ -21,26 +21,33 @@ def best_rows(sweep: Sweep) -> tuple[Row, ...]:
             cells = list(dict.fromkeys(sweep.of("explore", explore, n)))
             if not cells:
                 continue
-            high = max(cells, key=lambda cell: float(sweep.greedy[cell].mean()))
-            fast = min(cells, key=lambda cell: float(sweep.waits[cell].mean()))
-            times = sweep.times[fast]
+            high = _highest({cell: float(sweep.greedy[cell].mean()) for cell in cells})
+            fast = _highest({cell: -float(sweep.waits[cell].mean()) for cell in cells})
+            times = sweep.times[fast[0]]
+            taken = mean_of(times[:, 0], sweep.weights[fast[0]])
             theirs = _of(paper, explore, n)
             said, quick = _top(theirs), _quick(theirs)
             rows.append(
                 {
                     "exploration": EXPLORERS[explore],
                     "actions": n,
-                    "best return": shown(_mean(sweep, high), digits(sweep.task)),
-                    "of": high[0],
+                    "best return": shown(_mean(sweep, high[0]), digits(sweep.task)),
+                    "of": _few([cell[0] for cell in high]),
                     "paper's best": said[0],
                     "of, there": said[1],
-                    "fewest episodes": episodes(times, mean_of(times[:, 0], sweep.weights[fast])),
-                    "by": fast[0],
+                    "fewest episodes": episodes(times, taken),
+                    "by": _few([cell[0] for cell in fast]),
                     "paper's fewest": quick[0],
                     "by, there": quick[1],
                 }
             )
     return tuple(rows)
+
+
+def _highest(values: Mapping[Cell, float]) -> list[Cell]:
+    """The cells that share the highest value."""
+    top = max(values.values())
+    return [cell for cell, value in values.items() if round(top - value, 9) == 0]
 
 
 def _mean(sweep: Sweep, cell: Cell) -> Estimate:
@@ -75,9 +82,9 @@ def comparison(sweep: Sweep) -> tuple[Comparison, ...]:
     lines = []
     for n in sweep.actions:
         ours = {cell: float(v.mean()) for cell, v in sweep.greedy.items() if cell[1] == n}
-        best = max(ours, key=ours.__getitem__)
-        found = mean_of(sweep.greedy[best], sweep.weights[best])
-        lines.append(_line(f"best return at {n:,} actions", _best(paper, n), best, found, decimals))
+        best = _highest(ours)
+        text = f"{shown(_mean(sweep, best[0]), decimals)} ({listed([one for one, _ in best], 2)})"
+        lines.append(Comparison(f"best return at {n:,} actions", _best(paper, n), text))
     for n in sweep.actions:
         if (OWN, n) in sweep.cells:
             known = sweep.times[OWN, n]
@@ -90,7 +97,7 @@ def comparison(sweep: Sweep) -> tuple[Comparison, ...]:
                 )
             )
     if DDPG in sweep.cells:
-        own = mean_of(sweep.greedy[DDPG], sweep.weights[DDPG])
+        own = _mean(sweep, DDPG)
         said = paper.get(DDPG)
         text = "" if said is None else number(said.expected_return, 1)
         lines.append(Comparison("DDPG: expected return", text, shown(own, decimals)))
@@ -104,7 +111,3 @@ def _best(paper: dict[Cell, Reported], actions: int) -> str:
     top = max(mine.values())
     names = [one for one, value in mine.items() if value == top]
     return f"{number(top, 1)} ({listed(names, 2)})"
-
-
-def _line(what: str, paper: str, best: Cell, found: Estimate, decimals: int) -> Comparison:
-    return Comparison(what, paper, f"{shown(found, decimals)} ({best[0]})")

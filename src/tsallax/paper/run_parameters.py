@@ -37,7 +37,7 @@ def parameters(sweep: Sweep) -> dict[str, Any]:
             key: _distinct(row.provenance.get(key, "") for row in sweep.rows) for key in versions
         },
         "hardware": hardware(sweep),
-        "device_hours": round(_hours(sweep.rows), 3),
+        "hours_of_the_longest_fleet": round(max(row.seconds for row in sweep.rows) / 3600, 3),
         "dates": dates[:1] + dates[1:][-1:],
     }
 
@@ -100,8 +100,3 @@ def _range(values: Sequence[int]) -> int | str:
 
 def _distinct(values: Iterable[str]) -> list[str]:
     return [value for value in dict.fromkeys(values) if value]
-
-
-def _hours(rows: Sequence[Row]) -> float:
-    """Every run's share of the time that it and those beside it took."""
-    return sum(row.seconds / max(row.agents, 1) for row in rows) / 3600

@@ -420,6 +420,10 @@ def checked(sweep: Sweep, changes: dict[str, Any]) -> Sweep:
     for name in ("seeds", "episodes", "steps"):
         if getattr(made, name) < 1:
             raise InvalidInput(f"{name} must be at least 1, got {getattr(made, name)}")
+    if made.steps < made.task.length:
+        raise InvalidInput(
+            f"steps must be at least {made.task.length}, the longest episode, got {made.steps}"
+        )
     for n in made.actions:
         made.task.levels(n)
     kinds = {DDPGConfig if v.explore is None else DeepQConfig for v in made.variants}

@@ -13,13 +13,13 @@ from tsallax.paper.duels import duel_rows, duels, group_rows
 from tsallax.paper.result import Result, Table
 from tsallax.paper.result import Row as Line
 from tsallax.paper.rows import Row
-from tsallax.paper.run_claims import claims, rows_of, tally
+from tsallax.paper.run_claims import claims, rows_of, tally, updates
 from tsallax.paper.run_comparison import best_rows, comparison
 from tsallax.paper.run_curves import chart
 from tsallax.paper.run_figures import curves_figure, returns_figure
 from tsallax.paper.run_parameters import hardware, missing, parameters
 from tsallax.paper.run_words import digits, episodes, listed, number, plural, shown
-from tsallax.paper.statistics import Array, iqm, mean_of, resample
+from tsallax.paper.statistics import LEAST, Array, iqm, mean_of, resample
 from tsallax.paper.style import paper_style
 from tsallax.paper.tasks import VARIANTS, Reported, Task, reported
 
@@ -60,6 +60,10 @@ def tables(task: Task, rows: Sequence[Row]) -> Result:
             group_rows(sweep), "folded",
         ),
         Table(
+            f"{task.name}-updates", "ways to update, of which the paper draws no conclusion",
+            rows_of(updates(sweep)), "folded",
+        ),
+        Table(
             f"{task.name}-improvement", "probability that one way does better than another",
             duel_rows(found), "folded",
         ),
@@ -95,17 +99,40 @@ def _what(sweep: Sweep, order: Ranking, judged: str) -> tuple[str, ...]:
     )
     ways = (
         "Brackets hold 95 % intervals by a bootstrap over runs, stratified by algorithm and number "
-        "of actions; of three runs they are the range, which holds the median of all runs three "
-        "times in four. One run has none. A run that never reached the threshold counts with its "
-        "episodes, so that such means are lower bounds, marked ≥ with the runs that reached it; "
+        f"of actions{_ranges(counts)}. One run has none; nor has a probability where a side has "
+        "less than six runs, or where it is the same in every draw. A run that never reached the "
+        "threshold counts with its episodes, so that such means are lower bounds, marked ≥ with "
+        "the runs that reached it; a match in which none did is left out, and otherwise "
         "a pair of runs of which it cannot be said which was first counts half. Epsilon-greedy "
         "with the plain update has no alpha: the runs of its three names are pooled wherever "
         "algorithms are compared. Matched runs have the same alpha, which does not mean the same "
         "to different ways to explore: a table has the best of each. A verdict needs an interval "
-        "that excludes chance; of twenty such intervals one is expected to err."
+        "that excludes chance, or that all runs of one side do better than all of the other; of "
+        "twenty such intervals one is expected to err."
     )
-    top = f"Our top five, ordered by {RULE}: {best}." if order.names else ""
+    equal = int(((order.top > 0) & (order.top < 1)).sum())
+    shared = f" The last of them are {equal} equals, of which not all are named." if equal else ""
+    top = f"Our top five, ordered by {RULE}: {best}.{shared}" if order.names else ""
     return tuple(part for part in (first, judged, top, _schedule(sweep), ways) if part)
+
+
+def _ranges(counts: Sequence[int]) -> str:
+    """What the brackets of few runs are.
+
+    >>> _ranges([3, 10])
+    '; but brackets around means of fewer than six runs, here 3, are their range, ...'
+    >>> _ranges([10])
+    ''
+    """
+    few = [count for count in counts if 1 < count < LEAST]
+    if not few:
+        return ""
+    here = listed([str(count) for count in few])
+    return (
+        f"; but brackets around means of fewer than six runs, here {here}, are their range, which "
+        f"holds the median of all such runs with a probability of {1 - 0.5 ** (few[0] - 1):.0%}"
+        f"{' or more' if len(few) > 1 else ''}"
+    ).replace("%", " %")
 
 
 def _schedule(sweep: Sweep) -> str:

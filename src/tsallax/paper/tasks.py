@@ -31,6 +31,8 @@ class Task:
     """After which an agent is finished, whatever its episodes."""
     threshold: float
     """A return that counts as learned."""
+    length: int
+    """The most steps of an episode."""
     in_results: str
     """Its name in the paper's tables."""
     options: Mapping[str, Any] = field(default_factory=dict)
@@ -42,7 +44,7 @@ class Task:
         >>> TASKS["reacher"].levels(961)
         31
         """
-        levels: int = round(float(actions) ** (1 / self.dimensions))
+        levels: int = round(max(float(actions), 0.0) ** (1 / self.dimensions))
         if levels < 2 or levels**self.dimensions != actions:
             near = max(2, levels) ** self.dimensions
             raise InvalidInput(
@@ -57,11 +59,11 @@ TASKS = {
     for task in (
         Task(
             "reacher", "Reacher", "Reacher-v5", 2, (9, 121, 961, 2601), 10_000, 500_000, -6.0,
-            "reacher",
+            50, "reacher",
         ),
         Task(
             "pendulum", "Inverted pendulum", "InvertedPendulum-v5", 1, (3, 101, 1001, 2001), 3_000,
-            400_000, 980.0, "inverted_pendulum", {"epsilon": "1:0.02:10000"},
+            400_000, 980.0, 1000, "inverted_pendulum", {"epsilon": "1:0.02:10000"},
         ),
     )
 }  # fmt: skip
