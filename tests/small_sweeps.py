@@ -7,9 +7,9 @@ from pathlib import Path
 from typing import Any
 
 from tsallax.learn.fleet import Fleet
-from tsallax.paper import rows
-from tsallax.paper.sweep import Sweep
-from tsallax.paper.tasks import TASKS, choose
+from tsallax.paper.runs import rows
+from tsallax.paper.runs.sweep import Sweep
+from tsallax.paper.runs.tasks import TASKS, choose
 
 OPTIONS: dict[str, Any] = {
     "hidden": [8],

@@ -15,7 +15,7 @@ import pytest
 import page_results
 from page_results import EVIL, LABELS, PANELS, curves, series, write, write_hostile
 from tsallax.errors import InvalidInput
-from tsallax.paper import page_table
+from tsallax.paper.page import html_table as page_table
 from tsallax.paper.report import write_page
 
 PAPER = Path(page_table.__file__).parent
@@ -172,10 +172,11 @@ def test_the_page_lets_nothing_run_but_its_own_script_and_nothing_load(tmp_path)
 def test_styles_and_scripts_are_installed_with_the_package():
     project = tomllib.loads((Path(__file__).parents[1] / "pyproject.toml").read_text())
     patterns = project["tool"]["setuptools"]["package-data"]["tsallax"]
-    assets = [path for kind in ("css", "js") for path in PAPER.glob(f"*.{kind}")]
-    assert len(assets) >= 3
+    assets = [path for kind in ("css", "js", "csv") for path in PAPER.rglob(f"*.{kind}")]
+    assert len(assets) >= 4
     for path in assets:
-        assert any(fnmatch(f"paper/{path.name}", pattern) for pattern in patterns)
+        name = path.relative_to(PAPER.parent).as_posix()
+        assert any(fnmatch(name, pattern) for pattern in patterns)
 
 
 def contrast(a, b):

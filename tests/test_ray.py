@@ -17,9 +17,9 @@ import pytest
 
 from small_sweeps import OPTIONS, outcome, small
 from tsallax.errors import InvalidInput
-from tsallax.paper import live, on_ray
-from tsallax.paper.learned import learned
-from tsallax.paper.sweep import plan
+from tsallax.paper.runs import live, on_ray
+from tsallax.paper.runs.learned import learned
+from tsallax.paper.runs.sweep import plan
 
 needs_ray = pytest.mark.skipif(
     find_spec("ray") is None, reason="ray is missing: pip install 'tsallax[ray]'"
@@ -90,7 +90,8 @@ def test_ctrl_c_saves_what_the_workers_have(whole: Path, tmp_path: Path):
     _, err = process.communicate(timeout=90)
     assert process.returncode == 130
     assert err == (
-        "tsallax: note: saved in here: the same command goes on from there\n"
+        "2 runs to train\n"
+        "tsallax: note: what was done is in here: the same command goes on from there\n"
         "tsallax: error: interrupted\n"
     )
     shares = [_share(path.with_suffix(".json")) for path in folder.glob("*.npz")]

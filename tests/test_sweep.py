@@ -19,10 +19,10 @@ import tsallax
 from small_sweeps import EPISODES, OPTIONS, PIECES, Pieces, outcome, small
 from tsallax import cli
 from tsallax.errors import InvalidInput
-from tsallax.paper import live, rows, sweep
-from tsallax.paper.learned import learned
-from tsallax.paper.sweep import Job, Run, plan, runs_of, sweep_of
-from tsallax.paper.tasks import DDPG, TASKS, Variant, choose
+from tsallax.paper.runs import live, rows, sweep
+from tsallax.paper.runs.learned import learned
+from tsallax.paper.runs.sweep import Job, Run, plan, runs_of, sweep_of
+from tsallax.paper.runs.tasks import DDPG, TASKS, Variant, choose
 
 HERE = Path(__file__).parent
 NAME = "Sparse+SparseBellman-0.1"
@@ -64,7 +64,7 @@ def interrupted(folder: Path, monkeypatch: pytest.MonkeyPatch, after: int, **how
 
     with monkeypatch.context() as patch:
         patch.setattr(sweep, "TOLD_SECONDS", -1.0)
-        patch.setattr("tsallax.paper.learned.live", lambda *_: nullcontext(draw))
+        patch.setattr("tsallax.paper.runs.learned.live", lambda *_: nullcontext(draw))
         with pytest.raises(KeyboardInterrupt):
             learned([small()], folder, progress=False, **how)
 
@@ -212,7 +212,7 @@ SCRIPT = f"""
 import sys
 sys.path.insert(0, {str(HERE)!r})
 from small_sweeps import small
-from tsallax.paper.learned import learned
+from tsallax.paper.runs.learned import learned
 learned([small()], sys.argv[1], at_once=2, save_seconds=-1.0, progress=False)
 """
 

@@ -11,16 +11,16 @@ import numpy as np
 import pytest
 
 from tsallax.errors import InvalidInput
-from tsallax.paper.cells import PLAIN, gather, ranking
 from tsallax.paper.report import write_result
 from tsallax.paper.result import read_csv, write_csv
-from tsallax.paper.rows import Row
-from tsallax.paper.run_claims import claims, tally, updates
-from tsallax.paper.run_comparison import comparison
-from tsallax.paper.run_curves import POINTS, curves
-from tsallax.paper.statistics import FAILS, HOLDS, OPEN
+from tsallax.paper.runs.rows import Row
+from tsallax.paper.runs.tasks import DDPG, TASKS, VARIANTS, reported
 from tsallax.paper.tables import tables
-from tsallax.paper.tasks import DDPG, TASKS, VARIANTS, reported
+from tsallax.paper.tables.cells import PLAIN, gather, ranking
+from tsallax.paper.tables.claims import claims, tally, updates
+from tsallax.paper.tables.comparison import comparison
+from tsallax.paper.tables.curves import POINTS, curves
+from tsallax.paper.tables.statistics import FAILS, HOLDS, OPEN
 
 REACHER, PENDULUM = TASKS["reacher"], TASKS["pendulum"]
 EPISODES = {"reacher": 10_000, "pendulum": 2_000}

@@ -12,7 +12,7 @@ from tsallax.cli_common import complain, note, one_line_errors, set_values
 from tsallax.errors import InvalidInput
 
 if TYPE_CHECKING:
-    from tsallax.paper.sweep import Sweep
+    from tsallax.paper.runs.sweep import Sweep
 
 FIGURES = ("figure1", "figure2a", "figure2b", "theorems")
 LEARNED = ("reacher", "pendulum")
@@ -117,7 +117,7 @@ def reproduce(
             for name in tasks
         ]
         if sweeps:
-            from tsallax.paper.learned import learned, require_means, write_tables
+            from tsallax.paper.runs.learned import learned, require_means, write_tables
 
             require_means(device, ray, at_once)
         if figures:
@@ -139,8 +139,8 @@ def _sweep(
     episodes: int | None, steps: int | None, set_: list[str] | None, quick: bool,
 ) -> Sweep:  # fmt: skip
     """What the options ask for."""
-    from tsallax.paper import sweep as sweeps
-    from tsallax.paper.tasks import TASKS, choose
+    from tsallax.paper.runs import sweep as sweeps
+    from tsallax.paper.runs.tasks import TASKS, choose
 
     task = TASKS[name]
     asked = sweeps.sweep_of(task, quick)

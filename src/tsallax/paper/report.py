@@ -94,7 +94,7 @@ def write_report(
             one name those of the first folder count.
         out: the folder to write to; default: the first.
     """
-    from tsallax.paper.learned import write_tables
+    from tsallax.paper.runs.learned import write_tables
 
     sources = [Path(folder) for folder in folders]
     for source in sources:

@@ -17,8 +17,8 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from tsallax.errors import InvalidInput
-from tsallax.paper.page_chart import chart
-from tsallax.paper.page_table import table
+from tsallax.paper.page.html_chart import chart
+from tsallax.paper.page.html_table import table
 from tsallax.paper.result import Cell, read_csv
 
 T = TypeVar("T")
@@ -55,7 +55,7 @@ def page(folder: Path) -> str:
             f"{folder} holds no results: tsallax reproduce all --out {folder} makes some"
         )
     links = "".join(f'<li><a href="#{name}">{SECTIONS[name]}</a></li>' for name in found)
-    style, script = _asset("page.css"), _asset("page.js") + _asset("page_chart.js")
+    style, script = _asset("page.css"), _asset("page.js") + _asset("chart.js")
     policy = (
         f"default-src 'none'; img-src data:; style-src {_hash(style)}; "
         f"script-src {_hash(script)}; base-uri 'none'; form-action 'none'"
@@ -96,7 +96,7 @@ this page from the files in a folder.</p></footer>
 
 
 def _asset(name: str) -> str:
-    return (files("tsallax.paper") / name).read_text(encoding="utf-8")
+    return (files("tsallax.paper.page") / name).read_text(encoding="utf-8")
 
 
 def _hash(text: str) -> str:

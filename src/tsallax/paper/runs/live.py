@@ -9,8 +9,8 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
 
-from tsallax.paper.sweep import Job
-from tsallax.paper.tasks import TASKS
+from tsallax.paper.runs.sweep import Job
+from tsallax.paper.runs.tasks import TASKS
 
 Draw = Callable[[], None]
 LINES = 60.0

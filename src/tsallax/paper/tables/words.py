@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from tsallax.paper.statistics import Array, Estimate
-from tsallax.paper.tasks import Task
+from tsallax.paper.runs.tasks import Task
+from tsallax.paper.tables.statistics import Array, Estimate
 
 EXPLORERS = {"sparse": "sparse", "soft": "softmax", "epsilon": "epsilon-greedy"}
 UPDATES = {"sparse": "sparse", "soft": "soft", "hard": "hard"}
@@ -14,7 +14,7 @@ UPDATES = {"sparse": "sparse", "soft": "soft", "hard": "hard"}
 def digits(task: Task) -> int:
     """Decimals of a return: hundredths of Reacher's few units, tenths of the pendulum's hundreds.
 
-    >>> from tsallax.paper.tasks import TASKS
+    >>> from tsallax.paper.runs.tasks import TASKS
     >>> digits(TASKS["reacher"]), digits(TASKS["pendulum"])
     (2, 1)
     """

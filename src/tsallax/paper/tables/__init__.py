@@ -7,21 +7,21 @@ from collections.abc import Callable, Sequence
 import numpy as np
 
 from tsallax.learn.anneal import linear
-from tsallax.paper.cells import DDPG, RULE, TOP, Cell, Ranking, Sweep, gather, ranking, times
-from tsallax.paper.duel_figure import duel_figure
-from tsallax.paper.duels import duel_rows, duels, group_rows
 from tsallax.paper.result import Result, Table
 from tsallax.paper.result import Row as Line
-from tsallax.paper.rows import Row
-from tsallax.paper.run_claims import claims, rows_of, tally, updates
-from tsallax.paper.run_comparison import best_rows, comparison
-from tsallax.paper.run_curves import chart
-from tsallax.paper.run_figures import curves_figure, returns_figure
-from tsallax.paper.run_parameters import hardware, missing, parameters
-from tsallax.paper.run_words import digits, episodes, listed, number, plural, shown
-from tsallax.paper.statistics import LEAST, Array, iqm, mean_of, resample
+from tsallax.paper.runs.rows import Row
+from tsallax.paper.runs.tasks import VARIANTS, Reported, Task, reported
 from tsallax.paper.style import paper_style
-from tsallax.paper.tasks import VARIANTS, Reported, Task, reported
+from tsallax.paper.tables.cells import DDPG, RULE, TOP, Cell, Ranking, Sweep, gather, ranking, times
+from tsallax.paper.tables.claims import claims, rows_of, tally, updates
+from tsallax.paper.tables.comparison import best_rows, comparison
+from tsallax.paper.tables.curves import chart
+from tsallax.paper.tables.duel_figure import duel_figure
+from tsallax.paper.tables.duels import duel_rows, duels, group_rows
+from tsallax.paper.tables.figures import curves_figure, returns_figure
+from tsallax.paper.tables.parameters import hardware, missing, parameters
+from tsallax.paper.tables.statistics import LEAST, Array, iqm, mean_of, resample
+from tsallax.paper.tables.words import digits, episodes, listed, number, plural, shown
 
 FIGURES = {"pendulum": "Figure 3", "reacher": "Figure 4"}
 

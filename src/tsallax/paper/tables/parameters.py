@@ -6,10 +6,10 @@ import json
 from collections.abc import Iterable, Sequence
 from typing import Any
 
-from tsallax.paper.cells import DDPG, Sweep
-from tsallax.paper.rows import Row
-from tsallax.paper.run_words import listed, plural
-from tsallax.paper.tasks import VARIANTS
+from tsallax.paper.runs.rows import Row
+from tsallax.paper.runs.tasks import VARIANTS
+from tsallax.paper.tables.cells import DDPG, Sweep
+from tsallax.paper.tables.words import listed, plural
 
 PLACES = ("device", "machine")
 

@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 
 from tsallax.errors import InvalidInput
-from tsallax.paper.tasks import EXPLORE, TASKS, UPDATE, Variant
+from tsallax.paper.runs.tasks import EXPLORE, TASKS, UPDATE, Variant
 
 FORMAT = 1
 EVERY = 20

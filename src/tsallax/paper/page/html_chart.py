@@ -8,7 +8,7 @@ from html import escape
 from typing import Any
 
 from tsallax.errors import InvalidInput
-from tsallax.paper.page_table import decimal, table
+from tsallax.paper.page.html_table import decimal, table
 from tsallax.paper.result import Cell
 
 

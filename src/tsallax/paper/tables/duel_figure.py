@@ -9,11 +9,11 @@ import numpy as np
 from matplotlib.colors import LinearSegmentedColormap
 from matplotlib.figure import Figure
 
-from tsallax.paper.cells import Sweep
-from tsallax.paper.duels import FACTOR_NAMES, FACTORS, MEASURES, Duel
 from tsallax.paper.result import Picture
-from tsallax.paper.statistics import OPEN, Estimate
 from tsallax.paper.style import GREY, SOFT, SPARSE
+from tsallax.paper.tables.cells import Sweep
+from tsallax.paper.tables.duels import FACTOR_NAMES, FACTORS, MEASURES, Duel
+from tsallax.paper.tables.statistics import OPEN, Estimate
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -12,11 +12,19 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from tsallax.errors import InvalidInput
-from tsallax.paper import rows
-from tsallax.paper.live import live
 from tsallax.paper.report import require_folder, write_result
-from tsallax.paper.sweep import SAVE_SECONDS, Job, Sweep, plan, require_device, train, use_device
-from tsallax.paper.tasks import TASKS
+from tsallax.paper.runs import rows
+from tsallax.paper.runs.live import live
+from tsallax.paper.runs.sweep import (
+    SAVE_SECONDS,
+    Job,
+    Sweep,
+    plan,
+    require_device,
+    train,
+    use_device,
+)
+from tsallax.paper.runs.tasks import TASKS
 
 AT_ONCE = {"cpu": 1, "gpu": 81}
 """Agents of a fleet. On a CPU they would take turns: a run that is finished is better than two
@@ -53,7 +61,7 @@ def learned(
         jobs += plan(sweep, folder, at_once=size, device=device, save_seconds=save_seconds)
     with live(jobs, progress) as draw:
         if ray is not None:
-            from tsallax.paper.on_ray import train_on_ray
+            from tsallax.paper.runs.on_ray import train_on_ray
 
             train_on_ray(jobs, ray, draw)
         else:
@@ -68,7 +76,7 @@ def require_means(device: str | None, ray: str | None, at_once: int | None) -> N
     if ray is None:
         use_device(device)
     else:
-        from tsallax.paper.on_ray import require_ray
+        from tsallax.paper.runs.on_ray import require_ray
 
         require_device(device)
         require_ray(ray)

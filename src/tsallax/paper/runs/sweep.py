@@ -29,9 +29,9 @@ from tsallax.learn.config import DeepQConfig
 from tsallax.learn.ddpg_config import DDPGConfig
 from tsallax.learn.episodes import provenance
 from tsallax.learn.fleet import Fleet, Member
-from tsallax.paper import rows
-from tsallax.paper.rows import Key, Row
-from tsallax.paper.tasks import ALPHAS, DDPG, TASKS, VARIANTS, Task, Variant
+from tsallax.paper.runs import rows
+from tsallax.paper.runs.rows import Key, Row
+from tsallax.paper.runs.tasks import ALPHAS, DDPG, TASKS, VARIANTS, Task, Variant
 
 SAVE_SECONDS = 120.0
 """From one checkpoint of a fleet to the next."""

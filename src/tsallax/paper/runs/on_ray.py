@@ -21,7 +21,7 @@ from typing import Any
 
 from tsallax.errors import InvalidInput
 from tsallax.learn.plan import interrupts
-from tsallax.paper.sweep import Job, train
+from tsallax.paper.runs.sweep import Job, train
 
 RETRIES = 5
 """How often a fleet may lose its worker."""

@@ -12,10 +12,9 @@ from itertools import combinations
 
 import numpy as np
 
-from tsallax.paper.cells import DDPG, Cell, Sweep
 from tsallax.paper.result import Row
-from tsallax.paper.run_words import EXPLORERS, UPDATES
-from tsallax.paper.statistics import (
+from tsallax.paper.tables.cells import DDPG, Cell, Sweep
+from tsallax.paper.tables.statistics import (
     OPEN,
     Array,
     Estimate,
@@ -24,6 +23,7 @@ from tsallax.paper.statistics import (
     improvement,
     iqm_of,
 )
+from tsallax.paper.tables.words import EXPLORERS, UPDATES
 
 FACTORS: Mapping[str, Mapping[str, str]] = {"explore": EXPLORERS, "update": UPDATES}
 FACTOR_NAMES = {"explore": "exploration", "update": "update"}

@@ -139,7 +139,7 @@ class Reported:
 
 def reported(task: Task) -> dict[tuple[str, int | None], Reported]:
     """The paper's numbers by algorithm and number of actions, None for DDPG's continuous ones."""
-    text = (files("tsallax.paper") / "results.csv").read_text(encoding="utf-8")
+    text = (files("tsallax.paper.runs") / "results.csv").read_text(encoding="utf-8")
     found = {}
     for row in csv.DictReader(text.splitlines()):
         if row["env"] == task.in_results:

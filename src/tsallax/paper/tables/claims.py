@@ -11,11 +11,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from tsallax.paper.cells import DDPG, TOP, Ranking, Sweep
-from tsallax.paper.duels import FACTORS, Duel, duel, leads
 from tsallax.paper.result import Row
-from tsallax.paper.run_words import digits, listed, number, plural, shown
-from tsallax.paper.statistics import FAILS, HOLDS, OPEN, Estimate, estimate, rise
+from tsallax.paper.tables.cells import DDPG, TOP, Ranking, Sweep
+from tsallax.paper.tables.duels import FACTORS, Duel, duel, leads
+from tsallax.paper.tables.statistics import FAILS, HOLDS, OPEN, Estimate, estimate, rise
+from tsallax.paper.tables.words import digits, listed, number, plural, shown
 
 PAPER_TOP = {
     "pendulum": {"sparse": 4, "soft": 1, "epsilon": 0},

@@ -6,10 +6,10 @@ from collections.abc import Collection, Sequence
 
 import numpy as np
 
-from tsallax.paper.cells import PLAIN, Sweep
 from tsallax.paper.result import Chart, Series
-from tsallax.paper.rows import Row
-from tsallax.paper.statistics import LEVEL, Array
+from tsallax.paper.runs.rows import Row
+from tsallax.paper.tables.cells import PLAIN, Sweep
+from tsallax.paper.tables.statistics import LEVEL, Array
 
 POINTS = 80
 

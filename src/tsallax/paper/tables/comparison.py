@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from tsallax.paper.cells import DDPG, Cell, Sweep
 from tsallax.paper.result import Comparison, Row
-from tsallax.paper.run_figures import OWN
-from tsallax.paper.run_words import EXPLORERS, digits, episodes, listed, number, shown
-from tsallax.paper.statistics import Estimate, mean_of
-from tsallax.paper.tasks import EXPLORE, Reported, reported
+from tsallax.paper.runs.tasks import EXPLORE, Reported, reported
+from tsallax.paper.tables.cells import DDPG, Cell, Sweep
+from tsallax.paper.tables.figures import OWN
+from tsallax.paper.tables.statistics import Estimate, mean_of
+from tsallax.paper.tables.words import EXPLORERS, digits, episodes, listed, number, shown
 
 
 def best_rows(sweep: Sweep) -> tuple[Row, ...]:

@@ -9,13 +9,13 @@ import numpy as np
 from matplotlib.figure import Figure
 from matplotlib.ticker import FuncFormatter
 
-from tsallax.paper.cells import DDPG, TOP, Ranking, Sweep
 from tsallax.paper.result import Picture
-from tsallax.paper.run_curves import band, curves
-from tsallax.paper.run_words import digits, listed, number
-from tsallax.paper.statistics import Array, Estimate, mean_of
+from tsallax.paper.runs.tasks import EXPLORE, reported
 from tsallax.paper.style import GREY, letter
-from tsallax.paper.tasks import EXPLORE, reported
+from tsallax.paper.tables.cells import DDPG, TOP, Ranking, Sweep
+from tsallax.paper.tables.curves import band, curves
+from tsallax.paper.tables.statistics import Array, Estimate, mean_of
+from tsallax.paper.tables.words import digits, listed, number
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -1,0 +1,1 @@
+"""Training the paper's algorithms: what to run, the runs as rows, and where they are made."""
