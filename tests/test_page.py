@@ -18,7 +18,7 @@ from tsallax.errors import InvalidInput
 from tsallax.paper.page import html_table as page_table
 from tsallax.paper.report import write_page
 
-PAPER = Path(page_table.__file__).parent
+PAPER = Path(page_table.__file__).parents[1]
 VOID = {"meta", "link", "img", "br", "wbr", "input"}
 
 
@@ -164,7 +164,7 @@ def test_the_page_lets_nothing_run_but_its_own_script_and_nothing_load(tmp_path)
     assert "default-src 'none'" in policy
     assert "unsafe" not in policy
     assert not re.search(r'style=|href="https?:|src="https?:', text)
-    for asset in (*PAPER.glob("*.js"), *PAPER.glob("*.css")):
+    for asset in (*PAPER.rglob("*.js"), *PAPER.rglob("*.css")):
         words = asset.read_text(encoding="utf-8")
         assert not re.search(r"</|innerHTML|outerHTML|eval\(|fetch\(|url\(|@import", words), asset
 
@@ -192,7 +192,7 @@ def contrast(a, b):
 
 
 def test_colours_have_the_contrast_of_level_aa():
-    style = (PAPER / "page.css").read_text(encoding="utf-8")
+    style = (PAPER / "page" / "page.css").read_text(encoding="utf-8")
     light, dark = (
         dict(re.findall(r"--(\w+): (#[0-9a-f]{6});", block))
         for block in re.findall(r":root \{(.*?)\}", style, re.S)
