@@ -74,6 +74,23 @@ def test_agents_of_two_kinds_are_no_fleet():
         Fleet("Reacher-v5", [member(), Member(DDPGConfig(), 0)], actions=3)
 
 
+def test_an_agent_can_be_taken_out_of_a_fleet(fleet, tmp_path: Path):
+    i = 2 * VARIANTS.index(("soft", "sparse"))
+    agent = fleet.agent(i)
+    assert agent.steps == fleet.steps
+    for deterministic in (True, False):
+        expected = fleet.evaluate(i, 5, deterministic).returns
+        assert agent.evaluate(5, deterministic=deterministic).returns == pytest.approx(expected)
+    agent.save(tmp_path / "agent.npz", replay=False)
+    again = tsallax.DeepQ.load(tmp_path / "agent.npz")
+    seen = np.linspace(-1, 1, 10)
+    assert np.array_equal(again.policy(seen), agent.policy(seen))
+    with pytest.raises(InvalidInput, match="not learn"):
+        agent.learn(steps=10)
+    with pytest.raises(InvalidInput, match="none numbered 18"):
+        fleet.agent(18)
+
+
 def test_seeds_and_variants_are_independent(fleet):
     assert all(a.returns != b.returns for a, b in zip(fleet.records[::2], fleet.records[1::2]))
     weights = [leaves(record.network[0])[0].tobytes() for record in fleet.records]

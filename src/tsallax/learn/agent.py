@@ -392,6 +392,12 @@ class Agent:
         if len(self.history.running) != self.config.environments:
             raise InvalidInput(f"{path}: history.running has shape {self.history.running.shape}")
 
+    def become(self, shared: Any, steps: int) -> None:
+        """Act from now on as one that shares what acting needs, after so many steps of learning."""
+        knobs = self._learner.knobs
+        self._learner = self._algorithm.complete(shared, self._learner)._replace(knobs=knobs)
+        self.steps, self._complete = steps, False
+
     def _can_be_saved(self) -> bool:
         """An environment on the host cannot be saved, but it starts an episode by its number."""
         inside = self._world.jax is not None

@@ -30,6 +30,7 @@ from numpy.typing import NDArray
 from tsallax.envs.environment import Environment
 from tsallax.errors import InvalidInput
 from tsallax.learn import checkpoint, config, ddpg, deep_q, rollout
+from tsallax.learn.agent import Agent
 from tsallax.learn.config import DeepQConfig
 from tsallax.learn.ddpg_config import DDPGConfig
 from tsallax.learn.episodes import Episodes, evaluation_seed, play, provenance
@@ -238,13 +239,8 @@ class Fleet:
         self, member: int, episodes: int = 100, deterministic: bool = True, seed: int | None = None
     ) -> Episodes:
         """Play episodes with one agent, without learning; the same as `DeepQ.evaluate`."""
-        if not 0 <= member < len(self.records):
-            raise InvalidInput(f"a fleet of {len(self.records)} agents has none numbered {member}")
-        record = self.records[member]
-        if record.network is not None:
-            learner = self._algorithm.complete(record.network, self._member(0))
-        else:
-            learner = self._member(self._alive.index(member))
+        record = self.records[self._number(member)]
+        learner = self._algorithm.complete(self._shared(member), self._member(0))
         start = evaluation_seed(self.members[member].seed) if seed is None else seed
         step = record.finished_at or self.steps
         return play(
@@ -257,6 +253,32 @@ class Fleet:
             deterministic=deterministic,
             seed=start,
         )
+
+    def agent(self, member: int) -> Agent:
+        """One agent by itself, as it is now, to play with, predict and save; it cannot learn on."""
+        from tsallax.learn.agents import DeepQ
+        from tsallax.learn.ddpg_agent import DDPG
+
+        one, record = self.members[self._number(member)], self.records[member]
+        agent: Agent
+        if isinstance(one.config, DDPGConfig):
+            agent = DDPG(self.world.name, config=one.config, seed=one.seed)
+        else:
+            agent = DeepQ(self.world.name, actions=self.actions, config=one.config, seed=one.seed)
+        agent.become(self._shared(member), record.finished_at or self.steps)
+        return agent
+
+    def _number(self, member: int) -> int:
+        if not 0 <= member < len(self.records):
+            raise InvalidInput(f"a fleet of {len(self.records)} agents has none numbered {member}")
+        return member
+
+    def _shared(self, member: int) -> Any:
+        """What acting needs of an agent."""
+        network = self.records[member].network
+        if network is not None:
+            return network
+        return self._algorithm.shared(self._member(self._alive.index(member)))
 
     def share(self, episodes: int | None, steps: int | None) -> float:
         """How much of such a goal is done."""
