@@ -12,7 +12,7 @@ from tsallax.paper.result import Row as Line
 from tsallax.paper.runs.rows import Row
 from tsallax.paper.runs.tasks import VARIANTS, Reported, Task, reported
 from tsallax.paper.style import paper_style
-from tsallax.paper.tables.cells import DDPG, RULE, TOP, Cell, Ranking, Sweep, gather, ranking, times
+from tsallax.paper.tables.cells import DDPG, RULE, TOP, Cell, Ranking, Runs, gather, ranking, times
 from tsallax.paper.tables.claims import claims, rows_of, tally, updates
 from tsallax.paper.tables.comparison import best_rows, comparison
 from tsallax.paper.tables.curves import chart
@@ -83,7 +83,7 @@ def tables(task: Task, rows: Sequence[Row]) -> Result:
     )
 
 
-def _what(sweep: Sweep, order: Ranking, judged: str) -> tuple[str, ...]:
+def _what(sweep: Runs, order: Ranking, judged: str) -> tuple[str, ...]:
     """What is shown, what is missing, and how numbers were made."""
     counts = sorted({len(runs) for runs in sweep.named.values()})
     each = f"{counts[0]}" if len(counts) == 1 else f"{counts[0]} to {counts[-1]}"
@@ -135,7 +135,7 @@ def _ranges(counts: Sequence[int]) -> str:
     ).replace("%", " %")
 
 
-def _schedule(sweep: Sweep) -> str:
+def _schedule(sweep: Runs) -> str:
     """A caution where epsilon-greedy runs get there as soon as epsilon lets them."""
     there = [row for row in sweep.rows if row.explore == "epsilon" and row.reached is not None]
     lengths = {row.steps / row.episodes for row in sweep.rows if row.episodes}
@@ -152,14 +152,14 @@ def _schedule(sweep: Sweep) -> str:
     )
 
 
-def _names(sweep: Sweep) -> list[str]:
+def _names(sweep: Runs) -> list[str]:
     """The paper's 27, others of which there are runs, and DDPG."""
     names = dict.fromkeys(variant.name for variant in VARIANTS)
     names |= dict.fromkeys(one for one, actions in sweep.named if actions is not None)
     return [*names, *(["DDPG"] if DDPG in sweep.named else [])]
 
 
-def _columns(sweep: Sweep) -> list[int]:
+def _columns(sweep: Runs) -> list[int]:
     return sorted({*sweep.task.actions, *sweep.actions})
 
 
@@ -167,11 +167,11 @@ def _returns_title() -> str:
     return "expected return of the greedy policy, with the paper's beside it"
 
 
-def _episodes_title(sweep: Sweep) -> str:
+def _episodes_title(sweep: Runs) -> str:
     return f"episodes to a return of {number(sweep.threshold, 0)}, with the paper's beside them"
 
 
-def _returns(sweep: Sweep, weights: dict[Cell, Array]) -> tuple[Line, ...]:
+def _returns(sweep: Runs, weights: dict[Cell, Array]) -> tuple[Line, ...]:
     def ours(cell: Cell, runs: Sequence[Row]) -> str:
         greedy = np.array([row.greedy for row in runs])
         return shown(mean_of(greedy, weights[cell]), digits(sweep.task))
@@ -179,7 +179,7 @@ def _returns(sweep: Sweep, weights: dict[Cell, Array]) -> tuple[Line, ...]:
     return _wide(sweep, ours, _paper_return)
 
 
-def _episodes(sweep: Sweep, weights: dict[Cell, Array]) -> tuple[Line, ...]:
+def _episodes(sweep: Runs, weights: dict[Cell, Array]) -> tuple[Line, ...]:
     def ours(cell: Cell, runs: Sequence[Row]) -> str:
         known = times(runs)
         return episodes(known, mean_of(known[:, 0], weights[cell]))
@@ -188,7 +188,7 @@ def _episodes(sweep: Sweep, weights: dict[Cell, Array]) -> tuple[Line, ...]:
 
 
 def _wide(
-    sweep: Sweep,
+    sweep: Runs,
     ours: Callable[[Cell, Sequence[Row]], str],
     theirs: Callable[[Reported | None], str | int | float],
 ) -> tuple[Line, ...]:
@@ -214,7 +214,7 @@ def _paper_episodes(cell: Reported | None) -> int | str:
     return "" if cell is None or cell.episodes is None else cell.episodes
 
 
-def _cells(sweep: Sweep, weights: dict[Cell, Array]) -> tuple[Line, ...]:
+def _cells(sweep: Runs, weights: dict[Cell, Array]) -> tuple[Line, ...]:
     """One line for each algorithm and number of actions, in numbers alone."""
     paper = reported(sweep.task)
     lines: list[Line] = []
@@ -246,7 +246,7 @@ def _cells(sweep: Sweep, weights: dict[Cell, Array]) -> tuple[Line, ...]:
     return tuple(lines)
 
 
-def _runs(sweep: Sweep) -> tuple[Line, ...]:
+def _runs(sweep: Runs) -> tuple[Line, ...]:
     return tuple(
         {
             "algorithm": row.algorithm,

@@ -41,7 +41,7 @@ def name(explore: str | None, update: str | None, alpha: float | None) -> str:
 
 
 @dataclass(frozen=True, eq=False)
-class Sweep:
+class Runs:
     """The runs of one task.
 
     Attributes:
@@ -113,7 +113,7 @@ class Sweep:
         ]
 
 
-def gather(task: Task, rows: Sequence[Row]) -> Sweep:
+def gather(task: Task, rows: Sequence[Row]) -> Runs:
     """Sort the runs of a task into cells, in the paper's order."""
     mine = [row for row in rows if row.task == task.name]
     if not mine:
@@ -130,7 +130,7 @@ def gather(task: Task, rows: Sequence[Row]) -> Sweep:
         named.setdefault((row.algorithm, row.actions), {})[row.seed] = row
         cell = name(row.explore, row.update, row.alpha), row.actions
         cells.setdefault(cell, {}).setdefault(row.seed, row)
-    return Sweep(
+    return Runs(
         task=task,
         rows=tuple(mine),
         named={cell: tuple(runs.values()) for cell, runs in named.items()},
@@ -171,7 +171,7 @@ class Ranking:
     first: Array | None
 
 
-def ranking(sweep: Sweep) -> Ranking:
+def ranking(sweep: Runs) -> Ranking:
     """Order the algorithms by return."""
     count = {one: sum((one, n) in sweep.cells for n in sweep.actions) for one in sweep.algorithms}
     names = [one for one in count if count[one] == max(count.values())]

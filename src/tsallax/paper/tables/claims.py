@@ -12,7 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from tsallax.paper.result import Row
-from tsallax.paper.tables.cells import DDPG, TOP, Ranking, Sweep
+from tsallax.paper.tables.cells import DDPG, TOP, Ranking, Runs
 from tsallax.paper.tables.duels import FACTORS, Duel, duel, leads
 from tsallax.paper.tables.statistics import FAILS, HOLDS, OPEN, Estimate, estimate, rise
 from tsallax.paper.tables.words import digits, listed, number, plural, shown
@@ -51,7 +51,7 @@ class Claim:
     decimals: int = 2
 
 
-def claims(sweep: Sweep, order: Ranking) -> list[Claim]:
+def claims(sweep: Runs, order: Ranking) -> list[Claim]:
     """Every claim that the runs allow to look at."""
     found = [
         *_duels(sweep, "explore", "sparse", ("epsilon", "soft")),
@@ -63,7 +63,7 @@ def claims(sweep: Sweep, order: Ranking) -> list[Claim]:
     return [claim for claim in found if claim is not None]
 
 
-def updates(sweep: Sweep) -> list[Claim]:
+def updates(sweep: Runs) -> list[Claim]:
     """The same of ways to update, of which the paper draws no conclusion."""
     found = _duels(sweep, "update", "sparse", ("soft", "hard"))
     return [claim for claim in found if claim is not None]
@@ -90,13 +90,13 @@ def _way(factor: str, kind: str) -> str:
     return f"{word} exploration" if factor == "explore" else f"the {word} update"
 
 
-def _duels(sweep: Sweep, factor: str, x: str, others: Sequence[str]) -> list[Claim | None]:
+def _duels(sweep: Runs, factor: str, x: str, others: Sequence[str]) -> list[Claim | None]:
     return [
         _duel(sweep, factor, x, y, measure) for measure in ("episodes", "return") for y in others
     ]
 
 
-def _duel(sweep: Sweep, factor: str, x: str, y: str, measure: str) -> Claim | None:
+def _duel(sweep: Runs, factor: str, x: str, y: str, measure: str) -> Claim | None:
     one = duel(sweep, factor, x, y, measure, sweep.actions)
     if one is None:
         return None
@@ -134,7 +134,7 @@ def _shares(one: Duel) -> str:
     ).replace("%", " %")
 
 
-def _reached(sweep: Sweep, factor: str, ways: Sequence[str]) -> str:
+def _reached(sweep: Runs, factor: str, ways: Sequence[str]) -> str:
     parts, late = [], []
     for way in ways:
         cells = dict.fromkeys(cell for n in sweep.actions for cell in sweep.of(factor, way, n))
@@ -151,13 +151,13 @@ def _reached(sweep: Sweep, factor: str, ways: Sequence[str]) -> str:
     return f"{text}{others if late else ''}{few}"
 
 
-def _caution(sweep: Sweep, factor: str, ways: Sequence[str]) -> str:
+def _caution(sweep: Runs, factor: str, ways: Sequence[str]) -> str:
     cells = [cell for way in ways for n in sweep.actions for cell in sweep.of(factor, way, n)]
     share = np.mean(np.concatenate([sweep.times[cell][:, 1] for cell in cells]))
     return " So few did that this says little." if share < 0.25 else ""
 
 
-def _trends(sweep: Sweep) -> list[Claim | None]:
+def _trends(sweep: Runs) -> list[Claim | None]:
     return [
         _trend(sweep, other, measure)
         for measure in ("episodes", "return")
@@ -165,7 +165,7 @@ def _trends(sweep: Sweep) -> list[Claim | None]:
     ]
 
 
-def _trend(sweep: Sweep, other: str, measure: str) -> Claim | None:
+def _trend(sweep: Runs, other: str, measure: str) -> Claim | None:
     known = leads(sweep, "sparse", other, measure)
     if len(known) < 2:
         return None
@@ -192,7 +192,7 @@ def _trend(sweep: Sweep, other: str, measure: str) -> Claim | None:
     )
 
 
-def _top(sweep: Sweep, order: Ranking) -> list[Claim]:
+def _top(sweep: Runs, order: Ranking) -> list[Claim]:
     """How the five best algorithms explore."""
     if len(order.names) <= TOP:
         return []
@@ -231,7 +231,7 @@ def _below(one: Estimate, null: float) -> str:
     return Estimate(-one.value, -one.high, -one.low).verdict(-null)
 
 
-def _maximum(sweep: Sweep, order: Ranking) -> list[Claim]:
+def _maximum(sweep: Runs, order: Ranking) -> list[Claim]:
     """Whether the best algorithms get what there is to get."""
     best = [(one, n) for one in order.names[:TOP] for n in sweep.actions]
     best = [cell for cell in best if cell in sweep.cells]
@@ -255,7 +255,7 @@ def _maximum(sweep: Sweep, order: Ranking) -> list[Claim]:
     ]
 
 
-def _ddpg(sweep: Sweep) -> list[Claim | None]:
+def _ddpg(sweep: Runs) -> list[Claim | None]:
     if DDPG not in sweep.cells:
         return []
     runs = sweep.greedy[DDPG]

@@ -6,13 +6,13 @@ from collections.abc import Mapping, Sequence
 
 from tsallax.paper.result import Comparison, Row
 from tsallax.paper.runs.tasks import EXPLORE, Reported, reported
-from tsallax.paper.tables.cells import DDPG, Cell, Sweep
+from tsallax.paper.tables.cells import DDPG, Cell, Runs
 from tsallax.paper.tables.figures import OWN
 from tsallax.paper.tables.statistics import Estimate, mean_of
 from tsallax.paper.tables.words import EXPLORERS, digits, episodes, listed, number, shown
 
 
-def best_rows(sweep: Sweep) -> tuple[Row, ...]:
+def best_rows(sweep: Runs) -> tuple[Row, ...]:
     """The highest return and the fewest episodes of each way to explore, ours and the paper's."""
     paper = reported(sweep.task)
     rows: list[Row] = []
@@ -50,7 +50,7 @@ def _highest(values: Mapping[Cell, float]) -> list[Cell]:
     return [cell for cell, value in values.items() if round(top - value, 9) == 0]
 
 
-def _mean(sweep: Sweep, cell: Cell) -> Estimate:
+def _mean(sweep: Runs, cell: Cell) -> Estimate:
     return mean_of(sweep.greedy[cell], sweep.weights[cell])
 
 
@@ -75,7 +75,7 @@ def _few(names: Sequence[str]) -> str:
     return names[0] if len(names) == 1 else f"{len(names)} algorithms"
 
 
-def comparison(sweep: Sweep) -> tuple[Comparison, ...]:
+def comparison(sweep: Runs) -> tuple[Comparison, ...]:
     """The paper's numbers of most interest and ours."""
     paper = reported(sweep.task)
     decimals = digits(sweep.task)

@@ -8,7 +8,7 @@ import numpy as np
 
 from tsallax.paper.result import Chart, Series
 from tsallax.paper.runs.rows import Row
-from tsallax.paper.tables.cells import PLAIN, Sweep
+from tsallax.paper.tables.cells import PLAIN, Runs
 from tsallax.paper.tables.statistics import LEVEL, Array
 
 POINTS = 80
@@ -42,7 +42,7 @@ def band(runs: Array, weights: Array) -> tuple[Array, Array, Array]:
     return mean, low, high
 
 
-def chart(sweep: Sweep, shown: Collection[str]) -> Chart:
+def chart(sweep: Runs, shown: Collection[str]) -> Chart:
     """The learning curves of all algorithms, a panel for each number of actions."""
     series = []
     for cell, rows in sweep.cells.items():

@@ -11,7 +11,7 @@ from matplotlib.figure import Figure
 
 from tsallax.paper.result import Picture
 from tsallax.paper.style import GREY, SOFT, SPARSE
-from tsallax.paper.tables.cells import Sweep
+from tsallax.paper.tables.cells import Runs
 from tsallax.paper.tables.duels import FACTOR_NAMES, FACTORS, MEASURES, Duel
 from tsallax.paper.tables.statistics import OPEN, Estimate
 
@@ -23,7 +23,7 @@ MAP = LinearSegmentedColormap.from_list("improvement", [SOFT, "#ffffff", SPARSE]
 LETTERS = "abcd"
 
 
-def duel_figure(sweep: Sweep, found: Sequence[Duel]) -> Picture:
+def duel_figure(sweep: Runs, found: Sequence[Duel]) -> Picture:
     """How often the way in a row does better than the way in a column."""
     kinds = [(factor, measure) for factor in FACTORS for measure in MEASURES]
     columns = max(1, len(sweep.actions))

@@ -13,7 +13,7 @@ from itertools import combinations
 import numpy as np
 
 from tsallax.paper.result import Row
-from tsallax.paper.tables.cells import DDPG, Cell, Sweep
+from tsallax.paper.tables.cells import DDPG, Cell, Runs
 from tsallax.paper.tables.statistics import (
     OPEN,
     Array,
@@ -59,7 +59,7 @@ class Duel:
 
 
 def duel(
-    sweep: Sweep, factor: str, x: str, y: str, measure: str, actions: Sequence[int]
+    sweep: Runs, factor: str, x: str, y: str, measure: str, actions: Sequence[int]
 ) -> Duel | None:
     """Compare x with y at these numbers of actions; None where nothing matches.
 
@@ -90,11 +90,11 @@ def duel(
     return Duel(factor, x, y, measure, compared, chance, verdict, won, lost, len(pairs))
 
 
-def _reached(sweep: Sweep, cells: Iterable[Cell]) -> bool:
+def _reached(sweep: Runs, cells: Iterable[Cell]) -> bool:
     return any(bool(sweep.times[cell][:, 1].any()) for cell in cells)
 
 
-def leads(sweep: Sweep, x: str, y: str, measure: str) -> dict[int, tuple[float, Array | None]]:
+def leads(sweep: Runs, x: str, y: str, measure: str) -> dict[int, tuple[float, Array | None]]:
     """By how much exploring as x leads y on average, and draws of it, by number of actions.
 
     Only algorithms count that have runs at all of these numbers, so that the leads differ in
@@ -119,13 +119,13 @@ def leads(sweep: Sweep, x: str, y: str, measure: str) -> dict[int, tuple[float, 
     return found
 
 
-def _solid(sweep: Sweep, pairs: list[tuple[Cell, Cell]]) -> list[tuple[Cell, Cell]]:
+def _solid(sweep: Runs, pairs: list[tuple[Cell, Cell]]) -> list[tuple[Cell, Cell]]:
     """The pairs with two runs or more on both sides; all of them where there is none."""
     many = [pair for pair in pairs if all(len(sweep.cells[cell]) > 1 for cell in pair)]
     return many or pairs
 
 
-def duels(sweep: Sweep) -> list[Duel]:
+def duels(sweep: Runs) -> list[Duel]:
     """All pairs of ways at each number of actions, in both measures, where any was decided."""
     found = [
         duel(sweep, factor, x, y, measure, [n])
@@ -155,7 +155,7 @@ def duel_rows(found: Sequence[Duel]) -> tuple[Row, ...]:
     )
 
 
-def group_rows(sweep: Sweep) -> tuple[Row, ...]:
+def group_rows(sweep: Runs) -> tuple[Row, ...]:
     """Each way to explore or update at each number of actions: return and runs that learned."""
     rows: list[Row] = []
     for factor, ways in FACTORS.items():

@@ -12,7 +12,7 @@ from matplotlib.ticker import FuncFormatter
 from tsallax.paper.result import Picture
 from tsallax.paper.runs.tasks import EXPLORE, reported
 from tsallax.paper.style import GREY, letter
-from tsallax.paper.tables.cells import DDPG, TOP, Ranking, Sweep
+from tsallax.paper.tables.cells import DDPG, TOP, Ranking, Runs
 from tsallax.paper.tables.curves import band, curves
 from tsallax.paper.tables.statistics import Array, Estimate, mean_of
 from tsallax.paper.tables.words import digits, listed, number
@@ -28,7 +28,7 @@ OWN = "Sparse+SparseBellman-0.1"
 THIN = 0.9
 
 
-def returns_figure(sweep: Sweep, order: Ranking) -> Picture:
+def returns_figure(sweep: Runs, order: Ranking) -> Picture:
     """(a) The expected return and (b) the episodes to the threshold of the top five."""
     figure = Figure(figsize=(7.0, 3.6), layout="constrained")
     left, right = figure.subplots(1, 2)
@@ -84,7 +84,7 @@ def _widen(axes: Axes, span: float) -> None:
         axes.set_ylim((low + high - span) / 2, (low + high + span) / 2)
 
 
-def _line(axes: Axes, sweep: Sweep, one: str, i: int, count: int, kind: str) -> None:
+def _line(axes: Axes, sweep: Runs, one: str, i: int, count: int, kind: str) -> None:
     """An algorithm's points; open where some run never reached the threshold."""
     places = [k for k, n in enumerate(sweep.actions) if (one, n) in sweep.cells]
     cells = [(one, sweep.actions[k]) for k in places]
@@ -111,7 +111,7 @@ def _line(axes: Axes, sweep: Sweep, one: str, i: int, count: int, kind: str) -> 
         )  # fmt: skip
 
 
-def _paper(axes: Axes, sweep: Sweep, kind: str) -> None:
+def _paper(axes: Axes, sweep: Runs, kind: str) -> None:
     """The best of the paper's algorithms at each number of actions."""
     table = reported(sweep.task)
     places, values = [], []
@@ -129,7 +129,7 @@ def _paper(axes: Axes, sweep: Sweep, kind: str) -> None:
         )  # fmt: skip
 
 
-def _ddpg(axes: Axes, sweep: Sweep) -> None:
+def _ddpg(axes: Axes, sweep: Runs) -> None:
     """DDPG's return as a line, or as words where it is off the scale."""
     if DDPG not in sweep.cells:
         return
@@ -147,14 +147,14 @@ def _ddpg(axes: Axes, sweep: Sweep) -> None:
         )  # fmt: skip
 
 
-def _ddpg_episodes(axes: Axes, sweep: Sweep) -> None:
+def _ddpg_episodes(axes: Axes, sweep: Runs) -> None:
     """DDPG's episodes to the threshold as a line, where all its runs got there."""
     if DDPG in sweep.cells and sweep.times[DDPG][:, 1].all():
         own = float(sweep.times[DDPG][:, 0].mean())
         axes.axhline(own, color="black", linewidth=THIN, linestyle=(0, (4, 2)), label="DDPG")
 
 
-def chosen_curves(sweep: Sweep, order: Ranking) -> list[str]:
+def chosen_curves(sweep: Runs, order: Ranking) -> list[str]:
     """The top five, the paper's own algorithm, and the best of each way to explore."""
     best = list(order.names[:TOP])
     for explore in EXPLORE:
@@ -163,7 +163,7 @@ def chosen_curves(sweep: Sweep, order: Ranking) -> list[str]:
     return best + [OWN for one in sweep.algorithms if one == OWN and one not in best]
 
 
-def curves_figure(sweep: Sweep, order: Ranking) -> Picture:
+def curves_figure(sweep: Runs, order: Ranking) -> Picture:
     """Learning curves, one panel for each number of actions."""
     names = chosen_curves(sweep, order)
     count = max(1, len(sweep.actions))
@@ -222,7 +222,7 @@ def _minus_exp(value: Array) -> Array:
     return np.asarray(-np.exp(-np.asarray(value)))
 
 
-def _curve(axes: Axes, sweep: Sweep, one: str, actions: int, i: int) -> None:
+def _curve(axes: Axes, sweep: Runs, one: str, actions: int, i: int) -> None:
     x, runs = curves(sweep.cells[one, actions])
     mean, low, high = band(runs, sweep.weights[one, actions])
     extra = i >= len(COLOURS)
@@ -232,7 +232,7 @@ def _curve(axes: Axes, sweep: Sweep, one: str, actions: int, i: int) -> None:
     axes.fill_between(x, low, high, color=colour, alpha=0.13, linewidth=0, zorder=2)
 
 
-def _alt(sweep: Sweep, best: Sequence[str]) -> str:
+def _alt(sweep: Runs, best: Sequence[str]) -> str:
     parts = []
     for one in best:
         cells = [(one, n) for n in sweep.actions if (one, n) in sweep.cells]

@@ -8,13 +8,13 @@ from typing import Any
 
 from tsallax.paper.runs.rows import Row
 from tsallax.paper.runs.tasks import VARIANTS
-from tsallax.paper.tables.cells import DDPG, Sweep
+from tsallax.paper.tables.cells import DDPG, Runs
 from tsallax.paper.tables.words import listed, plural
 
 PLACES = ("device", "machine")
 
 
-def parameters(sweep: Sweep) -> dict[str, Any]:
+def parameters(sweep: Runs) -> dict[str, Any]:
     """Options, seeds, episodes, versions, hardware and time of all runs."""
     q_learning = [row for row in sweep.rows if row.actions is not None]
     ddpg = [row for row in sweep.rows if row.actions is None]
@@ -56,7 +56,7 @@ def _options(rows: Sequence[Row]) -> tuple[dict[str, Any], dict[str, list[Any]]]
     return same, differ
 
 
-def hardware(sweep: Sweep) -> str | None:
+def hardware(sweep: Runs) -> str | None:
     """The devices and machines that the rows name."""
     found = _distinct(
         ", ".join(row.provenance[key] for key in PLACES if row.provenance.get(key))
@@ -65,7 +65,7 @@ def hardware(sweep: Sweep) -> str | None:
     return "; ".join(found) or None
 
 
-def missing(sweep: Sweep) -> str:
+def missing(sweep: Runs) -> str:
     """What the paper ran and these rows do not hold, in a sentence; and options that differ."""
     names = [variant.name for variant in VARIANTS]
     have = {cell for cell in sweep.named if cell[1] is not None}

@@ -13,7 +13,6 @@ improvement has an interval from six runs on either side on.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TypeVar
@@ -167,8 +166,7 @@ def improvement(
     """The probability that a run of one cell beats one of its match, averaged over the matches.
 
     It has no interval where a cell has one run, nor where a side has less than six runs in all,
-    whose luck all matches may share, nor where there are less than 40 ways to deal the runs onto
-    the two sides, so that no outcome could be told from chance at 5 %.
+    whose luck all matches may share.
 
     Args:
         runs: of every cell.
@@ -189,22 +187,11 @@ def improvement(
     value = float(np.mean([s.mean() for s in scores]))
     sizes = {cell: len(runs[cell]) for match in matches for cell in match}
     sides = [sum(sizes[cell] for cell in set(side)) for side in zip(*matches)]
-    if min(sizes.values()) < 2 or min(sides) < LEAST or _ways(sizes, matches) < 40:
+    if min(sizes.values()) < 2 or min(sides) < LEAST:
         return Estimate(value), None
     draws = sum(((weights[x] @ s) * weights[y]).sum(1) for (x, y), s in zip(matches, scores))
     mean = np.asarray(draws) / len(matches)
     return estimate(value, mean), mean
-
-
-def _ways(sizes: Mapping[K, int], matches: Sequence[tuple[K, K]]) -> int:
-    """In how many ways the runs of cells that are compared could be on either side."""
-    sides: list[tuple[set[K], set[K]]] = []
-    for x, y in matches:
-        near = [side for side in sides if x in side[0] or y in side[1]]
-        sides = [side for side in sides if side not in near]
-        sides.append(({x}.union(*(s[0] for s in near)), {y}.union(*(s[1] for s in near))))
-    counts = [(sum(sizes[c] for c in xs), sum(sizes[c] for c in ys)) for xs, ys in sides]
-    return math.prod(math.comb(n + m, n) for n, m in counts)
 
 
 def rise(values: Sequence[float], draws: Sequence[Array | None]) -> Estimate:
