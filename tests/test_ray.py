@@ -72,11 +72,13 @@ def test_a_killed_worker_costs_no_more_than_its_time(whole: Path, tmp_path: Path
     assert capfd.readouterr() == ("", "")
 
 
-@needs_ray
-def test_ctrl_c_saves_what_the_workers_have(whole: Path, tmp_path: Path):
+@pytest.mark.parametrize(
+    "how", [pytest.param("--ray local", marks=needs_ray), "--processes 2"], ids=["ray", "processes"]
+)
+def test_ctrl_c_saves_what_the_workers_have(how: str, whole: Path, tmp_path: Path):
     sets = [f"--set={k}={v[0] if k == 'hidden' else v}" for k, v in OPTIONS.items()]
     command = ["reproduce", "reacher", "--quick", "--variants", "Sparse+SparseBellman-0.1"]
-    command += [*sets, "--episodes", str(LONG), "--steps", "20000", "--ray", "local"]
+    command += [*sets, "--episodes", str(LONG), "--steps", "20000", *how.split()]
     process = subprocess.Popen(
         [sys.executable, "-m", "tsallax.cli", *command, "--out", "here"],
         cwd=tmp_path, stderr=subprocess.PIPE, text=True, start_new_session=True,
@@ -95,8 +97,8 @@ def test_ctrl_c_saves_what_the_workers_have(whole: Path, tmp_path: Path):
         "tsallax: error: interrupted\n"
     )
     shares = [_share(path.with_suffix(".json")) for path in folder.glob("*.npz")]
-    assert shares
-    assert all(0 < share < 1 for share in shares)
+    assert any(share > 0 for share in shares)
+    assert all(share < 1 for share in shares)
     learned([small(episodes=LONG)], tmp_path / "here", at_once=1, progress=False)
     assert outcome(tmp_path / "here") == outcome(whole)
 

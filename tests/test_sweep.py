@@ -21,6 +21,7 @@ from tsallax import cli
 from tsallax.errors import InvalidInput
 from tsallax.paper.runs import live, rows, sweep
 from tsallax.paper.runs.learned import learned
+from tsallax.paper.runs.side_by_side import train_side_by_side
 from tsallax.paper.runs.sweep import Job, Run, plan, runs_of, sweep_of
 from tsallax.paper.runs.tasks import DDPG, TASKS, Variant, choose
 
@@ -476,8 +477,39 @@ BAD = [
     ("reacher --device gpu", "JAX finds no GPU here"),
     ("figure1 reacher --device gpu", "JAX finds no GPU here"),
     ("figure1 reacher --at-once 0", "--at-once must be at least 1"),
+    ("reacher --processes 0", "--processes must be at least 1"),
+    ("reacher --processes 2 --ray local", "--processes is for this machine"),
     ("reacher --ray somewhere", "--ray somewhere: must be local, auto, host:port"),
 ]
+
+
+def test_fleets_side_by_side_are_what_they_are_one_after_the_other(whole: Path, tmp_path: Path):
+    learned([small()], tmp_path, at_once=1, processes=2, progress=False)
+    expected = outcome(whole)
+    for key, row in outcome(tmp_path).items():
+        assert {**row, "agents": 2} == expected.pop(key)
+    assert not expected
+    assert len(list((tmp_path / "rows").iterdir())) == 2
+
+
+def test_what_is_wrong_in_a_process_is_told_in_one_line(tmp_path: Path):
+    (job,) = plan(small(), tmp_path, at_once=2)
+    job.checkpoint.parent.mkdir(parents=True)
+    job.checkpoint.write_text("not a fleet")
+    with pytest.raises(InvalidInput, match=r"not a readable agent file"):
+        train_side_by_side([job], 2, lambda: None)
+
+
+def test_ctrl_c_saves_fleets_side_by_side(tmp_path: Path):
+    jobs = plan(small(episodes=400, steps=20_000), tmp_path, at_once=1, save_seconds=1e9)
+
+    def draw() -> None:
+        if all(job.status.is_file() and live.status(job)["steps"] > 0 for job in jobs):
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        train_side_by_side(jobs, 2, draw)
+    assert len(checkpoints(tmp_path)) == 2
 
 
 @pytest.mark.parametrize(("words", "part"), BAD)

@@ -66,6 +66,9 @@ def reproduce(
     at_once: Annotated[
         int | None, typer.Option(help="Agents of a fleet.  [default: 81 on a gpu, 1 on a cpu]")
     ] = None,
+    processes: Annotated[
+        int | None, typer.Option(help="Fleets to train side by side.  [default: 1]")
+    ] = None,
     ray: Annotated[
         str | None,
         typer.Option(metavar="ADDRESS", help="Train on a Ray cluster: an address, auto or local."),
@@ -80,6 +83,7 @@ def reproduce(
       tsallax reproduce reacher --quick
       tsallax reproduce reacher pendulum --device gpu --seeds 3
       tsallax reproduce reacher --actions 121 --variants Sparse+SparseBellman-0.1,DDPG
+      tsallax reproduce reacher --quick --processes 4
       tsallax reproduce pendulum --ray auto --out /shared/folder
 
     \b
@@ -104,7 +108,7 @@ def reproduce(
     only = {
         "--actions": actions, "--variants": variants, "--alphas": alphas, "--seeds": seeds,
         "--episodes": episodes, "--steps": steps, "--set": set_, "--device": device,
-        "--at-once": at_once, "--ray": ray,
+        "--at-once": at_once, "--processes": processes, "--ray": ray,
     }  # fmt: skip
     with one_line_errors():
         for option, value in only.items():
@@ -119,13 +123,14 @@ def reproduce(
         if sweeps:
             from tsallax.paper.runs.learned import learned, require_means, write_tables
 
-            require_means(device, ray, at_once)
+            many = 1 if processes is None else processes
+            require_means(device, ray, at_once, many)
         if figures:
             index = paper.reproduce(figures, out, quick=quick)
         if sweeps:
             signal.signal(signal.SIGINT, signal.default_int_handler)
             try:
-                learned(sweeps, out, device=device, ray=ray, at_once=at_once)
+                learned(sweeps, out, device=device, ray=ray, at_once=at_once, processes=many)
             except KeyboardInterrupt:
                 note(f"what was done is in {out}: the same command goes on from there")
                 raise typer.Exit(complain("interrupted", 130)) from None

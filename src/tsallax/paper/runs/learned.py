@@ -38,6 +38,7 @@ def learned(
     device: str | None = None,
     ray: str | None = None,
     at_once: int | None = None,
+    processes: int = 1,
     save_seconds: float = SAVE_SECONDS,
     progress: bool | None = None,
 ) -> None:
@@ -50,10 +51,11 @@ def learned(
         ray: the address of a Ray cluster, "auto" for the one of this machine, "local" for a new
             one; its workers must see the same folder. Default: train here.
         at_once: agents of a fleet; default: 81 on a GPU, 1 on a CPU.
+        processes: fleets that are trained side by side, each in a process of its own.
         save_seconds: from one checkpoint of a fleet to the next.
         progress: show a live table; default: on a terminal.
     """
-    require_means(device, ray, at_once)
+    require_means(device, ray, at_once, processes)
     folder = require_folder(out)
     size = at_once or AT_ONCE[device or ("gpu" if ray is None and _gpu() else "cpu")]
     jobs: list[Job] = []
@@ -64,13 +66,23 @@ def learned(
             from tsallax.paper.runs.on_ray import train_on_ray
 
             train_on_ray(jobs, ray, draw)
+        elif processes > 1:
+            from tsallax.paper.runs.side_by_side import train_side_by_side
+
+            train_side_by_side(jobs, processes, draw)
         else:
             for job in jobs:
                 train(job, draw)
 
 
-def require_means(device: str | None, ray: str | None, at_once: int | None) -> None:
+def require_means(
+    device: str | None, ray: str | None, at_once: int | None, processes: int = 1
+) -> None:
     """Refuse, before any work, what there is nothing to train on."""
+    if processes < 1:
+        raise InvalidInput(f"--processes must be at least 1, got {processes}")
+    if processes > 1 and ray is not None:
+        raise InvalidInput("--processes is for this machine: Ray has workers of its own")
     if at_once is not None and at_once < 1:
         raise InvalidInput(f"--at-once must be at least 1, got {at_once}")
     if ray is None:
