@@ -120,19 +120,19 @@ def test_what_a_worker_refuses_is_refused_in_one_line(ray: Any, tmp_path: Path):
 
 
 @needs_ray
-@pytest.mark.skipif(not Path("/proc/self/fd").is_dir(), reason="there is no /proc")
-def test_a_folder_that_workers_do_not_see_is_refused(ray: Any, tmp_path: Path):
-    """What a descriptor of this process stands for is another folder in any other."""
-    number = os.open(tmp_path, os.O_RDONLY)
-    high = os.dup2(number, 900)
-    try:
-        jobs = plan(small(), Path(f"/proc/self/fd/{high}"), at_once=2)
-        with pytest.raises(InvalidInput, match="the --out folder must be on storage that all"):
-            on_ray.train_on_ray(jobs, "auto", nothing)
-    finally:
-        os.close(number)
-        os.close(high)
+def test_a_folder_that_workers_do_not_see_is_refused(ray: Any, tmp_path: Path, monkeypatch):
+    monkeypatch.setattr(on_ray, "_sees", lambda marker, text: not Path(marker).is_file())
+    jobs = plan(small(), tmp_path, at_once=2)
+    with pytest.raises(InvalidInput, match="the --out folder must be on storage that all"):
+        on_ray.train_on_ray(jobs, "auto", nothing)
     assert not list(tmp_path.iterdir())
+
+
+def test_a_node_sees_the_same_file_and_no_other(tmp_path: Path):
+    (tmp_path / "marker").write_text("this")
+    assert on_ray._sees(str(tmp_path / "marker"), "this")
+    assert not on_ray._sees(str(tmp_path / "marker"), "that")
+    assert not on_ray._sees(str(tmp_path / "elsewhere"), "this")
 
 
 @needs_ray
