@@ -21,8 +21,9 @@ from tsallax.paper.runs import live, on_ray
 from tsallax.paper.runs.learned import learned
 from tsallax.paper.runs.sweep import plan
 
-needs_ray = pytest.mark.skipif(
-    find_spec("ray") is None, reason="ray is missing: pip install 'tsallax[ray]'"
+RAY = (
+    pytest.mark.slow,  # and at the mercy of a busy machine: a Ray may take its time to start
+    pytest.mark.skipif(find_spec("ray") is None, reason="ray is missing: see tsallax[ray]"),
 )
 LONG = 300
 """Episodes that take seconds."""
@@ -41,6 +42,12 @@ def ray() -> Iterator[Any]:
     """A Ray of this process, that the sweeps use and leave as it is."""
     with on_ray._cluster("local") as ray:
         yield ray
+
+
+def needs_ray(test: Any) -> Any:
+    for mark in RAY:
+        test = mark(test)
+    return test
 
 
 def nothing() -> None:
@@ -73,7 +80,7 @@ def test_a_killed_worker_costs_no_more_than_its_time(whole: Path, tmp_path: Path
 
 
 @pytest.mark.parametrize(
-    "how", [pytest.param("--ray local", marks=needs_ray), "--processes 2"], ids=["ray", "processes"]
+    "how", [pytest.param("--ray local", marks=RAY), "--processes 2"], ids=["ray", "processes"]
 )
 def test_ctrl_c_saves_what_the_workers_have(how: str, whole: Path, tmp_path: Path):
     sets = [f"--set={k}={v[0] if k == 'hidden' else v}" for k, v in OPTIONS.items()]
