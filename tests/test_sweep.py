@@ -417,6 +417,21 @@ def test_reproduce_writes_rows_tables_and_a_page(reproduced: Path, whole: Path, 
     assert NAME in (reproduced / "index.html").read_text()
 
 
+@pytest.mark.parametrize("variant", ["DDPG", "Soft+Bellman-0.1"])
+def test_the_options_of_a_task_hold_for_those_that_have_them(variant: str):
+    task = TASKS["pendulum"]
+    made = sweep.checked(sweep_of(task), {"variants": tuple(choose([variant]))})
+    config = sweep.settings(task, made.variants[0], made.options)
+    assert getattr(config, "epsilon", (1.0, 0.02, 10_000)) == (1.0, 0.02, 10_000)
+
+
+def test_only_the_runs_of_a_fleet_count_as_its_own(whole: Path, tmp_path: Path):
+    shutil.copytree(whole, tmp_path, dirs_exist_ok=True)
+    learned([small(seeds=3)], tmp_path, at_once=2, progress=False)
+    told = [json.loads(path.read_text()) for path in (tmp_path / "fleets").glob("*.json")]
+    assert sorted((len(one["runs"]), one["finished"]) for one in told) == [(1, 1), (2, 2)]
+
+
 def test_report_makes_a_page_elsewhere(reproduced: Path, tmp_path: Path, capsys):
     code, out, _ = called(capsys, "report", reproduced, "--out", tmp_path / "page")
     assert (code, out) == (0, f"The report is in {tmp_path / 'page' / 'index.html'}\n")

@@ -134,7 +134,7 @@ def settings(task: Task, variant: Variant, options: dict[str, Any]) -> DeepQConf
     known = {
         f.name for f in dataclasses.fields(DDPGConfig if variant.explore is None else DeepQConfig)
     }
-    mine = {name: value for name, value in options.items() if name in known}
+    mine = {name: value for name, value in {**task.options, **options}.items() if name in known}
     if variant.explore is None:
         return DDPGConfig(**mine)
     choice = {"explore": variant.explore, "update": variant.update, "alpha": variant.alpha}
@@ -371,7 +371,7 @@ def tell(job: Job, fleet: Fleet, written: set[Key]) -> None:
         "share": fleet.share(job.episodes, job.steps),
         "steps": fleet.steps,
         "seconds": fleet.seconds,
-        "finished": len(written),
+        "finished": sum(job.key(run) in written for run in job.runs),
         "there": sum(x >= threshold for x in recent),
         "best": max(recent) if recent else None,
         "process": os.getpid(),
@@ -408,10 +408,9 @@ def sweep_of(task: Task, quick: bool = False) -> Sweep:
     """The paper's protocol, or a miniature: small networks, few variants, few episodes."""
     every = (*VARIANTS, DDPG)
     if not quick:
-        return Sweep(task, task.actions, every, 3, task.episodes, task.steps, {**task.options})
+        return Sweep(task, task.actions, every, 3, task.episodes, task.steps)
     few = tuple(variant for variant in every if variant.name in FEW)
-    options = {**task.options, "hidden": [64, 64]}
-    return Sweep(task, task.actions[:1], few, 2, 200, 10_000, options, evaluated=20)
+    return Sweep(task, task.actions[:1], few, 2, 200, 10_000, {"hidden": [64, 64]}, evaluated=20)
 
 
 def checked(sweep: Sweep, changes: dict[str, Any]) -> Sweep:
