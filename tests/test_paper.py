@@ -10,6 +10,7 @@ import pytest
 
 from tsallax.errors import InvalidInput
 from tsallax.evaluate import evaluate, performance_bound
+from tsallax.files import whole
 from tsallax.paper import NAMES, BoundViolated, claims, figure2a, report, reproduce
 from tsallax.paper.claims import CLAIMS, Claim, projection
 from tsallax.paper.figure1 import figure1
@@ -137,7 +138,7 @@ def test_a_failed_write_leaves_the_old_file(tmp_path):
     target.write_text("old")
 
     def write():
-        with report._whole(target) as draft:
+        with whole(target) as draft:
             draft.write_text("half")
             raise KeyError
 

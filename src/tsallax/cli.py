@@ -20,6 +20,7 @@ import typer
 from tsallax import cli_learn, cli_paper
 from tsallax.cli_common import complain, key_values, one_line_errors, require_writable
 from tsallax.errors import InvalidInput
+from tsallax.files import PARTIAL
 
 if TYPE_CHECKING:
     from tsallax.mdp import MDP
@@ -45,8 +46,7 @@ def main() -> NoReturn:
 
 def _leave(*_: Any) -> NoReturn:
     """End at once on Ctrl-C: an exception could be lost in somebody's callback or import."""
-    npz = sys.modules.get("tsallax.npz")
-    for partial in list(npz.PARTIAL) if npz else ():
+    for partial in list(PARTIAL):
         partial.unlink(missing_ok=True)
     os._exit(complain("interrupted: files hold only what was finished", 130))
 

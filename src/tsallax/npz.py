@@ -7,7 +7,6 @@ the checksums of all arrays before it looks at any of them, and never unpickles 
 from __future__ import annotations
 
 import os
-import secrets
 import zipfile
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -19,9 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tsallax.errors import InvalidInput
-
-PARTIAL: set[Path] = set()
-"""Files being written at the moment, under their temporary names."""
+from tsallax.files import whole
 
 Kind = tuple[str, int]
 """The kind of an array's numbers, as in `dtype.kind`, and its number of dimensions."""
@@ -41,20 +38,12 @@ class Format:
 
 def write(path: str | PathLike[str], form: Format, arrays: Mapping[str, Any]) -> None:
     """Write arrays as a file of the given format."""
-    target = Path(path)
     content = {"format": form.name, "version": form.version, **arrays}
-    partial = target.with_name(f".{target.name}.{secrets.token_hex(4)}.partial")
-    PARTIAL.add(partial)
     try:
-        try:
-            with open(partial, "xb") as file:
-                _write_arrays(file, content)
-                file.flush()
-                os.fsync(file.fileno())
-            os.replace(partial, target)
-        finally:
-            partial.unlink(missing_ok=True)
-            PARTIAL.discard(partial)
+        with whole(path) as partial, open(partial, "xb") as file:
+            _write_arrays(file, content)
+            file.flush()
+            os.fsync(file.fileno())
     except OSError as error:
         raise InvalidInput(f"{path}: cannot be written: {error.strerror or error}") from error
 

@@ -7,7 +7,6 @@ agent, so that rows which a killed process wrote after its last checkpoint are d
 from __future__ import annotations
 
 import csv
-import os
 from importlib import import_module
 from os import PathLike
 from pathlib import Path
@@ -17,8 +16,8 @@ from typing import Any, Self, TextIO
 import numpy as np
 from numpy.typing import NDArray
 
-from tsallax import npz
 from tsallax.errors import InvalidInput
+from tsallax.files import whole
 from tsallax.learn.history import History
 
 EPISODES, EVALUATIONS, TRACE = "episodes.csv", "evaluations.csv", "trace.csv"
@@ -139,15 +138,11 @@ def _plain(x: Any) -> Any:
 
 def _replace(path: Path, columns: tuple[str, ...], rows: list[tuple[Any, ...]]) -> TextIO:
     """Replace a file, in one go, by one with these rows; give it open for more."""
-    partial = path.with_name(f".{path.name}.partial")
-    npz.PARTIAL.add(partial)
     try:
-        file = open(partial, "w", encoding="utf-8", newline="")  # noqa: SIM115  kept open
-        csv.writer(file, lineterminator="\n").writerows([columns, *rows])
-        file.flush()
-        os.replace(partial, path)
+        with whole(path) as partial:
+            file = open(partial, "w", encoding="utf-8", newline="")  # noqa: SIM115  kept open
+            csv.writer(file, lineterminator="\n").writerows([columns, *rows])
+            file.flush()
     except OSError as error:
         raise InvalidInput(f"{path}: cannot be written: {error.strerror or error}") from None
-    finally:
-        npz.PARTIAL.discard(partial)
     return file

@@ -18,8 +18,9 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from tsallax import npz, plain_yaml
+from tsallax import plain_yaml
 from tsallax.errors import InvalidInput
+from tsallax.files import whole
 from tsallax.learn.logs import Logs, require_tensorboard
 from tsallax.learn.settings import Settings, from_flat, to_flat, to_yaml
 
@@ -104,10 +105,8 @@ def train(job: Job) -> None:
 def _write_config(folder: Path, settings: Settings) -> None:
     try:
         folder.mkdir(parents=True, exist_ok=True)
-        partial = folder / f".{CONFIG}.partial"
-        npz.PARTIAL.add(partial)
-        partial.write_text(to_yaml(settings), encoding="utf-8")
-        os.replace(partial, folder / CONFIG)
+        with whole(folder / CONFIG) as draft:
+            draft.write_text(to_yaml(settings), encoding="utf-8")
     except OSError as error:
         raise InvalidInput(f"--out {folder}: cannot be written: {error.strerror}") from None
 

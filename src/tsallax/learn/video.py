@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from tsallax import npz
+from tsallax import files
 from tsallax.errors import InvalidInput
 from tsallax.learn.agent import Agent
 from tsallax.learn.episodes import Episodes
@@ -131,7 +131,7 @@ def _writer(path: str | Path, first: NDArray[np.uint8], speed: int) -> Iterator[
     target = Path(path)
     partial = target.with_name(f".{target.stem}.partial.mp4")
     height, width = (n - n % 2 for n in first.shape[:2])  # the codec wants even sizes
-    npz.PARTIAL.add(partial)
+    files.PARTIAL.add(partial)
     try:
         frames = require_video(path).write_frames(
             str(partial), (width, height), fps=speed, macro_block_size=1, quality=7,
@@ -152,4 +152,4 @@ def _writer(path: str | Path, first: NDArray[np.uint8], speed: int) -> Iterator[
         raise InvalidInput(f"--video {path}: cannot be written: {error}") from None
     finally:
         partial.unlink(missing_ok=True)
-        npz.PARTIAL.discard(partial)
+        files.PARTIAL.discard(partial)

@@ -11,10 +11,8 @@ import dataclasses
 import json
 import os
 import platform
-import tempfile
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Mapping, Sequence
 from datetime import UTC, datetime
 from functools import partial
 from importlib import import_module
@@ -24,6 +22,7 @@ from typing import Any
 
 from tsallax import __version__
 from tsallax.errors import InvalidInput
+from tsallax.files import whole
 from tsallax.paper.page import files_of, page
 from tsallax.paper.result import Report, Result, write_csv
 from tsallax.progress import bar
@@ -105,7 +104,7 @@ def write_report(
     for source in reversed(sources):
         if source.resolve() != target.resolve():
             for file in files_of(source):
-                with _whole(target / file.name) as path:
+                with whole(target / file.name) as path:
                     path.write_bytes(file.read_bytes())
     write_tables(sources, target)
     return write_page(target)
@@ -123,16 +122,16 @@ def write_result(result: Result, folder: Path, *, seconds: float, quick: bool = 
     for picture in result.pictures:
         with paper_style():
             for kind, metadata in (("png", {"Software": None}), ("svg", {"Date": None})):
-                with _whole(folder / f"{picture.name}.{kind}") as path:
+                with whole(folder / f"{picture.name}.{kind}") as path:
                     picture.figure.savefig(path, format=kind, metadata=metadata)
     for table in result.tables:
         with (
-            _whole(folder / f"{table.name}.csv") as path,
+            whole(folder / f"{table.name}.csv") as path,
             path.open("w", encoding="utf-8", newline="") as file,
         ):
             write_csv(table.rows, file)
     for chart in result.charts:
-        with _whole(folder / f"{chart.name}.chart.json") as path:
+        with whole(folder / f"{chart.name}.chart.json") as path:
             path.write_text(_json(dataclasses.asdict(chart)), encoding="utf-8")
     record = {
         "name": result.name,
@@ -152,7 +151,7 @@ def write_result(result: Result, folder: Path, *, seconds: float, quick: bool = 
         "date": datetime.now(UTC).isoformat(timespec="seconds"),
         "environment": environment(),
     }
-    with _whole(folder / f"{result.name}.json") as path:
+    with whole(folder / f"{result.name}.json") as path:
         path.write_text(json.dumps(record, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
 
 
@@ -168,7 +167,7 @@ def write_page(folder: Path) -> Path:
         InvalidInput: where the folder holds none, or a file of one is missing or broken.
     """
     text = page(folder)
-    with _whole(folder / "index.html") as path:
+    with whole(folder / "index.html") as path:
         path.write_text(text, encoding="utf-8")
     return folder / "index.html"
 
@@ -197,17 +196,3 @@ def _cpu() -> str:
     except OSError:
         pass
     return platform.processor() or platform.machine()
-
-
-@contextmanager
-def _whole(path: Path) -> Iterator[Path]:
-    """Yield another name in the same folder, and rename it to `path` if all went well."""
-    handle, name = tempfile.mkstemp(prefix=f".{path.name}.", dir=path.parent)
-    os.close(handle)
-    draft = Path(name)
-    try:
-        yield draft
-        draft.chmod(0o644)
-        draft.replace(path)
-    finally:
-        draft.unlink(missing_ok=True)

@@ -24,6 +24,7 @@ from typing import Any
 import numpy as np
 
 from tsallax.errors import InvalidInput
+from tsallax.files import whole
 from tsallax.learn import config as options_of
 from tsallax.learn.config import DeepQConfig
 from tsallax.learn.ddpg_config import DDPGConfig
@@ -376,9 +377,8 @@ def tell(job: Job, fleet: Fleet, written: set[Key]) -> None:
         "best": max(recent) if recent else None,
         "process": os.getpid(),
     }
-    draft = job.status.with_suffix(".draft")
-    draft.write_text(json.dumps(about), encoding="utf-8")
-    draft.replace(job.status)
+    with whole(job.status) as draft:
+        draft.write_text(json.dumps(about), encoding="utf-8")
 
 
 def use_device(name: str | None) -> None:

@@ -29,7 +29,6 @@ class Claim:
     """One statement and what became of it.
 
     Attributes:
-        topic: a word that it shares with statements to be read together.
         says: the statement, in words.
         measured: what was measured to judge it.
         found: the measured number.
@@ -40,7 +39,6 @@ class Claim:
         decimals: of the number.
     """
 
-    topic: str
     says: str
     measured: str
     found: Estimate
@@ -75,7 +73,7 @@ def rows_of(found: Sequence[Claim]) -> tuple[Row, ...]:
         {
             "claim": claim.says,
             "verdict": claim.verdict,
-            "measured": claim.measured.rstrip(":"),
+            "measured": claim.measured,
             "here": shown(claim.found, claim.decimals),
             "without effect": f"{claim.null:g}",
             "by number of actions": claim.detail,
@@ -112,9 +110,8 @@ def _duel(sweep: Runs, factor: str, x: str, y: str, measure: str) -> Claim | Non
     ]
     more = f"{_shares(one)} {_reached(sweep, factor, (x, y))}" if measure == "episodes" else ""
     return Claim(
-        f"{factor} {measure}",
         f"{us[0].upper()}{us[1:]} {what} {them}",
-        f"Probability that a run does better than its match, {over}:",
+        f"Probability that a run does better than its match, {over}",
         one.chance,
         0.5,
         one.verdict,
@@ -179,10 +176,9 @@ def _trend(sweep: Runs, other: str, measure: str) -> Claim | None:
     there = f"no run reached {number(sweep.threshold, 0)} there"
     dropped = f" Without {listed(out)} actions: {there}." if out else ""
     return Claim(
-        f"trend {measure}",
         f"The more actions, the more sparse exploration leads {them} in {measure}",
         f"Growth of the mean lead over matched cells, from {min(known):,} to {max(known):,} "
-        f"actions along a straight line with equal steps between the {len(known)} numbers:",
+        f"actions along a straight line with equal steps between the {len(known)} numbers",
         change,
         0.0,
         change.verdict(0.0),
@@ -211,9 +207,8 @@ def _top(sweep: Runs, order: Ranking) -> list[Claim]:
         paper = PAPER_TOP[sweep.task.name][way]
         found.append(
             Claim(
-                "top",
                 says,
-                f"Algorithms with {_way('explore', way)} among our top five:",
+                f"Algorithms with {_way('explore', way)} among our top five",
                 count,
                 null,
                 judge(count, null),
@@ -243,10 +238,9 @@ def _maximum(sweep: Runs, order: Ranking) -> list[Claim]:
     share = estimate(float(np.mean(there)), None if few else np.mean(drawn, axis=0))
     return [
         Claim(
-            "top",
             "Most of the top five converge to the maximum return of 1000",
             f"Share of their {len(best)} cells with a mean greedy return of "
-            f"{number(sweep.threshold, 0)} or more:",
+            f"{number(sweep.threshold, 0)} or more",
             share,
             0.5,
             share.verdict(0.5),
@@ -275,9 +269,8 @@ def _ddpg(sweep: Runs) -> list[Claim | None]:
                 hidden = " No verdict: DDPG gets there, but not while it explores."
         found.append(
             Claim(
-                "DDPG",
                 f"Q-learning with sparse exploration outperforms DDPG {what}",
-                f"Probability that a run does better than one of DDPG, over {one.matches} cells:",
+                f"Probability that a run does better than one of DDPG, over {one.matches} cells",
                 one.chance,
                 0.5,
                 verdict,

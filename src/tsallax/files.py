@@ -1,0 +1,35 @@
+"""Files that appear whole or not at all."""
+
+from __future__ import annotations
+
+import os
+import secrets
+from collections.abc import Iterator
+from contextlib import contextmanager
+from os import PathLike
+from pathlib import Path
+
+PARTIAL: set[Path] = set()
+"""Files being written, for who must leave in the middle of it."""
+
+
+@contextmanager
+def whole(path: str | PathLike[str]) -> Iterator[Path]:
+    """Yield another name in the same folder; what is there becomes `path` if all goes well.
+
+    >>> import tempfile
+    >>> folder = Path(tempfile.mkdtemp())
+    >>> with whole(folder / "a.txt") as draft:
+    ...     _ = draft.write_text("all of it")
+    >>> [file.name for file in folder.iterdir()]
+    ['a.txt']
+    """
+    target = Path(path)
+    draft = target.with_name(f".{target.name}.{secrets.token_hex(4)}.partial")
+    PARTIAL.add(draft)
+    try:
+        yield draft
+        os.replace(draft, target)
+    finally:
+        draft.unlink(missing_ok=True)
+        PARTIAL.discard(draft)
