@@ -151,7 +151,7 @@ def close(slopes: list[tuple[np.ndarray, np.ndarray]], network: Network) -> None
 def test_an_update_equals_one_by_hand(plain: bool) -> None:
     program = algorithm(normalize=False, bounded=False, pull=0.0) if plain else algorithm()
     n, gamma = program.config.batch, program.config.discount
-    before = filled(program)
+    before = filled(program, pull=program.config.pull)
     after, metrics = learn(program, before)
 
     data = jax.tree.map(lambda x: x[:, 0], transitions())

@@ -341,6 +341,36 @@ def test_ddpg_that_is_there_but_for_its_exploration_is_not_judged_by_episodes(wh
         assert (claim.verdict, claim.found.low) == (OPEN, None)
 
 
+def test_exploration_that_hides_what_was_learned_is_not_judged_by_episodes():
+    """No epsilon-greedy run gets to the threshold while it explores, and all are there without."""
+    fewer, trend = (
+        "Sparse exploration needs fewer episodes than {} exploration",
+        "leads {} exploration",
+    )
+    rows = sweep(effect=lambda v, k: 1.0 + k if v.explore == "sparse" else 0.0)
+    before = judged(rows)
+    assert before[fewer.format("epsilon-greedy")].verdict == HOLDS
+
+    def without(good):
+        greedy = {"greedy": REACHER.threshold + (1.0 if good else -1.0)}
+        changed = {"reached": None, **greedy}
+        return [dataclasses.replace(r, **changed) if r.explore == "epsilon" else r for r in rows]
+
+    for good, verdict in ((True, OPEN), (False, HOLDS)):
+        found = judged(without(good))
+        claim = found[fewer.format("epsilon-greedy")]
+        assert claim.verdict == verdict
+        assert ("but not while they explore" in claim.more) == good
+        softmax = fewer.format("softmax")
+        assert found[softmax].verdict == before[softmax].verdict == HOLDS
+    growing = [
+        claim
+        for says, claim in judged(without(good=True)).items()
+        if trend.format("epsilon-greedy") in says and says.endswith("in episodes")
+    ]
+    assert [claim.verdict for claim in growing] == [OPEN]
+
+
 def test_updates_have_a_table_of_their_own_and_are_not_counted(whole, result):
     assert len(table(result, "updates")) == 4
     assert not any("update" in line["claim"] for line in table(result, "claims"))

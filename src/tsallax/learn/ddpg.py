@@ -42,7 +42,7 @@ from tsallax.learn.noise import Noise
 from tsallax.learn.replay import Batch, Replay, Transition
 from tsallax.learn.world import World
 
-KNOBS = ("sigma", "beta", "learning_rate", "actor_rate", "tau")
+KNOBS = ("sigma", "beta", "learning_rate", "actor_rate", "tau", "pull")
 """The options in which agents that share a program may differ."""
 
 
@@ -54,6 +54,7 @@ class Knobs(NamedTuple):
     learning_rate: Array
     actor_rate: Array
     tau: Array
+    pull: Array
 
 
 class Pair(NamedTuple):
@@ -197,7 +198,7 @@ class PolicyGradient:
 
         def cost(actor: Network) -> Array:
             u = network.values(actor, s)
-            return c.pull * jnp.mean(u**2) - jnp.mean(self._q(critic, s, jnp.tanh(u)))
+            return knobs.pull * jnp.mean(u**2) - jnp.mean(self._q(critic, s, jnp.tanh(u)))
 
         slope = jax.grad(cost)(learner.online.actor)
         actor, actor_adam = adam.update(
@@ -328,4 +329,5 @@ def knobs_of(config: DDPGConfig) -> Knobs:
         learning_rate=jnp.asarray(rate, jnp.float32),
         actor_rate=jnp.asarray(config.actor_rate or rate, jnp.float32),
         tau=jnp.asarray(config.tau, jnp.float32),
+        pull=jnp.asarray(config.pull, jnp.float32),
     )

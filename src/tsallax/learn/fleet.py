@@ -14,10 +14,11 @@ kept, and when half of the agents have left, the arrays shrink to those that sti
 from __future__ import annotations
 
 import dataclasses
+import os
 import time
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
-from functools import partial
+from functools import cache, partial
 from os import PathLike
 from typing import Any, Self
 
@@ -185,7 +186,7 @@ class Fleet:
             until = min(until, c.start)
         cycles = max(1, min(-(-(until - self.steps) // size), rollout.CYCLES))
         before = self.steps
-        self._learner, self._feed, log = _advance(
+        self._learner, self._feed, log = _compiled(jax.default_backend())(
             self._algorithm,
             self.environment,
             learning,
@@ -386,7 +387,6 @@ def _begin(
     return jax.vmap(one)(keys, knobs)
 
 
-@partial(jax.jit, static_argnums=(0, 1, 2, 3, 4), donate_argnums=(5, 6))
 def _advance(
     algorithm: Algorithm,
     environment: Environment,
@@ -416,6 +416,22 @@ def _advance(
         (learner, feed), log = lax.map(all_cycles, (learner, feed))
         log = jax.tree.map(lambda x: jnp.swapaxes(x, 0, 1), log)
     return learner, feed, log
+
+
+OVERLAP = "xla_gpu_command_buffer_scheduling_mode"
+"""XLA's name for whether kernels that do not wait for each other run at the same time."""
+
+
+@cache
+def _compiled(backend: str) -> Callable[..., tuple[Any, Feed, Log]]:
+    """`_advance` for a kind of device; the variable XLA_FLAGS has the last word."""
+    ours = backend == "gpu" and OVERLAP not in os.environ.get("XLA_FLAGS", "")
+    return jax.jit(
+        _advance,
+        static_argnums=(0, 1, 2, 3, 4),
+        donate_argnums=(5, 6),
+        compiler_options={OVERLAP: "CONCURRENT"} if ours else None,
+    )
 
 
 def _require_alike(one: Any, other: Any) -> None:

@@ -10,6 +10,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
+from numpy.typing import NDArray
 
 from tsallax.paper.result import Row
 from tsallax.paper.tables.cells import DDPG, TOP, Ranking, Runs
@@ -108,13 +109,17 @@ def _duel(sweep: Runs, factor: str, x: str, y: str, measure: str) -> Claim | Non
         f"{part.actions[0]:,}"
         for part in known
     ]
-    more = f"{_shares(one)} {_reached(sweep, factor, (x, y))}" if measure == "episodes" else ""
+    verdict, more = one.verdict, ""
+    if measure == "episodes":
+        hidden = _hidden(sweep, factor, (x, y))
+        more = f"{_shares(one)} {_reached(sweep, factor, (x, y))}{hidden}"
+        verdict = OPEN if hidden else verdict
     return Claim(
         f"{us[0].upper()}{us[1:]} {what} {them}",
         f"Probability that a run does better than its match, {over}",
         one.chance,
         0.5,
-        one.verdict,
+        verdict,
         more,
         "; ".join(parts),
     )
@@ -134,18 +139,34 @@ def _shares(one: Duel) -> str:
 def _reached(sweep: Runs, factor: str, ways: Sequence[str]) -> str:
     parts, late = [], []
     for way in ways:
-        cells = dict.fromkeys(cell for n in sweep.actions for cell in sweep.of(factor, way, n))
-        mine = [DDPG] if way == "DDPG" else list(cells)
-        there = np.concatenate([sweep.times[cell][:, 1] for cell in mine])
+        there, good_at_last = _got_there(sweep, factor, way)
         words = "of DDPG" if way == "DDPG" else f"with {_way(factor, way)}"
         parts.append(f"{int(there.sum())} of {len(there)} {words}")
-        greedy = np.concatenate([sweep.greedy[cell] for cell in mine])
-        good = int((greedy[there == 0] >= sweep.threshold).sum())
-        late += [f"{good} of {int((there == 0).sum())} {words}"] if not there.all() else []
+        good = int(good_at_last[~there].sum())
+        late += [f"{good} of {int((~there).sum())} {words}"] if not there.all() else []
     few = _caution(sweep, factor, [way for way in ways if way != "DDPG"])
     others = f" Of the others, {listed(late)} have a greedy return at the threshold or above."
     text = f"Runs that reached {number(sweep.threshold, 0)}: {listed(parts)}."
     return f"{text}{others if late else ''}{few}"
+
+
+def _got_there(sweep: Runs, factor: str, way: str) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
+    """Which runs reached the threshold while they explored, and which are there without."""
+    cells = dict.fromkeys(cell for n in sweep.actions for cell in sweep.of(factor, way, n))
+    mine = [DDPG] if way == "DDPG" else list(cells)
+    there = np.concatenate([sweep.times[cell][:, 1] for cell in mine])
+    return there > 0, np.concatenate([sweep.greedy[cell] for cell in mine]) >= sweep.threshold
+
+
+def _hidden(sweep: Runs, factor: str, ways: Sequence[str]) -> str:
+    """Why episodes to the threshold say nothing, where exploring keeps who can from showing it."""
+    for way in ways:
+        there, good_at_last = _got_there(sweep, factor, way)
+        if not there.any() and good_at_last.mean() > 0.5:
+            who = "DDPG gets" if way == "DDPG" else f"runs with {_way(factor, way)} get"
+            they = "it explores" if way == "DDPG" else "they explore"
+            return f" No verdict: {who} there, but not while {they}."
+    return ""
 
 
 def _caution(sweep: Runs, factor: str, ways: Sequence[str]) -> str:
@@ -172,6 +193,7 @@ def _trend(sweep: Runs, other: str, measure: str) -> Claim | None:
     most = max(row.episodes for row in sweep.rows)
     never = f", where a run that never got there counts {most:,}" if measure == "episodes" else ""
     parts = [f"{number(value, decimals)} at {n:,}" for n, (value, _) in known.items()]
+    hidden = _hidden(sweep, "explore", ("sparse", other)) if measure == "episodes" else ""
     out = [f"{n:,}" for n in leads(sweep, "sparse", other, "return") if n not in known]
     there = f"no run reached {number(sweep.threshold, 0)} there"
     dropped = f" Without {listed(out)} actions: {there}." if out else ""
@@ -181,8 +203,8 @@ def _trend(sweep: Runs, other: str, measure: str) -> Claim | None:
         f"actions along a straight line with equal steps between the {len(known)} numbers",
         change,
         0.0,
-        change.verdict(0.0),
-        f"The lead is {listed(parts)} actions{never}.{dropped}",
+        OPEN if hidden else change.verdict(0.0),
+        f"The lead is {listed(parts)} actions{never}.{dropped}{hidden}",
         "; ".join(parts),
         decimals,
     )
@@ -264,9 +286,8 @@ def _ddpg(sweep: Runs) -> list[Claim | None]:
         verdict, hidden = one.verdict, ""
         if measure == "episodes":
             own = f"{_shares(one)} {_reached(sweep, 'explore', ('sparse', 'DDPG'))}"
-            if not sweep.times[DDPG][:, 1].any() and np.mean(runs >= sweep.threshold) > 0.5:
-                verdict = OPEN
-                hidden = " No verdict: DDPG gets there, but not while it explores."
+            hidden = _hidden(sweep, "explore", ("sparse", "DDPG"))
+            verdict = OPEN if hidden else verdict
         found.append(
             Claim(
                 f"Q-learning with sparse exploration outperforms DDPG {what}",
