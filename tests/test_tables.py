@@ -493,6 +493,20 @@ def test_options_that_differ_are_named(whole, result):
     assert longer.parameters["hours_of_the_longest_fleet"] == 0.5
 
 
+@pytest.mark.parametrize(("explore", "named"), [("sparse", False), ("epsilon", True)])
+def test_an_epsilon_that_nobody_uses_is_no_difference(explore, named, whole):
+    def config(row, first):
+        other = first and row.explore == explore
+        return {**row.config, "epsilon": "1:0.1:5" if other else "1:0.02:5"}
+
+    rows = [
+        dataclasses.replace(r, config=config(r, r.seed == 0)) if r.explore else r for r in whole
+    ]
+    found = tables(REACHER, rows).parameters
+    assert ("epsilon" in found["options_that_differ"]) == named
+    assert (found["options_of_all_variants"].get("epsilon") == "1:0.02:5") != named
+
+
 def test_chart_has_all_algorithms_in_few_points(whole, result):
     chart = result.charts[0]
     top = ranking(gather(REACHER, whole)).names[:5]

@@ -43,11 +43,12 @@ def parameters(sweep: Runs) -> dict[str, Any]:
 
 
 def _options(rows: Sequence[Row]) -> tuple[dict[str, Any], dict[str, list[Any]]]:
-    """Options with one value in all rows, and the values of the others."""
+    """Options with one value in all rows that use them, and the values of the others."""
     same: dict[str, Any] = {}
     differ: dict[str, list[Any]] = {}
     for key in dict.fromkeys(key for row in rows for key in row.config):
-        texts = dict.fromkeys(json.dumps(row.config.get(key), sort_keys=True) for row in rows)
+        users = [row for row in rows if key != "epsilon" or row.explore == "epsilon"] or rows
+        texts = dict.fromkeys(json.dumps(row.config.get(key), sort_keys=True) for row in users)
         values = [json.loads(text) for text in texts]
         if len(values) == 1:
             same[key] = values[0]
