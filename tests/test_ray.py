@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import json
 import os
 import signal
@@ -166,6 +167,25 @@ def test_a_cluster_that_is_not_there_is_refused(address: str, words: str, tmp_pa
         learned([small()], tmp_path / "out", ray=address, progress=False)
     assert str(caught.value) == f"--ray {address}: {words}"
     assert not (tmp_path / "out").exists()
+
+
+@needs_ray
+@pytest.mark.parametrize("mode", [None, "token"])
+def test_a_cluster_that_does_not_let_us_in_gets_a_hint_of_its_token(mode, tmp_path, monkeypatch):
+    import ray
+
+    def refuse(**options: Any) -> None:
+        raise ConnectionError("Failed to connect\nand more of it")
+
+    monkeypatch.setattr(ray, "init", refuse)
+    monkeypatch.setattr(on_ray.socket, "create_connection", lambda *_: io.BytesIO())
+    monkeypatch.delenv("RAY_AUTH_MODE", raising=False)
+    if mode is not None:
+        monkeypatch.setenv("RAY_AUTH_MODE", mode)
+    with pytest.raises(InvalidInput) as caught:
+        on_ray.train_on_ray(plan(small(), tmp_path, at_once=2), "127.0.0.1:9", nothing)
+    hint = "" if mode else " (if it asks for a token, set RAY_AUTH_MODE=token)"
+    assert str(caught.value) == f"--ray 127.0.0.1:9: cannot be reached: Failed to connect{hint}"
 
 
 def test_without_ray_it_is_said_how_to_install_it(tmp_path: Path, monkeypatch):

@@ -21,12 +21,10 @@ from typing import Any
 
 from tsallax.errors import InvalidInput
 from tsallax.learn.plan import interrupts
-from tsallax.paper.runs.sweep import Job, train
+from tsallax.paper.runs.sweep import SAVING_SECONDS, Job, train
 
 RETRIES = 5
 """How often a fleet may lose its worker."""
-SAVING_SECONDS = 60.0
-"""How long an interrupted sweep waits for its workers to save."""
 REACHED_SECONDS = 5.0
 PROBED_SECONDS = 60.0
 QUIET = {
@@ -35,6 +33,8 @@ QUIET = {
     "RAY_DEDUP_LOGS_SKIP_REGEX": ".",
 }
 """What Ray reads when it is imported: no statistics, no advice, no line for every lost worker."""
+TOKEN = "RAY_AUTH_MODE"
+"""The variable that makes Ray show the cluster's token."""
 OBJECTS = 100 * 2**20
 """Bytes of memory for what tasks hand over, which is next to nothing."""
 
@@ -133,7 +133,8 @@ def _connect(ray: Any, address: str) -> None:
             ray.init(address=address, **options)
         except Exception as error:
             ray.shutdown()
-            text = f"--ray {address}: cannot be reached: {_first_line(error)}"
+            hint = "" if TOKEN in os.environ else f" (if it asks for a token, set {TOKEN}=token)"
+            text = f"--ray {address}: cannot be reached: {_first_line(error)}{hint}"
             raise InvalidInput(text) from None
 
 

@@ -16,12 +16,10 @@ from typing import Any, NamedTuple
 
 from tsallax.errors import InvalidInput
 from tsallax.learn.plan import interrupts
-from tsallax.paper.runs.sweep import Job, train
+from tsallax.paper.runs.sweep import SAVING_SECONDS, Job, train
 
 MEMORY = "XLA_PYTHON_CLIENT_MEM_FRACTION"
 """The share of a GPU's memory that a process takes for itself."""
-SAVING_SECONDS = 60.0
-"""How long an interrupted sweep waits for its fleets to be saved."""
 
 
 class Worker(NamedTuple):
@@ -64,7 +62,8 @@ def _start(job: Job) -> Worker:
 
 def _work(job: Job, words: Any) -> None:
     """What a process does; Ctrl-C reaches it through the one that started it, and once."""
-    os.setpgrp()
+    if hasattr(os, "setpgrp"):  # not on Windows
+        os.setpgrp()
     signal.signal(signal.SIGINT, signal.default_int_handler)
     try:
         train(job, _require_parent)

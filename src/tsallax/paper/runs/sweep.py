@@ -36,6 +36,8 @@ from tsallax.paper.runs.tasks import ALPHAS, DDPG, TASKS, VARIANTS, Task, Varian
 
 SAVE_SECONDS = 120.0
 """From one checkpoint of a fleet to the next."""
+SAVING_SECONDS = 60.0
+"""How long an interrupted sweep waits for fleets in other processes to be saved."""
 TOLD_SECONDS = 1.0
 """From one word about a fleet's progress to the next."""
 
