@@ -22,10 +22,7 @@ from tsallax.paper.runs import live, on_ray
 from tsallax.paper.runs.learned import learned
 from tsallax.paper.runs.sweep import plan
 
-RAY = (
-    pytest.mark.slow,  # and at the mercy of a busy machine: a Ray may take its time to start
-    pytest.mark.skipif(find_spec("ray") is None, reason="ray is missing: see tsallax[ray]"),
-)
+imports_ray = pytest.mark.skipif(find_spec("ray") is None, reason="ray is missing: tsallax[ray]")
 LONG = 300
 """Episodes that take seconds."""
 
@@ -46,9 +43,8 @@ def ray() -> Iterator[Any]:
 
 
 def needs_ray(test: Any) -> Any:
-    for mark in RAY:
-        test = mark(test)
-    return test
+    """Slow, and at the mercy of a busy machine: a Ray may take its time to start."""
+    return pytest.mark.slow(imports_ray(test))
 
 
 def nothing() -> None:
@@ -151,7 +147,7 @@ def test_a_gpu_that_no_node_has_is_refused(ray: Any, tmp_path: Path):
         on_ray.train_on_ray(jobs, "auto", nothing)
 
 
-@needs_ray
+@imports_ray
 @pytest.mark.parametrize(
     ("address", "words"),
     [
@@ -169,7 +165,7 @@ def test_a_cluster_that_is_not_there_is_refused(address: str, words: str, tmp_pa
     assert not (tmp_path / "out").exists()
 
 
-@needs_ray
+@imports_ray
 @pytest.mark.parametrize("mode", [None, "token"])
 def test_a_cluster_that_does_not_let_us_in_gets_a_hint_of_its_token(mode, tmp_path, monkeypatch):
     import ray
