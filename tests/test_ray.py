@@ -77,7 +77,9 @@ def test_a_killed_worker_costs_no_more_than_its_time(whole: Path, tmp_path: Path
 
 
 @pytest.mark.parametrize(
-    "how", [pytest.param("--ray local", marks=RAY), "--processes 2"], ids=["ray", "processes"]
+    "how",
+    [pytest.param("--ray local", marks=[pytest.mark.slow, imports_ray]), "--processes 2"],
+    ids=["ray", "processes"],
 )
 def test_ctrl_c_saves_what_the_workers_have(how: str, whole: Path, tmp_path: Path):
     sets = [f"--set={k}={v[0] if k == 'hidden' else v}" for k, v in OPTIONS.items()]
