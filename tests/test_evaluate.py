@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from scipy.sparse import csr_array
 
 from oracle import evaluate_policy, exact_mdp, exact_policy, optimal_value
 from planning_problems import (
@@ -21,8 +22,11 @@ from planning_problems import (
     stored,
     truth,
 )
+from tsallax import problems
 from tsallax.errors import InvalidInput
 from tsallax.evaluate import evaluate, gap_certificate, performance_bound
+from tsallax.linear import PolicySystem
+from tsallax.mdp import MDP
 from tsallax.regularizer import Hard, Soft, Sparse, Tsallis
 from tsallax.solve import solve
 
@@ -162,6 +166,35 @@ def test_any_policy_of_any_small_mdp_is_evaluated(seed, size, ends, discount, ch
     policy = random_policy(mdp, seed)
     evaluation = evaluate(mdp, policy, choice.regularizer(problem))
     assert_evaluates(evaluation, mdp, policy, choice.alpha(problem), choice.q)
+
+
+@pytest.mark.parametrize(("states", "discount"), [(500, 0.999), (3000, 0.99), (3000, 0.9999)])
+def test_a_policy_that_goes_in_circles_is_evaluated(states, discount):
+    """A random ring, in which the value is a geometric series and every Krylov method is slow."""
+    draw = np.random.default_rng(states)
+    ring, reward = draw.permutation(states), draw.normal(size=states)
+    steps = csr_array((np.ones(states), (ring, np.roll(ring, -1))), shape=(states, states))
+    start = int(ring[0])
+    mdp = MDP([steps, steps], np.stack([reward, reward + 0.01], 1), discount, initial=start)
+    pi = np.full((states, 2), 0.5)
+    found = evaluate(mdp, pi, Sparse(0.1))
+    weight = discount ** np.arange(states) / -np.expm1(states * np.log(discount))
+    assert found.visitation[ring] == pytest.approx(weight, rel=1e-9)
+    expected = math.fsum(weight * (reward[ring] + 0.005))
+    assert found.expected_return == pytest.approx(expected, rel=1e-9, abs=1e-9)
+    assert found.entropy == pytest.approx(0.25 / (1 - discount), rel=1e-9)
+    assert found.value[start] == pytest.approx(found.regularized_return, rel=1e-9, abs=1e-9)
+    assert abs(found.value[start] - (expected + 0.025 / (1 - discount))) <= found.error + 1e-9
+
+
+def test_an_evaluation_that_is_no_use_is_refused(monkeypatch):
+    """Where neither solver gets anywhere, nothing comes back rather than something wrong."""
+    mdp = problems.forest(states=5, discount=0.9)
+    nothing = lambda self, b, *_, **__: np.zeros_like(b)  # noqa: E731
+    for name in ("solve", "solve_transposed", "solve_exactly"):
+        monkeypatch.setattr(PolicySystem, name, nothing)
+    with pytest.raises(InvalidInput, match="cannot be had in float64"):
+        evaluate(mdp, np.zeros(5, int))
 
 
 def test_evaluating_the_solved_policy_gives_the_solved_value():

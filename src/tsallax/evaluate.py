@@ -9,6 +9,7 @@ With G = I - gamma T_pi (the paper's Table I),
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
@@ -23,6 +24,8 @@ from tsallax.regularizer import Hard, Regularizer
 from tsallax.solve import Solution
 
 ROW_TOLERANCE = 1e-6
+ACCURATE = 1e-6
+"""The largest error of an evaluation, relative to the largest value there can be."""
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -81,8 +84,8 @@ def evaluate(mdp: MDP, policy: ArrayLike, regularizer: Regularizer | None = None
     reward = _by_state(mdp, pi * mdp.rewards)
     total = reward + operator.alpha * omega
     value, error = _solve(operator, system, compact, total)
-    visitation = np.maximum(_visits(operator, system), 0.0)
-    return Evaluation(
+    visitation, off = _visits(operator, system)
+    found = Evaluation(
         value=value,
         q=mdp.table(operator.action_values(value), fill=-math.inf),
         visitation=visitation,
@@ -92,6 +95,20 @@ def evaluate(mdp: MDP, policy: ArrayLike, regularizer: Regularizer | None = None
         regularized_return=float(visitation @ total),
         error=error,
     )
+    scale = float(np.abs(total).max())
+    apart = abs(found.regularized_return - float(mdp.initial @ value))
+    _require_accurate(mdp, error, off * scale, apart, scale)
+    return found
+
+
+def _require_accurate(mdp: MDP, error: float, off: float, apart: float, scale: float) -> None:
+    """Refuse d'V and rho'r that are apart by more than their errors, or errors that are no use."""
+    largest = scale / (1.0 - mdp.discount)
+    if not (error + off <= ACCURATE * largest and apart <= error + off):
+        raise InvalidInput(
+            f"the value of this policy cannot be had in float64: it is known to {error:.2g}, and "
+            f"d'V and rho'r are {apart:.2g} apart; a discount below {mdp.discount!r} may help"
+        )
 
 
 def performance_bound(mdp: MDP, regularizer: Regularizer) -> float:
@@ -217,15 +234,67 @@ def _solve(
     """v with (I - gamma T_pi) v = b, and a bound on its error from the residual."""
     gap = 1.0 - operator.mdp.discount
     size = float(np.abs(b).max())
-    v = system.solve(b, np.zeros_like(b), 1e-15 * size)
-    for _ in range(2):  # iterative refinement: the residual is computed anew
-        v = v + system.solve(operator.residual(pi, b, v), np.zeros_like(b), 1e-15 * size * gap)
-    residual = operator.residual(pi, b, v)
-    rounding = operator.action_value_rounding(v) + 2 * UNIT * size
-    return v, (float(np.abs(residual).max()) + rounding) / (gap - operator.policy_sum_error)
 
+    def missing(v: Floats) -> tuple[Floats, float]:
+        residual = operator.residual(pi, b, v)
+        return residual, float(np.abs(residual).max())
 
-def _visits(operator: Bellman, system: PolicySystem) -> Floats:
-    return system.solve_transposed(
-        operator.mdp.initial, operator.mdp.initial.copy(), 1e-16 / operator.mdp.n_states
+    def rounding(v: Floats) -> float:
+        return operator.action_value_rounding(v) + 2 * UNIT * size
+
+    v, left = _refined(
+        lambda r: system.solve(r, np.zeros_like(r), 1e-15 * size * gap),
+        system.solve_exactly,
+        missing,
+        rounding,
+        b,
     )
+    return v, (left + rounding(v)) / (gap - operator.policy_sum_error)
+
+
+def _visits(operator: Bellman, system: PolicySystem) -> tuple[Floats, float]:
+    """rho, and a bound on the sum of the errors in all states."""
+    d, n = operator.mdp.initial, operator.mdp.n_states
+    terms = (np.bincount(operator.mdp.transitions.indices, minlength=n).max() + 16) * UNIT
+
+    def missing(x: Floats) -> tuple[Floats, float]:
+        residual = system.residual_transposed(d, x)
+        return residual, float(np.abs(residual).sum())
+
+    def rounding(x: Floats) -> float:
+        return float(terms * 2 * np.abs(x).sum())
+
+    x, left = _refined(
+        lambda r: system.solve_transposed(r, np.zeros_like(r), 1e-16 / n),
+        lambda r: system.solve_exactly(r, transposed=True),
+        missing,
+        rounding,
+        d,
+    )
+    gap = 1.0 - operator.mdp.discount - operator.policy_sum_error
+    return np.maximum(x, 0.0), (left + rounding(x)) / gap
+
+
+def _refined(
+    quickly: Callable[[Floats], Floats],
+    exactly: Callable[[Floats], Floats],
+    missing: Callable[[Floats], tuple[Floats, float]],
+    rounding: Callable[[Floats], float],
+    b: Floats,
+) -> tuple[Floats, float]:
+    """x of a linear system and the norm of its residual, by iterative refinement.
+
+    Corrections come from the quick solver; where those do not bring the residual down to rounding,
+    from the exact one. Of all x the best is kept.
+    """
+    best, (residual, left) = np.zeros_like(b), missing(np.zeros_like(b))
+    for solver, times in ((quickly, 3), (exactly, 2)):
+        for _ in range(times):
+            x = best + solver(residual)
+            again, norm = missing(x)
+            if not norm < left:
+                break
+            best, residual, left = x, again, norm
+        if left <= 4 * rounding(best):
+            break
+    return best, left

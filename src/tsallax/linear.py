@@ -1,14 +1,18 @@
 """The linear systems of a fixed policy: its value (I - gamma T_pi) v = b and its visitation.
 
 Solved by BiCGSTAB (van der Vorst 1992), preconditioned by an incomplete LU of the matrix with the
-states numbered so that a step of the policy mostly leads to a later one.
+states numbered so that a step of the policy mostly leads to a later one. That fails where a policy
+goes in long circles; who needs the answer all the same asks for the exact factors.
 """
 
 from collections.abc import Callable
+from functools import cached_property
+from typing import Any
 
 import numpy as np
 from numba import get_num_threads
 from numpy.typing import NDArray
+from scipy.sparse import csr_array
 
 from tsallax.bellman import SMALL, Floats
 from tsallax.kernels import cpu
@@ -36,6 +40,36 @@ class PolicySystem:
         """x with max|b - A'x| <= stop, or the best found after `most` steps."""
         return self._solve(
             self._multiply_transposed, self._precondition_transposed, b, guess, stop, most
+        )
+
+    def solve_exactly(self, b: Floats, transposed: bool = False) -> Floats:
+        """v with Av = b, or x with A'x = b, to rounding, by a complete factorisation.
+
+        Its rows dominate, so that it needs no pivots.
+        """
+        out = np.empty_like(b)
+        out[self._order] = self._factors.solve(b[self._order], trans="T" if transposed else "N")
+        return out
+
+    def residual_transposed(self, b: Floats, x: Floats) -> Floats:
+        """b - A'x."""
+        out = np.empty_like(b)
+        out[self._order] = b[self._order] - self._multiply_transposed(x[self._order])
+        return out
+
+    @cached_property
+    def _factors(self) -> Any:
+        from scipy.sparse.linalg import splu
+
+        n = len(self._order)
+        columns, start = self._indices.astype(np.int64), self._start.astype(np.int64)
+        used = start[-1]
+        matrix = csr_array((self._data[:used], columns[:used], start), shape=(n, n)).tocsc()
+        return splu(
+            matrix,
+            permc_spec="MMD_AT_PLUS_A",
+            diag_pivot_thresh=0.0,
+            options={"SymmetricMode": True},
         )
 
     def _solve(
