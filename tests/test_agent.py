@@ -212,6 +212,7 @@ ODD = {
     "a matrix of observations": (Box(-1, 1, (2, 3)), Discrete(3)),
     "actions from five": (Box(-1, 1, (2,)), Discrete(3, start=5)),
     "a matrix of actions": (Box(-1, 1, (2,)), Box(-1, 1, (1, 2))),
+    "actions without dimensions": (Box(-1, 1, (2,)), Box(-1, 1, ())),
 }
 
 
@@ -220,8 +221,12 @@ def test_what_the_environment_returns_can_be_predicted_from_and_given_back(case)
     env = Odd(*ODD[case])
     agent = DeepQ(env, actions=3 if isinstance(env.action_space, Box) else None, **TINY)
     seen, _ = env.reset(seed=0)
-    for deterministic in (True, False):
-        assert env.action_space.contains(agent.predict(seen, deterministic=deterministic))
+    for deterministic in (True, False, False, False):
+        action = agent.predict(seen, deterministic=deterministic)
+        assert env.action_space.contains(action)
+        if agent.actions is not None:
+            table = agent.actions.reshape(len(agent.actions), -1).tolist()
+            assert np.ravel(action).tolist() in table
     assert agent.q(seen).ndim == 1
     assert agent.policy(seen).ndim == 1
 
@@ -240,10 +245,60 @@ def test_an_environment_that_fails_leaves_a_usable_agent(tmp_path):
     agent.save(tmp_path / "agent")
 
 
-def test_an_environment_without_an_id_cannot_be_evaluated_in_and_says_so():
-    agent = DeepQ(Odd(Box(-1, 1, (2,)), Discrete(3)), **TINY)
-    with pytest.raises(InvalidInput, match=r"register it with gymnasium\.register"):
-        agent.evaluate(1)
+class Unrecorded(gymnasium.Wrapper):
+    """A wrapper that does not tell Gymnasium how it was made."""
+
+
+ONCE = {
+    "without an id": lambda: Odd(Box(-1, 1, (2,)), Discrete(3)),
+    "in a wrapper of its own": lambda: Unrecorded(gymnasium.make("CartPole-v1")),
+}
+
+
+@pytest.mark.parametrize("make", ONCE.values(), ids=ONCE)
+def test_an_environment_that_cannot_be_made_twice_is_evaluated_in_another_that_is_given(make):
+    agent = DeepQ(make(), **TINY)
+    for refused in (lambda: agent.evaluate(1), lambda: agent.learn(steps=20, eval_every=10)):
+        with pytest.raises(InvalidInput, match=r"second time.*: give one to evaluate in") as error:
+            refused()
+        assert "\n" not in str(error.value)
+        assert agent.steps == 0
+    other = make()
+    agent.learn(steps=20, eval_every=10, eval_episodes=2, eval_env=other)
+    assert len(agent.history["evaluation_return"]) == 2
+    assert agent.evaluate(3, env=other).returns.shape == (3,)
+
+
+def test_an_environment_to_evaluate_in_must_be_of_the_same_kind():
+    agent = cart_pole()
+    with pytest.raises(InvalidInput, match=r"observation_shape \(2,\), but .* for \(4,\)"):
+        agent.evaluate(1, env=Odd(Box(-1, 1, (2,)), Discrete(2)))
+
+
+def test_steps_across_a_new_beginning_are_not_added_up(monkeypatch):
+    """What follows the last transition before a failure is another episode."""
+
+    class Failing(Odd):
+        def step(self, action):
+            if len(self.taken) == 13:
+                self.taken.append(None)
+                raise RuntimeError("out of order")
+            return super().step(action)
+
+    agent = DeepQ(Failing(Box(-1, 1, (2,)), Discrete(3)), n_step=3, **TINY)
+    with pytest.raises(RuntimeError, match="out of order"):
+        agent.learn(steps=30)
+    assert agent.steps == 13
+    assert agent._learner.replay.flags[:13].tolist() == [0, 0, 0, 0, 2, 0, 0, 0, 0, 2, 0, 0, 0]
+    with pytest.warns(UserWarning, match="left out"):
+        agent.learn(steps=4)
+    assert agent._learner.replay.flags[10:17].tolist() == [0, 0, 2, 0, 0, 0, 0]
+
+
+def test_numbers_of_numpy_are_numbers():
+    agent = DeepQ("CartPole-v1", seed=np.int64(3), **TINY).learn(steps=np.int32(5))
+    assert (agent.seed, agent.steps) == (3, 5)
+    assert len(agent.evaluate(np.int64(2), seed=np.uint32(1)).returns) == 2
 
 
 def test_an_agent_introduces_itself(whole):
@@ -348,6 +403,11 @@ def test_observations_of_the_wrong_size_are_refused(untrained):
     for wrong in (0.0, [1.0], [1.0, 2.0, 3.0], np.zeros((4, 3)), []):
         with pytest.raises(InvalidInput, match="observation of shape"):
             untrained.predict(wrong)
+    for wrong in ("abc", [[1.0], [1.0, 2.0]], None, [np.nan, 0.0]):
+        for ask in (untrained.predict, untrained.policy, untrained.q):
+            with pytest.raises(InvalidInput, match=ONE_LINE) as refusal:
+                ask(wrong)
+            assert "observation" in str(refusal.value)
 
 
 @pytest.mark.parametrize("make", [corridor, cart_pole], ids=["jax", "gymnasium"])

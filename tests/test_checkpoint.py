@@ -20,6 +20,7 @@ from typing import Any
 import gymnasium
 import numpy as np
 import pytest
+from gymnasium.spaces import Box, Discrete
 
 from small_agents import CORRIDOR, TINY, assert_same, differ
 from tsallax import DeepQ
@@ -113,6 +114,58 @@ def test_cart_pole_in_the_middle_of_an_episode_starts_a_new_one_and_says_so(tmp_
         resumed.learn(episodes=1)
     length = resumed.history["episode_length"][-1]
     assert resumed.steps == agent.steps + length
+
+
+def test_steps_across_a_resume_are_not_added_up(tmp_path):
+    """The transition before it is the last of its episode, and n-step returns stop there."""
+    agent = DeepQ("CartPole-v1", n_step=3, **TINY).learn(episodes=1)
+    agent.learn(steps=3).save(tmp_path / "agent")
+    resumed = DeepQ.load(tmp_path / "agent")
+    before = resumed._learner.replay.flags[: agent.steps].tolist()
+    assert before[-1] == 0
+    with pytest.warns(UserWarning, match="left out"):
+        resumed.learn(steps=2)
+    after = resumed._learner.replay.flags[: agent.steps].tolist()
+    assert after == [*before[:-1], 2]
+
+
+def test_an_episode_without_an_end_is_saved_all_the_same(tmp_path):
+    """Not at its end, as it has none, but after ten times as long as usual."""
+
+    class Endless(gymnasium.Env):
+        observation_space, action_space = Box(-1, 1, (2,)), Discrete(2)
+
+        def reset(self, *, seed=None, options=None):
+            return np.zeros(2, np.float32), {}
+
+        def step(self, action):
+            return np.zeros(2, np.float32), 0.0, False, False, {}
+
+    seen = []
+
+    def watch(agent):
+        seen.append((agent.steps, (tmp_path / "agent").exists()))
+        return agent.steps < 150
+
+    options = {"save_to": tmp_path / "agent", "save_every": 10, "callback": watch}
+    DeepQ(Endless(), **TINY).learn(steps=200, **options)
+    assert [there for steps, there in seen if steps < 100] == [False] * sum(
+        s < 100 for s, _ in seen
+    )
+    assert all(there for steps, there in seen if steps >= 110)
+    assert sum(steps < 100 for steps, _ in seen) > 5
+
+
+def test_an_environment_that_has_changed_since_is_refused(tmp_path, monkeypatch):
+    agent = cart_pole().learn(episodes=1)
+    agent.save(tmp_path / "agent")
+    wide = gymnasium.wrappers.TransformObservation(
+        gymnasium.make("CartPole-v1"), lambda x: np.append(x, x[:2]), Box(-9, 9, (6,))
+    )
+    monkeypatch.setattr("tsallax.envs.gymnasium.make", lambda *_, **__: wide)
+    for use in (lambda a: a.evaluate(1), lambda a: a.learn(steps=1)):
+        with pytest.raises(InvalidInput, match=r"observation_shape \(6,\), but .* for \(4,\)"):
+            use(DeepQ.load(tmp_path / "agent"))
 
 
 def test_a_vector_environment_goes_on_with_new_episodes_and_says_so(tmp_path):
@@ -392,6 +445,20 @@ DAMAGE = {
     "an option out of range": (lambda a, x: a["config"].update(alpha=-1), "alpha must be positive"),
     "no seed": (lambda a, x: a.pop("seed"), "seed"),
     "steps that are no number": (lambda a, x: a.update(steps="many"), "agent"),
+    "fewer than no steps": (lambda a, x: a.update(steps=-5), "cannot have made -5 steps"),
+    "more steps than there are": (lambda a, x: a.update(steps=2**40), "cannot have made"),
+    "fewer steps than its history": (
+        lambda a, x: a.update(steps=1),
+        "a history of more than",
+    ),
+    "a shape that is none": (
+        lambda a, x: a["world"].update(observation_shape=7),
+        "its description is wrong",
+    ),
+    "a weight that is no number": (
+        lambda a, x: x["learner.online.output.weight"].fill(np.nan),
+        "learner.online.output.weight has a number that is not finite",
+    ),
     "no word on the replay": (lambda a, x: a.pop("replay"), "replay"),
     "no world": (lambda a, x: a.pop("world"), "world"),
     "a world without a size": (lambda a, x: a["world"].pop("observation_size"), "observation_size"),

@@ -152,7 +152,12 @@ class HostEnvironment:
                 picture = self._members[0].render()
         except Exception as error:  # each library has its own for a missing display
             mujoco = "mujoco" in type(self._members[0].unwrapped).__module__
-            remedy = "; without a display, set MUJOCO_GL=egl or MUJOCO_GL=osmesa" if mujoco else ""
+            remedy = (
+                "; without a display, set MUJOCO_GL=egl, or MUJOCO_GL=osmesa, and install its "
+                "library, such as with: apt-get install libegl1 libosmesa6"
+                if mujoco
+                else ""
+            )
             raise InvalidInput(f"{self.name}: cannot draw it: {one_line(error)}{remedy}") from None
         if isinstance(picture, list | tuple):
             picture = picture[0 if self._vector else -1]

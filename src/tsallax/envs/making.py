@@ -37,6 +37,8 @@ def _reason(name: str, error: Exception) -> str:
     if ("mujoco" in line.lower() or "imageio" in line) and not _importable("mujoco", "imageio"):
         same = f", or use tsallax/{name}, the same without MuJoCo" if name in _IN_JAX else ""
         return f"needs MuJoCo: pip install 'tsallax[mujoco]'{same}"
+    if "Namespace ALE not found" in line:
+        return "needs the Arcade Learning Environment: pip install ale-py"
     return line if line else type(error).__name__
 
 

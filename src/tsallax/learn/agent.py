@@ -11,6 +11,7 @@ import math
 import time
 import warnings
 from collections.abc import Callable
+from numbers import Integral
 from os import PathLike
 from pathlib import Path
 from typing import Any, ClassVar, Self
@@ -21,10 +22,10 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from tsallax.errors import InvalidInput
-from tsallax.learn import checkpoint, config, host, rollout
+from tsallax.learn import checkpoint, config, host, replay, rollout
 from tsallax.learn.episodes import Episodes, evaluation_seed, play, provenance
 from tsallax.learn.history import History
-from tsallax.learn.plan import NEVER, Plan, interrupts
+from tsallax.learn.plan import NEVER, PATIENCE, Plan, interrupts
 from tsallax.learn.rollout import Algorithm, Feed
 from tsallax.learn.world import World, revive
 from tsallax.progress import bar
@@ -40,18 +41,17 @@ class Agent:
     Config: ClassVar[type]
 
     def __init__(self, world: World, settings: Any, seed: int) -> None:
-        if isinstance(seed, bool) or not isinstance(seed, int) or not 0 <= seed < 2**32:
-            raise InvalidInput(f"seed must be a whole number from 0 to 2^32 - 1, got {seed!r}")
+        _require_seed(seed)
         if settings.environments not in (1, world.n_envs):
             raise InvalidInput(
                 f"{world.name}: {world.n_envs} are already made: leave environments out"
             )
         self.config = dataclasses.replace(settings, environments=world.n_envs)
-        self.seed = seed
+        self.seed = int(seed)
         self.steps = 0
         self.history = History(running=np.zeros(world.n_envs), lengths=np.zeros(world.n_envs, int))
         self._world = world
-        self._algorithm, self._learner = self._build(world, self.config, seed)
+        self._algorithm, self._learner = self._build(world, self.config, self.seed)
         self._table = None if world.table is None else jnp.asarray(world.table)
         self._feed: Feed | host.HostFeed | None = None
         self._pending: tuple[Any, Any] | None = None
@@ -91,6 +91,7 @@ class Agent:
         steps: int | None = None,
         eval_every: int | None = None,
         eval_episodes: int = 20,
+        eval_env: Any = None,
         save_to: str | PathLike[str] | None = None,
         save_every: int | None = None,
         callback: Callable[[Self], bool | None] | None = None,
@@ -103,8 +104,10 @@ class Agent:
             steps: transitions to make; several environments make several at a time.
             eval_every: evaluate after so many episodes, or steps where only steps are given.
             eval_episodes: episodes of an evaluation, which leaves no trace in the training.
+            eval_env: the environment to evaluate in; default: another one like that of training.
             save_to: a file to save the agent to now and then, and at the end.
-            save_every: steps between two such files; default: a minute of training.
+            save_every: steps between two such files; default: a minute of training. A Gymnasium
+                environment is saved when its episode ends, or after ten times as long.
             callback: called with the agent about twice a second; False ends the training.
             progress: show a progress bar; default: on a terminal.
 
@@ -118,8 +121,7 @@ class Agent:
             "save_every": save_every,
         }
         for name, value in given.items():
-            good = isinstance(value, int) and not isinstance(value, bool) and value >= 1
-            if value is not None and not good:
+            if value is not None and not (_is_whole(value) and value >= 1):
                 raise InvalidInput(f"{name} must be a whole number of at least 1, got {value!r}")
         if save_every is not None and save_to is None:
             raise InvalidInput("save_every needs save_to, the file to save to")
@@ -131,6 +133,8 @@ class Agent:
             raise InvalidInput("learn needs a number of episodes or steps, such as episodes=1000")
         if not self._complete:
             raise InvalidInput("this agent was saved without its replay: it can act, but not learn")
+        if eval_every is not None and self._world.jax is None:
+            self._evaluation_environment(eval_env)  # refuse now what would fail then
         plan = Plan(self, episodes, steps, eval_every, save_every if save_to else None)
         saved, due = time.monotonic(), False
         with bar(f"{self.environment}", progress) as report, interrupts() as interrupted:
@@ -139,11 +143,12 @@ class Agent:
                 self._piece(plan, to_episode_end=due)
                 now = time.monotonic()
                 if plan.evaluation_due():
-                    self._note_evaluation(eval_episodes)
+                    self._note_evaluation(eval_episodes, eval_env)
                 if save_to is not None:
                     timed = save_every is None and now - saved > 60
                     due = timed or plan.save_due()
-                    if due and self._can_be_saved():
+                    late = plan.save_late() if save_every else now - saved > 60 * PATIENCE
+                    if due and (late or self._can_be_saved()):
                         self.save(save_to)
                         plan.saved()
                         saved, due = time.monotonic(), False
@@ -221,6 +226,8 @@ class Agent:
                     stacklevel=2,
                 )
                 self.history.forget_running()
+                memory = replay.cut(self._learner.replay, self.steps, self.config.environments)
+                self._learner = self._learner._replace(replay=memory)
             self._feed = host.begin(environment, self.seed, self.history.episodes)
             if self._pending is not None:
                 self._feed.action, self._feed.share = self._pending
@@ -265,20 +272,28 @@ class Agent:
         chosen = self._world.decode(np.asarray(action))
         if not single:
             return chosen
-        return int(chosen[0]) if chosen.ndim == 1 else chosen[0]
+        by_number = self._world.n_actions is not None and self._world.table is None
+        return int(chosen[0]) if by_number else np.asarray(chosen[0])
 
     def evaluate(
-        self, episodes: int = 100, deterministic: bool = True, seed: int | None = None
+        self,
+        episodes: int = 100,
+        deterministic: bool = True,
+        seed: int | None = None,
+        env: Any = None,
     ) -> Episodes:
-        """Play episodes without learning, in environments of their own, and give their returns."""
-        if not isinstance(episodes, int) or episodes < 1:
+        """Play episodes without learning, and give their returns.
+
+        They are played in an environment like that of training, made for it, or in `env`, which
+        stays open: for one given as an object that cannot be made a second time.
+        """
+        if not (_is_whole(episodes) and episodes >= 1):
             raise InvalidInput(f"episodes must be a whole number of at least 1, got {episodes!r}")
         start = evaluation_seed(self.seed) if seed is None else seed
-        if isinstance(start, bool) or not isinstance(start, int) or not 0 <= start < 2**32:
-            raise InvalidInput(f"seed must be a whole number from 0 to 2^32 - 1, got {seed!r}")
+        _require_seed(start)
         inside = self._world.jax
-        if inside is None:
-            return self._evaluate_outside(episodes, deterministic, start)
+        if inside is None or env is not None:
+            return self._evaluate_outside(episodes, deterministic, int(start), env)
         return play(
             self._algorithm,
             inside,
@@ -290,8 +305,16 @@ class Agent:
             seed=start,
         )
 
-    def _evaluate_outside(self, episodes: int, deterministic: bool, seed: int) -> Episodes:
-        environment = self._world.fresh()
+    def _evaluation_environment(self, env: Any) -> None:
+        """Refuse to evaluate where it cannot be done."""
+        made = self._world.fresh(env)
+        if env is None:
+            made.close()
+
+    def _evaluate_outside(
+        self, episodes: int, deterministic: bool, seed: int, env: Any
+    ) -> Episodes:
+        environment = self._world.fresh(env)
         returns, lengths = [], []
         for episode in range(episodes):
             seen = environment.reset([host.seed_of(seed, 0, episode)])
@@ -307,12 +330,13 @@ class Agent:
                 over = bool(terminated[0] or truncated[0])
             returns.append(total)
             lengths.append(length)
-        environment.close()
+        if env is None:
+            environment.close()
         return Episodes(np.array(returns), np.array(lengths, np.int64))
 
-    def _note_evaluation(self, episodes: int) -> None:
-        greedy = self.evaluate(episodes)
-        sampled = self.evaluate(episodes, deterministic=False)
+    def _note_evaluation(self, episodes: int, env: Any) -> None:
+        greedy = self.evaluate(episodes, env=env)
+        sampled = self.evaluate(episodes, deterministic=False, env=env)
         self.history.append(
             evaluation_step=self.steps,
             evaluation_episode=self.history.episodes,
@@ -361,13 +385,17 @@ class Agent:
             settings: Any = config.from_mapping(cls.Config, about["config"])
             Agent.__init__(agent, world, settings, about["seed"])
             agent.steps, agent._predictions = int(about["steps"]), int(about["predictions"])
+            if not (0 <= agent.steps < NEVER and agent._predictions >= 0):
+                raise InvalidInput(f"damaged: it cannot have made {agent.steps} steps")
             agent._complete = bool(about["replay"])
             agent._restore(path, arrays)
         except InvalidInput as error:
             prefix = "" if str(error).startswith(str(path)) else f"{path}: "
             raise InvalidInput(f"{prefix}{error}") from None
-        except (KeyError, TypeError, ValueError, AttributeError) as error:
+        except KeyError as error:
             raise InvalidInput(f"{path}: damaged: its description lacks {error}") from None
+        except (TypeError, ValueError, AttributeError, IndexError, OverflowError) as error:
+            raise InvalidInput(f"{path}: damaged: its description is wrong: {error}") from None
         return agent
 
     def _restore(self, path: str | PathLike[str], arrays: dict[str, NDArray[Any]]) -> None:
@@ -389,6 +417,8 @@ class Agent:
             self.history = History.from_arrays(history)
         except KeyError as error:
             raise InvalidInput(f"{path}: incomplete: history.{error.args[0]} missing") from None
+        if max((0, *self.history["episode_step"], *self.history["trace_step"])) > self.steps:
+            raise InvalidInput(f"{path}: damaged: a history of more than its {self.steps} steps")
         if len(self.history.running) != self.config.environments:
             raise InvalidInput(f"{path}: history.running has shape {self.history.running.shape}")
 
@@ -402,6 +432,15 @@ class Agent:
         """An environment on the host cannot be saved, but it starts an episode by its number."""
         inside = self._world.jax is not None
         return inside or self._world.n_envs > 1 or not self.history.lengths.any()
+
+
+def _is_whole(value: Any) -> bool:
+    return isinstance(value, Integral) and not isinstance(value, bool)
+
+
+def _require_seed(seed: Any) -> None:
+    if not (_is_whole(seed) and 0 <= seed < 2**32):
+        raise InvalidInput(f"seed must be a whole number from 0 to 2^32 - 1, got {seed!r}")
 
 
 _greedy = jax.jit(lambda a, learner, seen: a.greedy(learner, seen), static_argnums=0)

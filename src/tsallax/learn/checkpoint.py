@@ -63,6 +63,8 @@ def restore(path: str | PathLike[str], prefix: str, like: T, arrays: dict[str, A
                 f"{path}: {name} has type {found.dtype} and shape {found.shape}, "
                 f"not {expected.dtype} and {expected.shape}"
             )
+        if found.dtype.kind == "f" and not np.isfinite(found).all():
+            raise InvalidInput(f"{path}: damaged: {name} has a number that is not finite")
         return jnp.array(found)
 
     restored: T = jax.tree_util.tree_map_with_path(leaf, like)

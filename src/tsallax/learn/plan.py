@@ -12,6 +12,8 @@ if TYPE_CHECKING:
     from tsallax.learn.agent import Agent
 
 NEVER = 2**30
+PATIENCE = 10
+"""How many times as long as usual a file waits for the end of an episode."""
 
 
 class Plan:
@@ -65,6 +67,10 @@ class Plan:
 
     def save_due(self) -> bool:
         return self._save() > self._saves
+
+    def save_late(self) -> bool:
+        """Whether a file has waited for the end of an episode long enough."""
+        return self._save() >= self._saves + PATIENCE
 
     def saved(self) -> None:
         self._saves = self._save()

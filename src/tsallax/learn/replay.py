@@ -146,6 +146,14 @@ def add(replay: Replay, transition: Transition, written: ArrayLike) -> Replay:
     return _set(replay, start + jnp.arange(n), jnp.broadcast_to(weight, (n,)))
 
 
+def cut(replay: Replay, written: ArrayLike, n: int) -> Replay:
+    """Let the newest transition of each of n environments be the last of its episode."""
+    newest = (jnp.asarray(written) - 1 - jnp.arange(n)) % replay.capacity
+    flags = replay.rows[newest, -1]
+    flags = jnp.where(_has(replay.rows[newest], ENDED), flags, flags + ENDED)
+    return dataclasses.replace(replay, rows=replay.rows.at[newest, -1].set(flags))
+
+
 def prioritize(replay: Replay, index: Array, error: Array, exponent: float) -> Replay:
     """Set the priorities of drawn transitions from their TD errors."""
     weight = (jnp.abs(error) + 1e-3) ** exponent

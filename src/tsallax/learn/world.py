@@ -63,7 +63,15 @@ class World:
                     f"observation {observation!r}: not from {first} to {first + n - 1}"
                 )
             return np.eye(n, dtype=np.float32)[np.atleast_1d(numbers) - first], numbers.ndim == 0
-        seen = np.asarray(observation, np.float32)
+        try:
+            seen = np.asarray(observation, np.float32)
+        except (TypeError, ValueError):
+            raise InvalidInput(
+                f"observation {observation!r}: {self.name} has numbers of shape "
+                f"{self.observation_shape}"
+            ) from None
+        if np.isnan(seen).any():
+            raise InvalidInput(f"observation {observation!r}: has a number that is none (NaN)")
         single = seen.shape == self.observation_shape
         if not single and seen.shape[1:] != self.observation_shape:
             raise InvalidInput(
@@ -85,16 +93,18 @@ class World:
             self.host = self._make(self._known(), self.n_envs)
         return self.host
 
-    def fresh(self, **options: Any) -> HostEnvironment:
-        """Another host environment, to evaluate in."""
+    def fresh(self, env: Any = None, **options: Any) -> HostEnvironment:
+        """Another host environment, to evaluate in: `env`, or one like that of training."""
+        if env is not None:
+            return self._make(env, 1, **options)
         source = self._known()
         if isinstance(source, str):
             return self._make(source, 1, **options)
         spec = getattr(source, "spec", None)
         if spec is None:
             raise InvalidInput(
-                f"{self.name}: an environment without an id cannot be made a second time; "
-                "register it with gymnasium.register to evaluate in it"
+                f"{self.name}: an environment without an id cannot be made a second time: give "
+                "one to evaluate in, evaluate(env=...) and learn(eval_env=...)"
             )
         import gymnasium
 
@@ -102,7 +112,15 @@ class World:
             several = ("num_envs", "vectorization_mode", "vector_kwargs")
             single = {k: v for k, v in spec.kwargs.items() if k not in several}
             return self._make(gymnasium.make(spec.id, **single, **options), 1)
-        return self._make(gymnasium.make(spec, **options), 1)
+        try:
+            again = gymnasium.make(spec, **options)
+        except Exception as error:
+            reason = " ".join(str(error).split()).split(". ")[0]
+            raise InvalidInput(
+                f"{self.name}: cannot be made a second time ({reason}): give one to evaluate in, "
+                "evaluate(env=...) and learn(eval_env=...)"
+            ) from None
+        return self._make(again, 1)
 
     def describe(self) -> dict[str, Any]:
         """Plain data from which `revive` makes the world again."""
@@ -138,13 +156,21 @@ class World:
 
         levels = None if self.discretize is None else self.discretize.levels
         more = {**self.options, **options} if isinstance(source, str) else {}
-        return HostEnvironment(
+        made = HostEnvironment(
             source,
             actions=levels,
             n_envs=n if isinstance(source, str) else 1,
             continuous=self.n_actions is None,
             **more,
         )
+        for name in ("observation_shape", "observation_size", "n_actions", "action_shape"):
+            mine, found = getattr(self, name), getattr(made, name)
+            if mine != found:
+                made.close()
+                raise InvalidInput(
+                    f"{self.name}: has {name} {found}, but the agent was made for {mine}"
+                )
+        return made
 
 
 def world_of(
