@@ -21,7 +21,7 @@ from tsallax.errors import InvalidInput
 from tsallax.evaluate import evaluate, gap_certificate, performance_bound
 from tsallax.mdp import MDP
 from tsallax.regularizer import Hard, Soft, Sparse, Tsallis
-from tsallax.solve import Solution, solve
+from tsallax.solve import NotConverged, Solution, solve
 
 COMMAND = [sys.executable, "-m", "tsallax.cli"]
 
@@ -168,7 +168,9 @@ def test_the_solution_written_is_read_in_a_new_process(saved: Path, tmp_path: Pa
 
 def rewritten(path: Path, **changes: Any) -> Path:
     with np.load(path) as file:
-        arrays = {**{key: file[key] for key in file.files}, **changes}
+        arrays = {key: file[key] for key in file.files}
+    for key, change in changes.items():
+        arrays[key] = change(arrays[key]) if callable(change) else change
     np.savez(path, **arrays)
     return path
 
@@ -185,6 +187,16 @@ def rewritten(path: Path, **changes: Any) -> Path:
         ({"regularizer": "other"}, "unknown regularizer 'other'"),
         ({"discount": 1.5}, "discount must lie in"),
         ({"pointer": np.zeros(0, int)}, "pointer does not divide"),
+        ({"pair_policy": lambda p: -3 * p}, "the policy's probability of action 0 in state"),
+        ({"pair_policy": lambda p: 0.5 * p}, "sums to 0.5, not to 1"),
+        ({"lower": lambda v: v - 1000}, "converged is True, but .* an error of 500"),
+        ({"converged": False}, "converged is False, but"),
+        ({"converged": False, "value": lambda v: v * np.nan}, "value holds NaN"),
+        ({"tolerance": -1.0}, "tolerance is -1.0, not a positive number"),
+        ({"iterations": -5}, "iterations is -5, not at least 1"),
+        ({"sweeps": 0}, "sweeps is 0, not at least 1"),
+        ({"seconds": -1.0}, "seconds is -1.0, not a time"),
+        ({"method": "bogus"}, "the method 'bogus' is none of auto, value_iteration"),
     ],
 )
 def test_a_damaged_solution_is_refused_with_its_name(saved: Path, tmp_path, changes, message):
@@ -194,6 +206,14 @@ def test_a_damaged_solution_is_refused_with_its_name(saved: Path, tmp_path, chan
     with pytest.raises(InvalidInput, match=message) as caught:
         Solution.load(path)
     assert str(caught.value).count(str(path)) == 1
+    assert "\n" not in str(caught.value)
+
+
+def test_a_solution_that_did_not_converge_comes_back(saved: Path, tmp_path: Path):
+    with pytest.raises(NotConverged) as caught:
+        solve(MDP.load(saved), Sparse(0.3), max_sweeps=2)
+    caught.value.solution.save(tmp_path / "solution.npz")
+    assert repr(Solution.load(tmp_path / "solution.npz")) == repr(caught.value.solution)
 
 
 @pytest.mark.parametrize("regularizer", [Hard(), Soft(0.2), Tsallis(0.2, 1.5)])

@@ -254,6 +254,28 @@ def test_a_policy_of_the_wrong_shape_is_refused():
             evaluate(mdp, np.ones(shape))
 
 
+@pytest.mark.parametrize(
+    ("call", "message"),
+    [
+        (
+            lambda f: evaluate(f, [0, 0, 0], "sparse"),
+            "evaluate needs a regularizer .* not 'sparse'",
+        ),
+        (lambda f: evaluate(f, [[0, 1], [1], [1]]), "policy must be a regular array"),
+        (lambda f: evaluate(f, "stay"), "policy must be real numbers"),
+        (lambda f: performance_bound(f, "sparse"), "performance_bound needs a regularizer"),
+        (lambda f: performance_bound(f, Sparse(np.array([0.1, 0.2]))), "needs one alpha"),
+        (lambda f: performance_bound("f", Sparse(0.1)), "performance_bound needs an MDP, not str"),
+        (lambda f: gap_certificate(f, "s"), "gap_certificate needs what solve returns, not 's'"),
+        (lambda f: gap_certificate("f", solve(f, Hard())), "gap_certificate needs an MDP, not str"),
+    ],
+)
+def test_arguments_of_the_wrong_kind_are_refused_in_one_line(call, message):
+    with pytest.raises(InvalidInput, match=message) as caught:
+        call(problems.forest())
+    assert "\n" not in str(caught.value)
+
+
 def test_an_action_outside_the_range_is_refused():
     mdp = BY_NAME["garnet"].mdp()
     for action in (-1, mdp.n_actions):

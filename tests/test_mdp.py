@@ -448,6 +448,10 @@ REFUSED: dict[str, tuple[tuple[Any, ...], dict[str, Any], str]] = {
         r"action_names has 3 names for 2 actions"),
     "same name": ((T, R, 0.9), {"state_names": list("aba")}, r"state_names holds 'a' twice"),
     "name no string": ((T, R, 0.9), {"state_names": [0, 1, 2]}, r"state_names must be strings"),
+    "names no list": ((T, R, 0.9), {"action_names": 5}, r"action_names must be a list of names"),
+    "ragged pairs": ((FLAT, R, 0.9), {"pairs": [[0, 0], [0]]}, r"pairs must be a regular array"),
+    "ragged terminal": ((T, R, 0.9), {"terminal": [[0], [0, 1]]}, r"terminal must be a regular"),
+    "ragged initial": ((T, R, 0.9, [[0], [0, 1]]), {}, r"initial must be a regular array"),
     "one string": ((T, R, 0.9), {"state_names": "abc"}, r"list of names, not one string"),
 }  # fmt: skip
 

@@ -153,10 +153,9 @@ def test_the_summary_in_the_readme_is_the_one_that_is_printed(capsys):
     command, *shown = block.splitlines()
     assert cli.run(command.split()[2:]) == 0
     printed = capsys.readouterr().out.splitlines()
-    exact = slice(0, 3)
-    assert shown[exact] == printed[exact]
-    assert [line[:20] for line in shown] == [line[:20] for line in printed]
-    for label in ("support ratio", "certified", "performance bound"):
-        assert [x for x in shown if x.startswith(label)] == [
-            x for x in printed if x.startswith(label)
-        ]
+    number = re.compile(r"\d[\d.]*(?:e[-+]?\d+)?")
+    for here, there in zip(shown, printed, strict=True):
+        assert number.sub("#", here) == number.sub("#", there)
+        if not here.startswith(("method", "error")):  # how it got there may differ by machine
+            a, b = ([float(x) for x in number.findall(line)] for line in (here, there))
+            assert a == pytest.approx(b, rel=1e-5), here

@@ -158,6 +158,25 @@ def test_a_tiny_coefficient_is_the_hard_maximum(r):
         assert np.isfinite(jax.grad(tiny.value)(z)).all()
 
 
+@smooth
+@pytest.mark.parametrize("alpha", [1e-300, 1e-40, np.array(1e-300)], ids=str)
+def test_a_coefficient_below_float32_is_the_hard_maximum(r, alpha):
+    tiny = jax.tree.map(lambda _: alpha, r)
+    z = np.float32([1.0, 2.0])
+    closed = jax.jit(tiny.value)(z), jax.jit(tiny.policy)(z)
+    passed = jax.jit(lambda r: (r.value(z), r.policy(z)))(tiny)
+    for value, policy in ((tiny.value(z), tiny.policy(z)), closed, passed):
+        assert value == 2.0
+        np.testing.assert_allclose(policy, [0, 1], atol=1e-6)
+
+
+@each
+def test_no_rows_at_all_give_empty_arrays(r):
+    z = jnp.zeros((0, 3))
+    assert r.value(z).shape == jax.jit(r.value)(z).shape == r.entropy(z).shape == (0,)
+    assert r.policy(z).shape == jax.jit(r.policy)(z).shape == (0, 3)
+
+
 @each
 def test_pytrees_carry_any_leaf_and_keep_the_index(r):
     leaves, structure = jax.tree.flatten(r)

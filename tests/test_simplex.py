@@ -397,11 +397,26 @@ def test_a_row_without_actions_is_refused_or_nan_when_traced(q):
         assert np.isfinite(p[0]).all()
 
 
+@pytest.mark.parametrize("wrap", [lambda f: f, jax.jit], ids=["plain", "jit"])
+@pytest.mark.parametrize("q", [1.0, 1.5, 2.0])
+def test_no_rows_at_all_give_empty_arrays(q, wrap):
+    z = jnp.zeros((0, 3), jnp.float16)
+    for empty in (wrap(lambda z: entmax(z, q))(z), wrap(support)(z)):
+        assert empty.shape == (0, 3)
+    for empty in (wrap(lambda z: tsallis_max(z, q))(z), wrap(threshold)(z)):
+        assert empty.shape == (0,)
+        assert empty.dtype == jnp.float16
+    assert wrap(lambda z: entmax(z, q, axis=0))(jnp.zeros((3, 2, 0))).shape == (3, 2, 0)
+    assert jax.grad(lambda z: tsallis_max(z, q).sum())(z).shape == (0, 3)
+
+
 @pytest.mark.parametrize(
     ("call", "message"),
     [
         (lambda: sparsemax(np.zeros((2, 0))), "no actions"),
         (lambda: sparsemax(np.zeros((2, 3)), axis=2), "no axis 2"),
+        (lambda: sparsemax(np.zeros((2, 3)), axis=None), "no axis None"),
+        (lambda: sparsemax(np.zeros((2, 3)), axis=0.0), r"no axis 0\.0"),
         (lambda: sparsemax(1.0), "no axis"),
         (lambda: sparsemax(np.zeros(3, complex)), "real"),
         (lambda: spmax(np.zeros(3), where=np.ones(4, bool)), "broadcast"),

@@ -40,6 +40,7 @@ from planning_problems import (
 )
 from tsallax.errors import InvalidInput
 from tsallax.mdp import MDP
+from tsallax.problems import garnet
 from tsallax.regularizer import Hard, Soft, Sparse, Tsallis
 from tsallax.solve import NotConverged, bellman, solve
 
@@ -445,10 +446,30 @@ def test_an_unknown_method_is_refused_with_the_choices():
         assert method in str(caught.value)
 
 
-@pytest.mark.parametrize("sweeps", [0, -1])
+@pytest.mark.parametrize("sweeps", [0, -1, True, 2.5])
 def test_a_budget_without_sweeps_is_refused(sweeps):
     with pytest.raises(InvalidInput, match="max_sweeps"):
         solve(BY_NAME["garnet"].mdp(), Hard(), max_sweeps=sweeps)
+
+
+def test_a_budget_may_be_any_kind_of_integer():
+    with pytest.raises(NotConverged, match="after 3 sweeps"):
+        solve(BY_NAME["garnet"].mdp(), Hard(), 1e-9, "value_iteration", max_sweeps=np.int64(3))
+
+
+@pytest.mark.parametrize("start", [1e300, 1.7e308])
+def test_a_start_beyond_all_values_is_named_where_it_cannot_be_overcome(start):
+    mdp = garnet(200, 4, 5)
+    with pytest.raises(NotConverged, match=r"initial_value reaches 1.*at most: start nearer"):
+        solve(mdp, Sparse(0.1), initial_value=np.full(200, start))
+
+
+def test_the_bellman_operator_refuses_what_is_no_mdp_or_regulariser():
+    mdp = BY_NAME["garnet"].mdp()
+    with pytest.raises(InvalidInput, match=r"bellman needs a regularizer .* not 'x'"):
+        bellman(mdp, "x", np.zeros(mdp.n_states))
+    with pytest.raises(InvalidInput, match="bellman needs an MDP, not str"):
+        bellman("x", Hard(), [0.0])
 
 
 @every_method

@@ -18,6 +18,7 @@ as the exact numbers they are.
 
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 from numba import get_num_threads
@@ -67,8 +68,6 @@ class Bellman:
 
     def __init__(self, mdp: MDP, regularizer: Regularizer) -> None:
         self.mdp = mdp
-        if np.ndim(regularizer.alpha) != 0:
-            raise InvalidInput("planning needs one alpha, not an array of them")
         self.alpha = float(regularizer.alpha)
         self.q = float(regularizer.q)
         self.arrays = arrays(mdp)
@@ -186,6 +185,16 @@ class Bellman:
 
 
 NO_POLICY = cpu.Policy(np.zeros(0, np.uint32), np.zeros(0, np.uint8), np.zeros(0), np.zeros(0))
+
+
+def require(caller: str, mdp: Any, regularizer: Any) -> None:
+    """Refuse what is no MDP, no regulariser, or one with several alphas."""
+    if not isinstance(mdp, MDP):
+        raise InvalidInput(f"{caller} needs an MDP, not {type(mdp).__name__}")
+    if not isinstance(regularizer, Regularizer):
+        raise InvalidInput(f"{caller} needs a regularizer such as Sparse(0.1), not {regularizer!r}")
+    if np.ndim(regularizer.alpha) != 0:
+        raise InvalidInput(f"{caller} needs one alpha, not an array of them")
 
 
 def arrays(mdp: MDP) -> cpu.Arrays:

@@ -15,11 +15,12 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from tsallax.bellman import UNIT, Bellman, Floats
+from tsallax.bellman import UNIT, Bellman, Floats, require
 from tsallax.errors import InvalidInput
 from tsallax.kernels import cpu
 from tsallax.linear import PolicySystem
 from tsallax.mdp import MDP
+from tsallax.mdp_input import numbers
 from tsallax.regularizer import Hard, Regularizer
 from tsallax.solve import Solution
 
@@ -75,9 +76,8 @@ def evaluate(mdp: MDP, policy: ArrayLike, regularizer: Regularizer | None = None
     >>> round(evaluate(mdp, mdp.table(np.full(6, 0.5)), Sparse(1.0)).entropy, 9)
     2.5
     """
-    if not isinstance(mdp, MDP):
-        raise InvalidInput(f"evaluate needs an MDP, not {type(mdp).__name__}")
     chosen = Hard() if regularizer is None else regularizer
+    require("evaluate", mdp, chosen)
     pi = read_policy(mdp, policy)
     operator = Bellman(mdp, chosen)
     system, compact, omega = _system(operator, pi)
@@ -122,6 +122,7 @@ def performance_bound(mdp: MDP, regularizer: Regularizer) -> float:
     >>> round(performance_bound(mdp, Sparse(0.1)), 6), round(performance_bound(mdp, Soft(0.1)), 6)
     (0.25, 0.693147)
     """
+    require("performance_bound", mdp, regularizer)
     bonus = float(regularizer.alpha) * float(regularizer.max_entropy(mdp.max_actions))
     return bonus / (1.0 - mdp.discount)
 
@@ -138,6 +139,9 @@ def gap_certificate(mdp: MDP, solution: Solution) -> Floats:
     >>> bool((gap_certificate(mdp, solution) <= performance_bound(mdp, Sparse(8.0))).all())
     True
     """
+    if not isinstance(solution, Solution):
+        raise InvalidInput(f"gap_certificate needs what solve returns, not {solution!r}")
+    require("gap_certificate", mdp, solution.regularizer)
     if not same(mdp, solution.mdp):
         raise InvalidInput("the solution is of another MDP")
     operator = Bellman(mdp, solution.regularizer)
@@ -161,11 +165,9 @@ def same(one: MDP, other: MDP) -> bool:
 
 def read_policy(mdp: MDP, policy: ArrayLike) -> Floats:
     """The probabilities of every pair, from any of the accepted forms, or InvalidInput."""
-    given = np.asarray(policy)
+    given = numbers(policy, "policy")
     if given.shape == (mdp.n_states,) and np.issubdtype(given.dtype, np.integer):
         return _deterministic(mdp, given)
-    if given.dtype.kind not in "fiub":
-        raise InvalidInput(f"a policy holds numbers, not {given.dtype}")
     table = given.astype(np.float64)
     if table.shape == (mdp.n_states, mdp.n_actions):
         pi = mdp.flatten(table)

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from numbers import Integral
 from typing import Any
 
 import numpy as np
@@ -81,6 +82,13 @@ def numbers(values: ArrayLike, what: str) -> NDArray[Any]:
     return array
 
 
+def integer(given: Any, what: str, least: int = 1) -> int:
+    """Read an integer that is not too small."""
+    if isinstance(given, bool) or not isinstance(given, Integral) or given < least:
+        raise InvalidInput(f"{what} must be at least {least}, an integer, not {given!r}")
+    return int(given)
+
+
 def read_discount(discount: float) -> float:
     """Read γ, which lies in [0, 1)."""
     try:
@@ -98,7 +106,10 @@ def read_names(names: Sequence[str] | None, kind: str, count: int) -> tuple[str,
         return None
     if isinstance(names, str):
         raise InvalidInput(f"{kind}_names must be a list of names, not one string")
-    result = tuple(names)
+    try:
+        result = tuple(names)
+    except TypeError:
+        raise InvalidInput(f"{kind}_names must be a list of names, not {names!r}") from None
     strange = next((name for name in result if not isinstance(name, str)), None)
     if strange is not None:
         raise InvalidInput(f"{kind}_names must be strings, not {strange!r}")
@@ -115,7 +126,7 @@ def read_terminal(terminal: ArrayLike | None, n_states: int) -> NDArray[np.bool_
     mask = np.zeros(n_states, bool)
     if terminal is None:
         return mask
-    given = np.atleast_1d(np.asarray(terminal))
+    given = np.atleast_1d(numbers(terminal, "terminal"))
     if given.dtype == bool:
         if given.shape != (n_states,):
             raise InvalidInput(
@@ -256,7 +267,7 @@ def read_layout(
 def _read_pairs(
     pairs: ArrayLike, n_given: int, n_states: int
 ) -> tuple[NDArray[np.int32], NDArray[np.int32], NDArray[np.int64] | None]:
-    given = np.asarray(pairs)
+    given = numbers(pairs, "pairs")
     if given.dtype.kind not in "iu":
         raise InvalidInput(f"pairs must be integers (state, action), not of type {given.dtype}")
     if given.shape != (n_given, 2):

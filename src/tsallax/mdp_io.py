@@ -66,10 +66,15 @@ def arrays_of(mdp: MDP) -> dict[str, Any]:
 def arguments(path: str | PathLike[str], arrays: dict[str, NDArray[Any]]) -> dict[str, Any]:
     """Turn the arrays of a file into the arguments of `MDP`."""
     pointer, n_pairs = arrays["pointer"], len(arrays["action_of"])
-    counts = np.diff(pointer)
-    if len(pointer) < 2 or pointer[0] != 0 or pointer[-1] != n_pairs or (counts < 0).any():
+    n_states, n_given = len(pointer) - 1, len(arrays["data"])
+    if not _divides(pointer, n_pairs):
         raise InvalidInput(f"{path}: pointer does not divide {n_pairs} pairs among the states")
-    n_states = len(pointer) - 1
+    if not _divides(arrays["indptr"], n_given):
+        raise InvalidInput(f"{path}: indptr does not divide {n_given} transitions among the pairs")
+    strange = arrays["indices"][(arrays["indices"] < 0) | (arrays["indices"] >= n_states)]
+    if strange.size:
+        raise InvalidInput(f"{path}: indices names state {strange[0]}, not 0 to {n_states - 1}")
+    counts = np.diff(pointer)
     try:
         transitions = csr_array(
             (arrays["data"], arrays["indices"], arrays["indptr"]), shape=(n_pairs, n_states)
@@ -94,3 +99,9 @@ def arguments(path: str | PathLike[str], arrays: dict[str, NDArray[Any]]) -> dic
         "state_names": names.get("state_names"),
         "action_names": names.get("action_names"),
     }
+
+
+def _divides(ends: NDArray[Any], total: int) -> bool:
+    """Tell whether pointers run from 0 to the total without ever falling."""
+    within = len(ends) >= 2 and ends[0] == 0 and ends[-1] == total
+    return bool(within and (ends[1:] >= ends[:-1]).all())

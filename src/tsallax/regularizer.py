@@ -85,10 +85,11 @@ def _pytree(cls: type[T]) -> type[T]:
     """Register a dataclass with the leaf alpha; leaves that JAX puts back are not checked again."""
 
     def flatten(r: Any) -> tuple[tuple[Any], float]:
-        return (r.alpha,), r.q
+        return (_not_underflowing(r.alpha, jnp.result_type(float)),), r.q
 
     def flatten_with_keys(r: Any) -> tuple[tuple[tuple[Any, Any]], float]:
-        return ((jax.tree_util.GetAttrKey("alpha"), r.alpha),), r.q
+        leaves, q = flatten(r)
+        return ((jax.tree_util.GetAttrKey("alpha"), leaves[0]),), q
 
     def unflatten(q: float, leaves: Any) -> T:
         r = object.__new__(cls)
@@ -176,7 +177,7 @@ class _Family(Regularizer):
             raise InvalidInput(
                 f"alpha of shape {jnp.shape(self.alpha)} must be one number per call: use jax.vmap"
             )
-        alpha = jnp.asarray(self.alpha, dtype)
+        alpha = jnp.asarray(_not_underflowing(self.alpha, dtype), dtype)
         return jnp.where(alpha > 0, alpha, jnp.nan)
 
 
@@ -267,6 +268,15 @@ def _positive(alpha: Any) -> Any:
     if refused.size:
         raise InvalidInput(f"alpha must be positive and finite, got {refused.flat[0]}")
     return float(alpha) if isinstance(alpha, numbers.Real) else alpha
+
+
+def _not_underflowing(alpha: Any, dtype: Any) -> Any:
+    """alpha, or the smallest normal number where it is known, positive and would become 0."""
+    if not isinstance(alpha, float | np.ndarray):
+        return alpha
+    least = float(jnp.finfo(dtype).tiny)
+    small = (alpha > 0) & (alpha < least)
+    return np.where(small, least, alpha)[()] if np.any(small) else alpha
 
 
 def _count(n: Any) -> Any:

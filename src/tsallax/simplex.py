@@ -126,7 +126,7 @@ def rows(
         if jnp.issubdtype(z.dtype, jnp.complexfloating):
             raise InvalidInput(f"values must be real, got {z.dtype}")
         z = z.astype(float)
-    if not -z.ndim <= axis < z.ndim:
+    if not (isinstance(axis, numbers.Integral) and -z.ndim <= axis < z.ndim):
         raise InvalidInput(f"values of shape {z.shape} have no axis {axis}")
     if z.shape[axis] == 0:
         raise InvalidInput(f"values of shape {z.shape} have no actions along axis {axis}")
@@ -244,6 +244,9 @@ def _threshold_jvp(primals: Any, tangents: Any) -> tuple[Array, Array]:
 def _by_blocks(solve: Callable[[Array], Array], z: Array) -> Array:
     """solve(z) for every row of z; on a CPU in blocks of rows that stay in its cache."""
     n = z.shape[-1]
+    if z.size == 0:
+        row = jax.eval_shape(solve, jax.ShapeDtypeStruct((1, n), z.dtype))
+        return jnp.zeros(z.shape[:-1] + row.shape[1:], row.dtype)
     block = max(1, BLOCK // n)
     flat = z.reshape(-1, n)
     if len(flat) <= block:

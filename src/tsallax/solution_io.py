@@ -8,8 +8,11 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from tsallax import mdp_io, npz
+from tsallax.bellman import UNIT, Floats
 from tsallax.errors import InvalidInput
+from tsallax.evaluate import read_policy
 from tsallax.mdp import MDP
+from tsallax.methods import METHODS
 from tsallax.regularizer import by_name
 
 if TYPE_CHECKING:
@@ -75,16 +78,46 @@ def read(path: str | PathLike[str]) -> dict[str, Any]:
                 raise InvalidInput(f"{path}: {key} has {array.size} numbers, not {size}")
             if arrays["converged"] and not np.isfinite(array).all():
                 raise InvalidInput(f"{path}: {key} of a converged solution is not finite")
+            if np.isnan(array).any():
+                raise InvalidInput(f"{path}: {key} holds NaN")
             array.flags.writeable = False
-    value = arrays["value"]
-    if ((value < arrays["lower"]) | (value > arrays["upper"])).any():
-        raise InvalidInput(f"{path}: damaged: a value lies outside its enclosure")
+    try:
+        read_policy(mdp, arrays["pair_policy"])
+    except InvalidInput as error:
+        raise InvalidInput(f"{path}: {error}") from None
+    numbers = {key: arrays[key].item() for key in NUMBERS}
+    damage = _damage(numbers, *(arrays[key] for key in BY_STATE))
+    if damage is not None:
+        raise InvalidInput(f"{path}: damaged: {damage}")
     return {
         "mdp": mdp,
         "regularizer": regularizer,
         **{key: arrays[key] for key in BY_STATE + BY_PAIR},
-        **{key: arrays[key].item() for key in NUMBERS},
+        **numbers,
     }
+
+
+def _damage(numbers: dict[str, Any], value: Floats, lower: Floats, upper: Floats) -> str | None:
+    """What no solve can have returned, or None."""
+    if ((value < lower) | (value > upper)).any():
+        return "a value lies outside its enclosure"
+    if numbers["method"] not in METHODS:
+        return f"the method {numbers['method']!r} is none of {', '.join(METHODS)}"
+    for key in ("iterations", "sweeps"):
+        if numbers[key] < 1:
+            return f"{key} is {numbers[key]}, not at least 1"
+    tolerance, error = numbers["tolerance"], float(np.max(upper - lower)) / 2
+    if not 0 < tolerance < np.inf:
+        return f"tolerance is {tolerance}, not a positive number"
+    if not 0 <= numbers["seconds"] < np.inf:
+        return f"seconds is {numbers['seconds']}, not a time"
+    rounding = 4 * UNIT * float(max(np.abs(lower).max(), np.abs(upper).max()))
+    if (error <= tolerance) != numbers["converged"] and abs(error - tolerance) > rounding:
+        return (
+            f"converged is {numbers['converged']}, but the enclosure leaves an error of "
+            f"{error:.3g} with the tolerance {tolerance:.3g}"
+        )
+    return None
 
 
 def _named(path: str | PathLike[str], message: str) -> str:

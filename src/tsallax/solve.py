@@ -21,11 +21,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from tsallax.bellman import Bellman, Certificate, Floats
+from tsallax.bellman import Bellman, Certificate, Floats, require
 from tsallax.errors import InvalidInput, interruptible
 from tsallax.kernels import cpu
 from tsallax.mdp import MDP
-from tsallax.mdp_input import frozen
+from tsallax.mdp_input import frozen, integer
 from tsallax.methods import METHODS, value_iteration
 from tsallax.progress import bar
 from tsallax.regularizer import Regularizer
@@ -170,6 +170,7 @@ def bellman(mdp: MDP, regularizer: Regularizer, value: ArrayLike) -> Floats:
     >>> bellman(problems.forest(), Hard(), [0.0, 0.0, 0.0])
     array([0., 1., 4.])
     """
+    require("bellman", mdp, regularizer)
     return Bellman(mdp, regularizer).apply(_read_value(mdp, value))
 
 
@@ -212,6 +213,7 @@ def solve(
     # value iteration contracts by gamma: half of that is the least that counts as progress
     progress_factor = 0.5 + 0.5 * mdp.discount
     contracting = method == "value_iteration"
+    start = float(np.abs(v).max())
     first = best = math.inf
     stalled = iterations = 0
     with bar("solving", progress) as report:
@@ -222,7 +224,7 @@ def solve(
             report(_share(first, certificate.error, tolerance))
             stalled = 0 if certificate.error < progress_factor * best else stalled + 1
             best = min(best, certificate.error)
-            reason = _stop(certificate, tolerance, stalled, operator.sweeps, most)
+            reason = _stop(certificate, tolerance, stalled, operator, most, start)
             if reason is not None:
                 break
             if stalled == 20 and not contracting:
@@ -258,21 +260,17 @@ def _prepare(
     max_sweeps: int | None,
 ) -> tuple[Bellman, Floats, int, float]:
     """Refuse what cannot be solved, before any work; the operator, the first v and the limit."""
-    if not isinstance(mdp, MDP):
-        raise InvalidInput(f"solve needs an MDP, not {type(mdp).__name__}")
-    if not isinstance(regularizer, Regularizer):
-        raise InvalidInput(f"solve needs a regularizer such as Sparse(0.1), not {regularizer!r}")
+    require("solve", mdp, regularizer)
     number = isinstance(tolerance, int | float | np.floating) and not isinstance(tolerance, bool)
     if not (number and 0 < tolerance < math.inf):
         raise InvalidInput(f"tolerance must be a positive number, not {tolerance!r}")
     if not isinstance(method, str) or method not in METHODS:
         raise InvalidInput(f"unknown method {method!r}: use one of {', '.join(METHODS)}")
-    if max_sweeps is not None and not (isinstance(max_sweeps, int) and max_sweeps >= 1):
-        raise InvalidInput(f"max_sweeps must be at least 1, an integer, not {max_sweeps!r}")
+    most = None if max_sweeps is None else integer(max_sweeps, "max_sweeps")
     clock = time.perf_counter()
     operator = Bellman(mdp, regularizer)
     v = np.zeros(mdp.n_states) if initial_value is None else _read_value(mdp, initial_value)
-    return operator, v, max_sweeps or _enough_sweeps(operator, v, tolerance), clock
+    return operator, v, most or _enough_sweeps(operator, v, tolerance), clock
 
 
 def _read_value(mdp: MDP, value: ArrayLike) -> Floats:
@@ -300,13 +298,23 @@ def _enough_sweeps(operator: Bellman, v: Floats, tolerance: float) -> int:
     return 2 * math.ceil(max(digits, 1.0) / -math.log(gamma)) + 100
 
 
-def _stop(c: Certificate, tolerance: float, stalled: int, sweeps: int, most: int) -> str | None:
+def _stop(
+    c: Certificate, tolerance: float, stalled: int, operator: Bellman, most: int, start: float
+) -> str | None:
     """Why to stop now ("" where the tolerance is met), or None to go on."""
-    if not math.isfinite(c.error):
-        return "the values overflow float64: scale the rewards or alpha down"
-    if c.error <= tolerance:
+    sweeps, largest = operator.sweeps, operator.scale / (1.0 - operator.mdp.discount)
+    overflow = not math.isfinite(c.error)
+    if c.error <= tolerance and not overflow:
         return ""
-    if stalled > 40 or (stalled > 2 and c.rounding > tolerance):
+    stuck = stalled > 40 or (stalled > 2 and c.rounding > tolerance)
+    if (overflow or stuck) and min(start, float(np.abs(c.v).max())) > 10 * largest:
+        return (
+            f"initial_value reaches {start:.3g}, far beyond the values of this MDP, which are "
+            f"{largest:.3g} at most: start nearer to them"
+        )
+    if overflow:
+        return "the values overflow float64: scale the rewards or alpha down"
+    if stuck:
         return (
             f"tolerance {tolerance:g} is below what float64 can prove here ({c.rounding:.1g}): "
             "ask for a larger one, or scale rewards and alpha down"

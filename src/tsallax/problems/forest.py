@@ -7,6 +7,8 @@ from scipy.sparse import coo_array
 
 from tsallax.errors import InvalidInput
 from tsallax.mdp import MDP
+from tsallax.mdp_input import integer
+from tsallax.problems.lattice import number
 
 
 def forest(
@@ -35,8 +37,8 @@ def forest(
            [0., 1.],
            [4., 2.]])
     """
-    if states < 2:
-        raise InvalidInput(f"a forest needs at least 2 states, not {states}")
+    states = integer(states, "states", least=2)
+    fire = number("fire", fire)
     if not 0.0 <= fire <= 1.0:
         raise InvalidInput(f"fire must be a probability, not {fire}")
     age = np.arange(states)
@@ -46,7 +48,7 @@ def forest(
     chances = np.repeat([1.0 - fire, fire, 1.0], states)
     rewards = np.zeros((states, 2))
     rewards[1:, 1] = 1.0
-    rewards[-1] = reward_old, reward_cut
+    rewards[-1] = number("reward_old", reward_old), number("reward_cut", reward_cut)
     return MDP(
         coo_array((chances, (rows, columns)), shape=(2 * states, states)),
         rewards,

@@ -8,6 +8,8 @@ from scipy.sparse import csr_array
 
 from tsallax.errors import InvalidInput
 from tsallax.mdp import MDP
+from tsallax.mdp_input import integer
+from tsallax.problems.lattice import generator
 
 
 def garnet(
@@ -33,11 +35,11 @@ def garnet(
     >>> garnet(100, 4, 5)
     MDP(100 states, 4 actions, 400 pairs, 2000 transitions, discount 0.95, 0.0 MB)
     """
-    if states < 1 or actions < 1:
-        raise InvalidInput(f"garnet needs states and actions, not {states} and {actions}")
-    if not 1 <= branching <= states:
+    states, actions = integer(states, "states"), integer(actions, "actions")
+    branching = integer(branching, "branching")
+    if branching > states:
         raise InvalidInput(f"branching must be 1 to {states}, the number of states: {branching}")
-    rng = np.random.default_rng(seed)
+    rng = generator(seed)
     pairs = states * actions
     successors = _subsets(rng, pairs, states, branching)
     cuts = np.ones((pairs, branching))

@@ -13,6 +13,8 @@ from scipy.sparse.csgraph import minimum_spanning_tree
 
 from tsallax.errors import InvalidInput
 from tsallax.mdp import MDP
+from tsallax.mdp_input import integer, numbers
+from tsallax.problems import lattice
 
 Cell = tuple[int, int]
 Mask = NDArray[np.bool_]
@@ -59,7 +61,7 @@ def gridworld(
     shape = _shape(rows, columns)
     free = np.ones(shape, bool)
     if walls is not None:
-        blocked = np.asarray(walls)
+        blocked = numbers(walls, "walls")
         if blocked.shape != shape or blocked.dtype.kind not in "biu":
             raise InvalidInput(
                 f"walls must be a mask of shape {shape}, not {blocked.dtype} {blocked.shape}"
@@ -99,9 +101,10 @@ def maze(
     MDP(400 states (1 terminal), 4 actions, 1596 pairs, ... transitions, discount 0.99, 0.1 MB)
     """
     shape = _shape(rows, columns)
+    loops = lattice.number("loops", loops)
     if not 0.0 <= loops <= 1.0:
         raise InvalidInput(f"loops must lie in [0, 1], not {loops}")
-    rng = np.random.default_rng(seed)
+    rng = lattice.generator(seed)
     grid = _Grid(np.ones(shape, bool), *_passages(rng, shape, loops))
     return _build(grid, goals, noise, step_reward, start, discount)
 
@@ -116,9 +119,10 @@ class _Grid:
 
 
 def _shape(rows: int, columns: int | None) -> tuple[int, int]:
-    shape = (rows, rows if columns is None else columns)
-    if min(shape) < 1 or shape == (1, 1):
-        raise InvalidInput(f"a grid needs at least two cells, not {shape[0]} x {shape[1]}")
+    rows = integer(rows, "rows")
+    shape = (rows, rows if columns is None else integer(columns, "columns"))
+    if shape == (1, 1):
+        raise InvalidInput("a grid needs at least two cells, not 1 x 1")
     return shape
 
 
@@ -143,6 +147,7 @@ def _build(
     start: Cell | None,
     discount: float,
 ) -> MDP:
+    noise = lattice.number("noise", noise)
     if not 0.0 <= noise < 1.0:
         raise InvalidInput(f"noise must lie in [0, 1), not {noise}")
     number = np.full(grid.free.shape, -1, np.int32)
@@ -153,11 +158,14 @@ def _build(
     terminal[list(bonus)] = True
     if terminal.all():
         raise InvalidInput("goals cover every free cell: there is nothing to decide")
+    first = None if start is None else _state(start, number, "start")
+    if first in bonus:
+        raise InvalidInput(f"start {start} is a goal, where an episode ends: choose another cell")
     moving = np.flatnonzero(~terminal).astype(np.int32)
     earned = np.zeros(states)
     earned[list(bonus)] = list(bonus.values())
     transitions, rewards = _rows(_targets(grid, number)[:, moving], moving, noise, terminal, earned)
-    rewards += step_reward
+    rewards += lattice.number("step_reward", step_reward)
     rewards.flags.writeable = False
     pairs = np.empty((2, len(rewards)), np.int32)
     pairs.reshape(2, -1, 4)[0] = moving[:, None]
@@ -166,7 +174,7 @@ def _build(
         transitions,
         rewards,
         discount,
-        None if start is None else _state(start, number, "start"),
+        first,
         pairs=pairs.T,
         terminal=terminal,
         state_names=[f"{r},{c}" for r, c in np.argwhere(grid.free)] if states <= NAMED else None,
@@ -195,10 +203,17 @@ def _goals(
         raise InvalidInput("walls leave no free cell")
     if goals is None:
         return {int(number.max()): 0.0}
-    rewards = goals if isinstance(goals, Mapping) else dict.fromkeys(goals, 0.0)
-    if not rewards:
+    try:
+        cells = list(goals)
+    except TypeError:
+        raise InvalidInput(f"goals must be cells (row, column), not {goals!r}") from None
+    if not cells:
         raise InvalidInput("goals is empty; leave it out for a goal in the last cell")
-    return {_state(cell, number, "goal"): float(reward) for cell, reward in rewards.items()}
+    rewards = [goals[cell] for cell in cells] if isinstance(goals, Mapping) else [0.0] * len(cells)
+    return {
+        _state(cell, number, "goal"): lattice.number(f"reward of goal {cell}", reward)
+        for cell, reward in zip(cells, rewards)
+    }
 
 
 def _targets(grid: _Grid, number: NDArray[np.int32]) -> NDArray[np.int32]:

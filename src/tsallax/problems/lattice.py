@@ -129,6 +129,20 @@ def number(name: str, value: float) -> float:
         raise InvalidInput(f"{name} must be a number, not {value!r}") from None
 
 
+def generator(seed: int | np.random.Generator) -> np.random.Generator:
+    """Read a seed or a generator of randomness.
+
+    >>> generator(0).integers(10)
+    np.int64(8)
+    """
+    try:
+        return np.random.default_rng(seed)
+    except (TypeError, ValueError):
+        raise InvalidInput(
+            f"seed must be an integer of at least 0 or a generator, not {seed!r}"
+        ) from None
+
+
 def positive(name: str, value: float, zero: bool = False) -> float:
     """Read a finite number above zero (or zero, if allowed).
 
