@@ -18,6 +18,7 @@ import pytest
 import tsallax
 from small_sweeps import EPISODES, OPTIONS, PIECES, Pieces, outcome, small
 from tsallax import cli
+from tsallax.cli_paper import _sweep
 from tsallax.errors import InvalidInput
 from tsallax.paper.runs import live, rows, sweep
 from tsallax.paper.runs.learned import learned
@@ -273,6 +274,40 @@ def test_another_protocol_is_refused_beside_rows(changes: Any, words: str, whole
     with pytest.raises(InvalidInput, match=f"holds runs .*{words}.*: use another --out"):
         learned([small(seeds=3, **changes)], whole, at_once=2, progress=False)
     assert files(whole) == before
+
+
+@pytest.mark.parametrize(
+    ("changes", "words"),
+    [({"options": {**OPTIONS, "batch": 16}}, "batch"), ({"episodes": EPISODES + 1}, "episodes")],
+)
+def test_another_protocol_is_refused_beside_rows_of_other_variants(changes, words, whole: Path):
+    """None of the runs that it asks for is there yet."""
+    other = {"variants": tuple(choose(["Soft+SoftBellman-0.1"])), "actions": (121,), **changes}
+    with pytest.raises(InvalidInput, match=f"holds runs .*{words}.*: use another --out"):
+        plan(small(**other), whole, at_once=2)
+
+
+def test_what_another_command_has_finished_meanwhile_is_not_written_twice(
+    whole, tmp_path, monkeypatch
+):
+    """Two commands that cut the same runs into other fleets."""
+    monkeypatch.setattr(sweep, "TOLD_SECONDS", -1.0)
+    (job,) = plan(small(), tmp_path, at_once=2)
+    done = [line for file in (whole / "rows").iterdir() for line in file.read_text().splitlines()]
+    (tmp_path / "rows").mkdir(parents=True)
+
+    def finished_elsewhere() -> None:
+        (tmp_path / "rows" / "other.jsonl").write_text(done[0] + "\n")
+
+    sweep.train(job, told=finished_elsewhere)
+    assert len(rows.read_file(job.rows)) == 1
+    assert len(rows.read(tmp_path)) == 2
+
+
+@pytest.mark.parametrize("episodes", [300, 3000, 30_000])
+def test_the_steps_of_a_sweep_go_with_its_episodes(episodes):
+    asked = _sweep("pendulum", None, None, None, None, episodes, None, None, False)
+    assert (asked.episodes, asked.steps) == (episodes, 400_000 * episodes // 3000)
 
 
 def test_another_protocol_is_refused_with_a_fleet_under_way(tmp_path: Path, monkeypatch):

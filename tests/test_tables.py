@@ -470,6 +470,36 @@ def test_a_cell_with_one_run_does_not_silence_the_others(whole):
     assert (claim.verdict, "over 35 matched pairs" in claim.measured) == (HOLDS, True)
 
 
+COMMANDS = {
+    "everything": (lambda r: True, ["tsallax reproduce reacher --variants DDPG --seeds 6"]),
+    "without DDPG": (lambda r: r.actions is not None, []),
+}
+
+
+@pytest.mark.parametrize("part", COMMANDS)
+def test_the_commands_are_those_that_made_the_rows(part, whole):
+    keep, more = COMMANDS[part]
+    first, *others = tables(REACHER, [r for r in whole if keep(r)]).parameters["commands"]
+    assert others == more
+    assert ("--variants" in first) == (part == "without DDPG")
+    assert first.startswith("tsallax reproduce reacher")
+
+
+def test_the_command_of_a_small_sweep_has_all_that_was_asked_for():
+    from tsallax.learn.config import to_mapping
+    from tsallax.paper.runs.sweep import settings
+
+    variant = VARIANTS[1]
+    config = to_mapping(settings(REACHER, variant, {"batch": 16, "hidden": [64, 64]}))
+    few = {"episodes": 30, "steps": 1500, "config": config, "evaluated": 20}
+    rows = [row(REACHER, variant, 9, seed, -9.0, None, **few) for seed in range(4)]
+    rows = [dataclasses.replace(r, returns=(-9.0, -9.0)) for r in rows]
+    assert tables(REACHER, rows).parameters["commands"] == [
+        f"tsallax reproduce reacher --quick --variants {variant.name} --seeds 4 --episodes 30 "
+        "--steps 1500 --set batch=16"
+    ]
+
+
 def test_other_tasks_are_left_out_and_none_is_refused(whole):
     both = [*whole, *sweep(PENDULUM)]
     assert len(table(tables(PENDULUM, both), "runs")) == len(both) - len(whole)

@@ -157,7 +157,8 @@ def _sweep(
         "options": {**asked.options, **set_values(set_)} if set_ else None,
     }
     if episodes is not None and steps is None:
-        given["steps"] = max(episodes, 1) * task.length
+        scaled = -(-asked.steps * max(episodes, 1) // asked.episodes)
+        given["steps"] = max(scaled, task.length)
     if variants is not None or alphas is not None:
         words = None if variants is None else [word.strip() for word in variants.split(",")]
         numbers = None if alphas is None else _numbers("--alphas", alphas, float, "0.1,0.01")

@@ -10,7 +10,7 @@ import dataclasses
 import math
 import time
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from numbers import Integral
 from os import PathLike
 from pathlib import Path
@@ -41,7 +41,7 @@ class Agent:
     Config: ClassVar[type]
 
     def __init__(self, world: World, settings: Any, seed: int) -> None:
-        _require_seed(seed)
+        require_seed(seed)
         if settings.environments not in (1, world.n_envs):
             raise InvalidInput(
                 f"{world.name}: {world.n_envs} are already made: leave environments out"
@@ -120,9 +120,7 @@ class Agent:
             "eval_episodes": eval_episodes,
             "save_every": save_every,
         }
-        for name, value in given.items():
-            if value is not None and not (_is_whole(value) and value >= 1):
-                raise InvalidInput(f"{name} must be a whole number of at least 1, got {value!r}")
+        require_counts(given)
         if save_every is not None and save_to is None:
             raise InvalidInput("save_every needs save_to, the file to save to")
         if save_to is not None and not Path(save_to).absolute().parent.is_dir():
@@ -287,10 +285,9 @@ class Agent:
         They are played in an environment like that of training, made for it, or in `env`, which
         stays open: for one given as an object that cannot be made a second time.
         """
-        if not (_is_whole(episodes) and episodes >= 1):
-            raise InvalidInput(f"episodes must be a whole number of at least 1, got {episodes!r}")
+        require_counts({"episodes": episodes})
         start = evaluation_seed(self.seed) if seed is None else seed
-        _require_seed(start)
+        require_seed(start)
         inside = self._world.jax
         if inside is None or env is not None:
             return self._evaluate_outside(episodes, deterministic, int(start), env)
@@ -434,12 +431,21 @@ class Agent:
         return inside or self._world.n_envs > 1 or not self.history.lengths.any()
 
 
-def _is_whole(value: Any) -> bool:
+def is_whole(value: Any) -> bool:
+    """Whether it is an integer, of Python or of NumPy."""
     return isinstance(value, Integral) and not isinstance(value, bool)
 
 
-def _require_seed(seed: Any) -> None:
-    if not (_is_whole(seed) and 0 <= seed < 2**32):
+def require_counts(given: Mapping[str, Any]) -> None:
+    """Refuse numbers of things, by name, that are not whole and positive; None is left out."""
+    for name, value in given.items():
+        if value is not None and not (is_whole(value) and value >= 1):
+            raise InvalidInput(f"{name} must be a whole number of at least 1, got {value!r}")
+
+
+def require_seed(seed: Any) -> None:
+    """Refuse what is no seed."""
+    if not (is_whole(seed) and 0 <= seed < 2**32):
         raise InvalidInput(f"seed must be a whole number from 0 to 2^32 - 1, got {seed!r}")
 
 

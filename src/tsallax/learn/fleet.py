@@ -31,7 +31,7 @@ from numpy.typing import NDArray
 from tsallax.envs.environment import Environment
 from tsallax.errors import InvalidInput
 from tsallax.learn import checkpoint, config, ddpg, deep_q, rollout
-from tsallax.learn.agent import Agent
+from tsallax.learn.agent import Agent, is_whole, require_counts, require_seed
 from tsallax.learn.config import DeepQConfig
 from tsallax.learn.ddpg_config import DDPGConfig
 from tsallax.learn.episodes import Episodes, evaluation_seed, play, provenance
@@ -89,17 +89,14 @@ class Fleet:
         actions: int | Sequence[int] | None = None,
         together: bool | None = None,
     ) -> None:
-        self.members = tuple(members)
-        if not self.members:
-            raise InvalidInput("a fleet needs at least one member")
-        for member in self.members:
-            if not isinstance(member, Member):
-                raise InvalidInput(f"a fleet has Members, not {type(member).__name__}")
+        self.members = _members(members)
         common = self.members[0].config
         if common.environments != 1:
             raise InvalidInput("an agent of a fleet has one environment: leave environments at 1")
         for member in self.members[1:]:
             _require_alike(common, member.config)
+        if isinstance(common, DDPGConfig) and actions is not None:
+            raise InvalidInput(f"actions={actions} makes no sense with DDPG: leave it out")
         world = world_of(
             env,
             actions=actions,
@@ -113,6 +110,7 @@ class Fleet:
         self.environment: Environment = world.jax
         self.actions = actions
         self.together = jax.default_backend() != "cpu" if together is None else together
+        self._together = together
         self.steps = 0
         self.seconds = 0.0
         """Spent learning."""
@@ -155,8 +153,10 @@ class Fleet:
         of the target network, in which it reaches its episodes. `callback` is called after each
         piece, and ends the training by returning False.
         """
+        require_counts({"episodes": episodes, "steps": steps, "save_every": save_every})
         if episodes is None and steps is None:
             raise InvalidInput("learn needs a number of episodes or steps, such as episodes=1000")
+        self._require_open(episodes, steps)
         most = NEVER if steps is None else steps
         with bar(f"{len(self.members)} agents", progress) as report, interrupts() as interrupted:
             while self.learning and self.steps < most and not interrupted():
@@ -176,6 +176,19 @@ class Fleet:
             if interrupted():
                 raise KeyboardInterrupt
         return self
+
+    def _require_open(self, episodes: int | None, steps: int | None) -> None:
+        """Refuse to ask more of an agent that is finished than it was finished with."""
+        for i, record in enumerate(self.records):
+            if record.finished_at is None:
+                continue
+            enough = episodes is not None and len(record.returns) >= episodes
+            if not enough and (steps is None or record.finished_at < steps):
+                raise InvalidInput(
+                    f"agent {i} of this fleet was finished, for good, after "
+                    f"{len(record.returns)} episodes and {record.finished_at} steps: make a fleet "
+                    "with the larger goal, and end it early by its callback"
+                )
 
     def _piece(self, most: int) -> None:
         c = self.config
@@ -240,9 +253,11 @@ class Fleet:
         self, member: int, episodes: int = 100, deterministic: bool = True, seed: int | None = None
     ) -> Episodes:
         """Play episodes with one agent, without learning; the same as `DeepQ.evaluate`."""
+        require_counts({"episodes": episodes})
         record = self.records[self._number(member)]
         learner = self._algorithm.complete(self._shared(member), self._member(0))
         start = evaluation_seed(self.members[member].seed) if seed is None else seed
+        require_seed(start)
         step = record.finished_at or self.steps
         return play(
             self._algorithm,
@@ -270,8 +285,10 @@ class Fleet:
         return agent
 
     def _number(self, member: int) -> int:
-        if not 0 <= member < len(self.records):
-            raise InvalidInput(f"a fleet of {len(self.records)} agents has none numbered {member}")
+        if not (is_whole(member) and 0 <= member < len(self.records)):
+            raise InvalidInput(
+                f"a fleet of {len(self.records)} agents has none numbered {member!r}"
+            )
         return member
 
     def _shared(self, member: int) -> Any:
@@ -302,7 +319,7 @@ class Fleet:
             "algorithm": next(k for k, kind in KINDS.items() if isinstance(self.config, kind)),
             "world": self.world.describe(),
             "actions": self.actions,
-            "together": self.together,
+            "together": self._together,
             "members": [
                 {"config": config.to_mapping(m.config), "seed": m.seed} for m in self.members
             ],
@@ -337,7 +354,7 @@ class Fleet:
                 about["world"]["name"],
                 members,
                 actions=about["actions"],
-                together=bool(about["together"]),
+                together=None if about["together"] is None else bool(about["together"]),
             )
             fleet.steps, fleet._alive = int(about["steps"]), [int(i) for i in about["alive"]]
             fleet.seconds = float(about["seconds"])
@@ -366,6 +383,25 @@ class Fleet:
                 found = checkpoint.restore(path, f"record.{i}.network.", shared, arrays)
                 record.network = jax.tree.map(np.asarray, found)
         return fleet
+
+
+def _members(given: Any) -> tuple[Member, ...]:
+    """The members of a fleet, refused where they are none."""
+    try:
+        members = tuple(given)
+    except TypeError:
+        raise InvalidInput(f"a fleet has a list of Members, not {given!r}") from None
+    if not members:
+        raise InvalidInput("a fleet needs at least one member")
+    for member in members:
+        if not isinstance(member, Member):
+            raise InvalidInput(f"a fleet has Members, not {type(member).__name__}")
+        if not isinstance(member.config, DeepQConfig | DDPGConfig):
+            raise InvalidInput(
+                f"a Member has a DeepQConfig or DDPGConfig, not {type(member.config).__name__}"
+            )
+        require_seed(member.seed)
+    return members
 
 
 def _program(world: World, configs: Sequence[Any]) -> tuple[Any, list[Any]]:

@@ -224,7 +224,8 @@ def _again(record: dict[str, Any]) -> str:
     here = f"{made.pop('cpu', 'an unknown processor')}{cores}"
     versions = ", ".join(f"{PROGRAMS.get(key, key)} {value}" for key, value in made.items())
     links = ", ".join(f'<a href="{escape(n)}">{escape(n)}</a>' for n in names_of(record))
-    command = COMMAND.format(name=record["name"], quick=" --quick" if record["quick"] else "")
+    usual = COMMAND.format(name=record["name"], quick=" --quick" if record["quick"] else "")
+    command = escape("\n".join(record["parameters"].get("commands", [usual])))
     lines = {
         "Runs": escape(_runs(record)),
         "Tables" if record.get("hardware") else "Took": (

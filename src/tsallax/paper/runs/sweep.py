@@ -160,13 +160,14 @@ def plan(
         "folder": str(folder.absolute()),
         "device": device, "save_seconds": save_seconds,
     }  # fmt: skip
-    pending = []
-    for run in wanted:
-        row = done.get((sweep.task.name, run.variant.name, run.actions, run.seed))
-        if row is None:
-            pending.append(run)
-        else:
-            _require_same(row, sweep, run, folder)
+    for row in done.values():
+        if row.task == sweep.task.name:
+            _require_same(row, sweep, Variant(row.explore, row.update, row.alpha), folder)
+    pending = [
+        run
+        for run in wanted
+        if (sweep.task.name, run.variant.name, run.actions, run.seed) not in done
+    ]
     jobs = []
     for runs, about in _begun(folder, sweep.task.name):
         job = Job(actions=runs[0].actions, runs=runs, **shared)
@@ -205,9 +206,9 @@ def _begun(folder: Path, task: str) -> list[tuple[tuple[Run, ...], dict[str, Any
     return found
 
 
-def _require_same(row: Row, sweep: Sweep, run: Run, folder: Path) -> None:
+def _require_same(row: Row, sweep: Sweep, variant: Variant, folder: Path) -> None:
     """Refuse to mix runs of two protocols."""
-    expected = _used(run.variant, settings(sweep.task, run.variant, sweep.options))
+    expected = _used(variant, settings(sweep.task, variant, sweep.options))
     _require_equal(folder, row.config, expected)
     enough = row.episodes == sweep.episodes or row.steps >= sweep.steps
     most = sweep.steps + expected["update_every"] - 1
@@ -287,7 +288,10 @@ def _fleet(job: Job) -> Fleet:
         left.unlink(missing_ok=True)  # of a process that was killed
     if not job.checkpoint.is_file():
         return Fleet(task.env, members, actions=levels)
-    fleet = Fleet.load(job.checkpoint)
+    try:
+        fleet = Fleet.load(job.checkpoint)
+    except InvalidInput as error:
+        raise InvalidInput(f"{error}: remove it to train its runs from the start") from None
     if (fleet.members, fleet.actions) != (members, levels):
         raise InvalidInput(f"{job.checkpoint}: a fleet with other options: remove it")
     return fleet
@@ -323,7 +327,12 @@ def _train(job: Job, written: set[Key], told: Callable[[], None] | None) -> None
 
 
 def write_rows(job: Job, fleet: Fleet, written: set[Key]) -> None:
-    """Add a row for every run that is finished and has none."""
+    """Add a row for every run that is finished and has none, from whatever process."""
+    finished = [
+        run for run, record in zip(job.runs, fleet.records) if record.finished_at is not None
+    ]
+    if any(job.key(run) not in written for run in finished):
+        written |= {row.key for row in rows.read(job.folder)}
     for i, (run, record) in enumerate(zip(job.runs, fleet.records, strict=True)):
         if record.finished_at is not None and job.key(run) not in written:
             rows.append(_row(job, fleet, i), job.rows)

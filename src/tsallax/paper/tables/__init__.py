@@ -12,6 +12,7 @@ from tsallax.paper.result import Row as Line
 from tsallax.paper.runs.rows import Row
 from tsallax.paper.runs.tasks import VARIANTS, Reported, Task, reported
 from tsallax.paper.style import paper_style
+from tsallax.paper.tables.again import commands
 from tsallax.paper.tables.cells import DDPG, RULE, TOP, Cell, Ranking, Runs, gather, ranking, times
 from tsallax.paper.tables.claims import claims, rows_of, tally, updates
 from tsallax.paper.tables.comparison import best_rows, comparison
@@ -74,7 +75,7 @@ def tables(task: Task, rows: Sequence[Row]) -> Result:
         name=task.name,
         title=f"{FIGURES.get(task.name, 'Learning')}: {task.title}, 27 variants of deep Q-learning",
         caption=(*_what(sweep, order, tally(statements)),),
-        parameters=parameters(sweep),
+        parameters={**parameters(sweep), "commands": commands(task, sweep.rows)},
         tables=tuple(table for table in made if table.rows),
         comparison=comparison(sweep),
         pictures=tuple(pictures),

@@ -57,6 +57,11 @@ def _options(rows: Sequence[Row]) -> tuple[dict[str, Any], dict[str, list[Any]]]
     return same, differ
 
 
+def common_options(rows: Sequence[Row]) -> dict[str, Any]:
+    """Options with one value in all rows that use them."""
+    return _options(rows)[0]
+
+
 def hardware(sweep: Runs) -> str | None:
     """The devices and machines that the rows name."""
     found = _distinct(
