@@ -21,6 +21,7 @@ import yaml
 
 import tsallax
 from tsallax import cli, plain_yaml
+from tsallax.errors import InvalidInput
 from tsallax.learn import agents, logs, settings, video
 
 SMALL = "--set hidden=8 --set start=100 --set capacity=1024 --set copy_every=250 --save-every 500"
@@ -457,6 +458,21 @@ def test_evaluate_prints_an_aligned_summary_of_a_file_as_well(trained: Path, cap
 
 
 @pytest.mark.filterwarnings("ignore:os.fork")
+def test_what_cannot_be_drawn_is_said_before_the_evaluation(trained, tmp_path, capsys, monkeypatch):
+    def refuse(self):
+        raise InvalidInput("MultiGoal-v0: cannot draw it: no display")
+
+    def evaluate(self, *_, **__):
+        raise AssertionError("it must not come to this")
+
+    monkeypatch.setattr("tsallax.envs.gymnasium.HostEnvironment.frame", refuse)
+    monkeypatch.setattr("tsallax.learn.agent.Agent.evaluate", evaluate)
+    code, _, err = called(capsys, f"evaluate {trained} --video {tmp_path / 'film.mp4'}")
+    assert code == 2
+    assert_one_line(err, "cannot draw it: no display")
+    assert not list(tmp_path.iterdir())
+
+
 def test_a_video_shows_the_episodes_at_the_environments_speed(trained: Path, tmp_path, capsys):
     ffmpeg = pytest.importorskip("imageio_ffmpeg")
     target = tmp_path / "film.mp4"

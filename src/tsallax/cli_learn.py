@@ -83,11 +83,11 @@ def evaluate(
         from tsallax.learn.agents import load
 
         agent = load(path, env)
-        found = agent.evaluate(episodes, deterministic=not sampled, seed=seed)
-        if video is not None:
+        if video is not None:  # first: what cannot be drawn is to be known soon
             from tsallax.learn.video import record
 
             record(agent, video, video_episodes, not sampled, agent.seed if seed is None else seed)
+        found = agent.evaluate(episodes, deterministic=not sampled, seed=seed)
         typer.echo(_as_json(agent, found, sampled) if json else _as_text(agent, found, sampled))
         if video is not None and not json:
             typer.echo(f"\nThe video is in {video}")
