@@ -180,3 +180,10 @@ def test_how_a_fleet_computes_is_for_the_machine_to_say(tmp_path):
     for asked, found in ((None, False), (True, True), (False, False)):
         Fleet("Reacher-v5", [member()], actions=3, together=asked).save(tmp_path / "fleet.npz")
         assert Fleet.load(tmp_path / "fleet.npz").together is found
+
+
+def test_numbers_of_numpy_are_numbers(tmp_path):
+    fleet = Fleet("Reacher-v5", [member(seed=np.int64(3))], actions=3).learn(steps=np.int64(50))
+    fleet.save(tmp_path / "fleet.npz")
+    found = Fleet.load(tmp_path / "fleet.npz")
+    assert (found.members[0].seed, found.steps, found.records[0].finished_at) == (3, 50, 50)

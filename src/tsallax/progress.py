@@ -33,7 +33,7 @@ def bar(label: str, show: bool | None = None, after: float = 2.0) -> Iterator[Re
         Remaining(table_column=Column(no_wrap=True), compact=not wide),
         TextColumn("{task.fields[text]}"),
     )
-    room = console.width - len(label) - (68 if wide else 21)
+    room = console.width - len(label) - (68 if wide else 21)  # what the other columns leave
     progress = Progress(*columns, console=console, transient=True)
     task = progress.add_task(label, total=1.0, text="")
     begin = time.monotonic()

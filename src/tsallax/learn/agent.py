@@ -131,7 +131,7 @@ class Agent:
             raise InvalidInput("learn needs a number of episodes or steps, such as episodes=1000")
         if not self._complete:
             raise InvalidInput("this agent was saved without its replay: it can act, but not learn")
-        if eval_every is not None and self._world.jax is None:
+        if eval_every is not None and (self._world.jax is None or eval_env is not None):
             self._evaluation_environment(eval_env)  # refuse now what would fail then
         plan = Plan(self, episodes, steps, eval_every, save_every if save_to else None)
         saved, due = time.monotonic(), False
@@ -414,7 +414,8 @@ class Agent:
             self.history = History.from_arrays(history)
         except KeyError as error:
             raise InvalidInput(f"{path}: incomplete: history.{error.args[0]} missing") from None
-        if max((0, *self.history["episode_step"], *self.history["trace_step"])) > self.steps:
+        known = (self.history[name].max(initial=0) for name in ("episode_step", "trace_step"))
+        if max(known) > self.steps:
             raise InvalidInput(f"{path}: damaged: a history of more than its {self.steps} steps")
         if len(self.history.running) != self.config.environments:
             raise InvalidInput(f"{path}: history.running has shape {self.history.running.shape}")

@@ -157,7 +157,7 @@ class Fleet:
         if episodes is None and steps is None:
             raise InvalidInput("learn needs a number of episodes or steps, such as episodes=1000")
         self._require_open(episodes, steps)
-        most = NEVER if steps is None else steps
+        most = NEVER if steps is None else int(steps)
         with bar(f"{len(self.members)} agents", progress) as report, interrupts() as interrupted:
             while self.learning and self.steps < most and not interrupted():
                 before, begin = self.steps, time.perf_counter()
@@ -401,7 +401,7 @@ def _members(given: Any) -> tuple[Member, ...]:
                 f"a Member has a DeepQConfig or DDPGConfig, not {type(member.config).__name__}"
             )
         require_seed(member.seed)
-    return members
+    return tuple(Member(member.config, int(member.seed)) for member in members)
 
 
 def _program(world: World, configs: Sequence[Any]) -> tuple[Any, list[Any]]:

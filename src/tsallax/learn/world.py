@@ -163,13 +163,12 @@ class World:
             continuous=self.n_actions is None,
             **more,
         )
-        for name in ("observation_shape", "observation_size", "n_actions", "action_shape"):
-            mine, found = getattr(self, name), getattr(made, name)
-            if mine != found:
-                made.close()
-                raise InvalidInput(
-                    f"{self.name}: has {name} {found}, but the agent was made for {mine}"
-                )
+        try:
+            for name in ("observation_shape", "observation_size", "n_actions", "action_shape"):
+                _require_same(self.name, name, getattr(made, name), getattr(self, name))
+        except InvalidInput:
+            made.close()
+            raise
         return made
 
 
@@ -296,8 +295,11 @@ def _replaced(about: Mapping[str, Any], env: Any) -> World:
     )
     found = json.loads(json.dumps(world.describe()))
     for key in ("observation_shape", "first_observation", "n_actions", "low", "high", "n_envs"):
-        if found[key] != json.loads(json.dumps(about[key])):
-            raise InvalidInput(
-                f"{world.name}: has {key} {found[key]}, but the agent was made for {about[key]}"
-            )
+        _require_same(world.name, key, found[key], json.loads(json.dumps(about[key])))
     return world
+
+
+def _require_same(name: str, what: str, found: Any, expected: Any) -> None:
+    """Refuse an environment that is not of the kind that the agent was made for."""
+    if found != expected:
+        raise InvalidInput(f"{name}: has {what} {found}, but the agent was made for {expected}")

@@ -24,20 +24,16 @@ def commands(task: Task, rows: Sequence[Row]) -> list[str]:
     most = max(by_seeds, key=lambda seeds: len(by_seeds[seeds]))
     quick = all(row.evaluated == sweep_of(task, quick=True).evaluated for row in rows)
     usual = sweep_of(task, quick)
-    others = [seeds for seeds in by_seeds if seeds != most]
-    return [
-        _command(usual, quick, by_seeds[seeds], seeds, len(by_seeds) == 1 or seeds == most, rows)
-        for seeds in (most, *others)
-    ]
+    found = [_command(usual, quick, by_seeds.pop(most), most, {row.algorithm for row in rows})]
+    for seeds, mine in by_seeds.items():
+        found.append(_command(usual, quick, mine, seeds, {row.algorithm for row in mine}))
+    return found
 
 
-def _command(
-    usual: Sweep, quick: bool, rows: Sequence[Row], seeds: int, main: bool, every: Sequence[Row]
-) -> str:
+def _command(usual: Sweep, quick: bool, rows: Sequence[Row], seeds: int, names: set[str]) -> str:
+    """The command for `names`, with what `rows` say was asked for."""
     words = [f"tsallax reproduce {usual.task.name}", *(["--quick"] if quick else [])]
-    known = {v.name for v in usual.variants}
-    names = {row.algorithm for row in (every if main else rows)}
-    if names != known:
+    if names != {v.name for v in usual.variants}:
         words.append(f"--variants {','.join(_named(names))}")
     alphas = {row.alpha for row in rows if row.alpha is not None}
     if alphas - {v.alpha for v in choose(None)}:
