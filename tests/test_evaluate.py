@@ -187,6 +187,15 @@ def test_a_policy_that_goes_in_circles_is_evaluated(states, discount):
     assert abs(found.value[start] - (expected + 0.025 / (1 - discount))) <= found.error + 1e-9
 
 
+@pytest.mark.parametrize("reward", [0.0, 1e-30, -1e-12])
+def test_a_policy_that_earns_next_to_nothing_is_evaluated(reward):
+    """What others could earn sets the scale of its error."""
+    half = np.full((2, 2, 2), 0.5)
+    found = evaluate(MDP(half, [[reward, 1.0]] * 2, 0.9), [0, 0])
+    assert found.expected_return == pytest.approx(10 * reward, rel=1e-9)
+    assert found.value == pytest.approx(np.full(2, 10 * reward), rel=1e-9)
+
+
 def test_an_evaluation_that_is_no_use_is_refused(monkeypatch):
     """Where neither solver gets anywhere, nothing comes back rather than something wrong."""
     mdp = problems.forest(states=5, discount=0.9)

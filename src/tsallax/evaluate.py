@@ -95,15 +95,15 @@ def evaluate(mdp: MDP, policy: ArrayLike, regularizer: Regularizer | None = None
         regularized_return=float(visitation @ total),
         error=error,
     )
-    scale = float(np.abs(total).max())
     apart = abs(found.regularized_return - float(mdp.initial @ value))
-    _require_accurate(mdp, error, off * scale, apart, scale)
+    _require_accurate(operator, error, off * float(np.abs(total).max()), apart)
     return found
 
 
-def _require_accurate(mdp: MDP, error: float, off: float, apart: float, scale: float) -> None:
+def _require_accurate(operator: Bellman, error: float, off: float, apart: float) -> None:
     """Refuse d'V and rho'r that are apart by more than their errors, or errors that are no use."""
-    largest = scale / (1.0 - mdp.discount)
+    mdp = operator.mdp
+    largest = operator.scale / (1.0 - mdp.discount)
     if not (error + off <= ACCURATE * largest and apart <= error + off):
         raise InvalidInput(
             f"the value of this policy cannot be had in float64: it is known to {error:.2g}, and "
