@@ -17,7 +17,7 @@ from scipy.optimize import brentq
 from scipy.special import logsumexp, softmax
 from scipy.stats import chisquare
 
-from tsallax.learn import deep_q, replay
+from tsallax.learn import adam, deep_q, replay
 from tsallax.learn.choice import Choice
 from tsallax.learn.config import DeepQConfig
 from tsallax.learn.deep_q import DeepQLearning, Learner, knobs_of
@@ -217,8 +217,22 @@ UPDATES = [
 
 @pytest.mark.parametrize("options", UPDATES, ids=str)
 def test_an_update_is_the_one_of_the_formulas(options):
+    check_updates(options)
+
+
+@pytest.mark.parametrize("options", [UPDATES[0], UPDATES[4]], ids=str)
+def test_an_update_by_rows_as_with_many_actions_is_the_one_of_the_formulas(options, monkeypatch):
+    monkeypatch.setattr(deep_q, "WHOLE", 0)
+    called = []
+    rows = adam.update_rows
+    monkeypatch.setattr(adam, "update_rows", lambda *a: called.append(1) or rows(*a))
+    check_updates(options)
+    assert called
+
+
+def check_updates(options: dict[str, Any]) -> None:
     recorded = Recorded(**options).store()
-    learn = jax.jit(recorded.algorithm.learn)
+    learn = jax.jit(lambda *arguments: recorded.algorithm.learn(*arguments))
     for step in range(2):
         key = jax.random.PRNGKey(step)
         expected = recorded.updated(key)

@@ -92,6 +92,9 @@ def test_gradients_of_chosen_are_those_of_plain_indexing(common):
     close(summed.weight, plain.output.weight[action])
     close(summed.bias, plain.output.bias[action])
     assert np.all(np.asarray(plain.output.weight)[3] == 0)
+    spread = adam.spread(action, rows, OUTPUTS)
+    close(spread, plain.output)
+    assert np.all(np.asarray(spread.weight)[3] == 0)
 
 
 @with_and_without_common

@@ -13,6 +13,7 @@ import jax
 import jax.numpy as jnp
 from jax import Array, lax
 from jax.experimental import pallas as pl
+from jax.experimental.pallas import triton
 
 WORDS = ("hard", "soft", "sparse")
 LONGEST = 16_384
@@ -47,6 +48,7 @@ def _call(
         in_specs=[one, one, pl.BlockSpec((1, block), lambda i: (i, 0))],
         out_specs=pl.BlockSpec((1, width), lambda i: (i, 0)),
         interpret=interpret,
+        compiler_params=triton.CompilerParams(num_warps=min(4, pl.cdiv(block, 256))),
     )(which.reshape(1).astype(jnp.int32), alpha.reshape(1).astype(q.dtype), q)
     return result
 

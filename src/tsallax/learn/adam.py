@@ -76,6 +76,12 @@ def update_rows(
     return table.at[index].set(p), mean.at[index].set(m), square.at[index].set(v)
 
 
+def spread(index: Array, gradient: Any, n: int) -> Any:
+    """The gradient of a table of n rows, from entries (B, ...) that are each of the row `index`."""
+    hot = (jnp.arange(n)[:, None] == index[None, :]).astype(jnp.float32)
+    return jax.tree.map(lambda g: hot @ g, gradient)
+
+
 def sum_rows(index: Array, gradient: Any) -> Any:
     """The gradient of each row: the sum over all entries with its index, in a fixed order."""
     same = (index[:, None] == index[None, :]).astype(jnp.float32)
@@ -86,8 +92,10 @@ def _move(p: Array, m: Array, v: Array, pace: Pace) -> Array:
     return p - pace.size * m / (jnp.sqrt(v) + pace.floor)
 
 
-def clipped(gradient: Any, limit: float) -> Any:
-    """The gradient scaled down to a norm of at most `limit`."""
+def clipped(gradient: Any, limit: float | None) -> Any:
+    """The gradient scaled down to a norm of at most `limit`, if there is one."""
+    if limit is None:
+        return gradient
     factor = shrink(limit, sum(jnp.sum(g * g) for g in jax.tree.leaves(gradient)))
     return jax.tree.map(lambda g: factor * g, gradient)
 

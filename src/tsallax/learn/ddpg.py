@@ -23,7 +23,7 @@ import dataclasses
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import jax
 import jax.numpy as jnp
@@ -192,17 +192,18 @@ class PolicyGradient:
             return jnp.mean(weight * error**2), error
 
         (mean, error), slope = jax.value_and_grad(loss, has_aux=True)(learner.online.critic)
+        slope = adam.clipped(slope, c.clip)
         critic, critic_adam = adam.update(
-            learner.critic_adam, learner.online.critic, self._clipped(slope), knobs.learning_rate
+            learner.critic_adam, learner.online.critic, slope, knobs.learning_rate
         )
 
         def cost(actor: Network) -> Array:
             u = network.values(actor, s)
             return knobs.pull * jnp.mean(u**2) - jnp.mean(self._q(critic, s, jnp.tanh(u)))
 
-        slope = jax.grad(cost)(learner.online.actor)
+        slope = adam.clipped(jax.grad(cost)(learner.online.actor), c.clip)
         actor, actor_adam = adam.update(
-            learner.actor_adam, learner.online.actor, self._clipped(slope), knobs.actor_rate
+            learner.actor_adam, learner.online.actor, slope, knobs.actor_rate
         )
         online = Pair(actor, critic)
         learner = learner._replace(
@@ -266,13 +267,6 @@ class PolicyGradient:
         if learner.moments is None:
             return observation
         return moments.standardize(learner.moments, observation)
-
-    def _clipped(self, gradient: Network) -> Any:
-        if self.config.clip is None:
-            return gradient
-        squares = sum(jnp.sum(g * g) for g in jax.tree.leaves(gradient))
-        factor = adam.shrink(self.config.clip, squares)
-        return jax.tree.map(lambda g: factor * g, gradient)
 
     def _mu(self, actor: Network, s: Array) -> Array:
         """mu(s; phi), between -1 and 1."""

@@ -27,7 +27,7 @@ class DDPGConfig:
     discount: float = _option(0.99, "gamma")
     bounded: bool = _option(True, "keep targets within what the rewards seen so far allow")
     hidden: tuple[int, ...] = _option((256, 256), "widths of the hidden layers of both networks")
-    learning_rate: float = _option(1e-3, "of Adam")
+    learning_rate: float = _option(3e-4, "of Adam")
     actor_rate: float | None = _option(None, "of the actor's Adam; default: learning_rate")
     pull: float = _option(0.01, "cost of what the actor squashes, squared; frees it from bounds")
     batch: int = _option(64, "transitions in an update")

@@ -48,6 +48,9 @@ KNOBS = (
 )
 """The options in which agents that share a program may differ."""
 
+WHOLE = 2
+"""With up to so many actions for each transition of a batch, the output layer is moved whole."""
+
 Rule = tuple[str, float | None]
 
 
@@ -178,14 +181,19 @@ class DeepQLearning:
         self, learner: Learner, action: Array, body: Body, rows: Layer
     ) -> tuple[Network, Adam]:
         """A step of Adam against the gradient of the body and of the rows of the actions."""
+        c, online, (mean, square, count) = self.config, learner.online, learner.adam
+        pace = adam.pace(count + 1, learner.knobs.learning_rate)
+        if self.n_actions <= WHOLE * c.batch:
+            gradient = Network(body, adam.spread(action, rows, self.n_actions))
+            gradient = adam.clipped(gradient, c.clip)
+            online, mean, square = adam.update_dense(online, mean, square, gradient, pace)
+            return online, Adam(mean, square, count + 1)
         summed = adam.sum_rows(action, rows)
-        if self.config.clip is not None:
+        if c.clip is not None:
             dense = sum(jnp.sum(g * g) for g in jax.tree.leaves(body))
             sparse = sum(jnp.sum(g * s) for g, s in zip(rows, summed))
-            factor = adam.shrink(self.config.clip, dense + sparse)
+            factor = adam.shrink(c.clip, dense + sparse)
             body, summed = jax.tree.map(lambda g: factor * g, (body, summed))
-        online, (mean, square, count) = learner.online, learner.adam
-        pace = adam.pace(count + 1, learner.knobs.learning_rate)
         moved = adam.update_dense(online.body, mean.body, square.body, body, pace)
         output = [
             adam.update_rows(p, m, v, action, g, pace)
