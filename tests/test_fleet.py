@@ -140,6 +140,30 @@ def test_agents_that_are_finished_leave_when_half_of_them_are():
         assert learning == 0 or alive // 2 < learning <= alive
 
 
+def test_an_agent_that_is_finished_gets_no_more_turns():
+    """Until it leaves it learns and stores nothing; the others learn on as they do without it."""
+    settings = DeepQConfig(**{**OPTIONS, "copy_every": 10})
+    members = [Member(settings, seed) for seed in range(6)]
+    fleet = Fleet("InvertedPendulum-v5", members, actions=3, together=False)
+    seen: dict[int, list[np.ndarray]] = {}
+    waited = []
+
+    def look(f: Fleet) -> None:
+        for slot, i in enumerate(f._alive):
+            now = leaves(f._member(slot)._replace(target=None))
+            if i in seen:
+                waited.append(i)
+                assert all(map(np.array_equal, now, seen[i]))
+            elif f.records[i].finished_at is not None:
+                seen[i] = now
+
+    fleet.learn(episodes=40, callback=look)
+    assert waited, "one must wait for the others"
+    last = int(np.argmax([record.finished_at for record in fleet.records]))
+    alone = Fleet("InvertedPendulum-v5", [members[last]], actions=3, together=False)
+    assert alone.learn(episodes=40).records[0].returns == fleet.records[last].returns
+
+
 @pytest.mark.parametrize(
     ("members", "words"),
     [

@@ -8,7 +8,8 @@ On an accelerator all agents make each step together. A CPU has nothing to gain 
 caches to lose: there the agents of a piece of training take turns.
 
 An agent that has its episodes at the end of a piece of training leaves the fleet: its network is
-kept, and when half of the agents have left, the arrays shrink to those that still learn.
+kept, it gets no more turns, and when half of the agents have left, the arrays shrink to those that
+still learn.
 """
 
 from __future__ import annotations
@@ -209,6 +210,7 @@ class Fleet:
             self._feed,
             self._table,
             jnp.asarray(self.steps, jnp.int32),
+            jnp.asarray([self.records[i].finished_at is None for i in self._alive]),
         )
         self.steps += cycles * size
         if self.steps // c.copy_every > before // c.copy_every:
@@ -433,8 +435,12 @@ def _advance(
     feed: Feed,
     table: Array | None,
     step: Array,
+    learns: Array,
 ) -> tuple[Any, Feed, Log]:
-    """`cycles` cycles of all agents; the log has the cycles first and the agents second."""
+    """`cycles` cycles of all agents, or in turns of those that `learns` names.
+
+    The log has the cycles first and the agents second.
+    """
     size = algorithm.config.environments * algorithm.config.update_every
     one = partial(rollout.cycle, algorithm, environment, learning)
     each = jax.vmap(one, (0, 0, None, None)) if together else one
@@ -449,7 +455,16 @@ def _advance(
     if together:
         (learner, feed), log = all_cycles((learner, feed))
     else:
-        (learner, feed), log = lax.map(all_cycles, (learner, feed))
+        none = jax.eval_shape(all_cycles, jax.tree.map(lambda x: x[0], (learner, feed)))[1]
+
+        def skip(carry: tuple[Any, Feed]) -> tuple[tuple[Any, Feed], Log]:
+            return carry, jax.tree.map(lambda x: jnp.zeros(x.shape, x.dtype), none)
+
+        def turn(given: tuple[Array, tuple[Any, Feed]]) -> tuple[tuple[Any, Feed], Log]:
+            result: tuple[tuple[Any, Feed], Log] = lax.cond(given[0], all_cycles, skip, given[1])
+            return result
+
+        (learner, feed), log = lax.map(turn, (learns, (learner, feed)))
         log = jax.tree.map(lambda x: jnp.swapaxes(x, 0, 1), log)
     return learner, feed, log
 

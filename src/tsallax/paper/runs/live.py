@@ -64,11 +64,13 @@ def status(job: Job) -> dict[str, Any] | None:
 
 def words(job: Job, about: dict[str, Any] | None) -> tuple[str, ...]:
     """A job in columns: what, share done, runs finished, speed, best return, time left."""
-    kind = "DDPG" if job.actions is None else f"{job.actions:,} actions"
-    who = f"{len(job.runs)} agents"
-    if len(job.runs) == 1:
-        who = f"{job.runs[0].variant.name}, seed {job.runs[0].seed}"
-    what = f"{TASKS[job.task].title}, {kind}, {who}:"
+    parts = [TASKS[job.task].title, "DDPG" if job.actions is None else f"{job.actions:,} actions"]
+    if len(job.runs) > 1:
+        parts.append(f"{len(job.runs)} agents")
+    else:
+        parts += [job.runs[0].variant.name] * (job.actions is not None)
+        parts.append(f"seed {job.runs[0].seed}")
+    what = f"{', '.join(parts)}:"
     if about is None:
         return what, "waits", "", "", "", ""
     share, seconds = float(about["share"]), float(about["seconds"])
