@@ -128,28 +128,20 @@ def _headless() -> Iterator[None]:
 @contextmanager
 def _writer(path: str | Path, first: NDArray[np.uint8], speed: int) -> Iterator[Any]:
     """Give a function that adds a picture to a file, which appears when it is complete."""
-    target = Path(path)
-    partial = target.with_name(f".{target.stem}.partial.mp4")
     height, width = (n - n % 2 for n in first.shape[:2])  # the codec wants even sizes
-    files.PARTIAL.add(partial)
     try:
-        frames = require_video(path).write_frames(
-            str(partial), (width, height), fps=speed, macro_block_size=1, quality=7,
-            ffmpeg_log_level="error",
-        )  # fmt: skip
-        with _quiet_fork():
-            frames.send(None)
+        with files.whole(path) as draft:
+            frames = require_video(path).write_frames(
+                str(draft), (width, height), fps=speed, macro_block_size=1, quality=7,
+                ffmpeg_log_level="error", output_params=["-f", "mp4"],
+            )  # fmt: skip
+            with _quiet_fork():
+                frames.send(None)
 
-        def show(picture: NDArray[np.uint8]) -> None:
-            frames.send(np.ascontiguousarray(picture[:height, :width]))
+            def show(picture: NDArray[np.uint8]) -> None:
+                frames.send(np.ascontiguousarray(picture[:height, :width]))
 
-        try:
-            yield show
-        finally:
-            frames.close()
-        partial.replace(target)
+            with closing(frames):
+                yield show
     except OSError as error:
         raise InvalidInput(f"--video {path}: cannot be written: {error}") from None
-    finally:
-        partial.unlink(missing_ok=True)
-        files.PARTIAL.discard(partial)
