@@ -3,6 +3,7 @@
 python benchmarks/ddpg.py                  ten seeds, a million steps, on a GPU
 python benchmarks/ddpg.py --steps 200000   on a CPU, in an hour
 python benchmarks/ddpg.py --theirs         with the options that Tianshou documents
+python benchmarks/ddpg.py --set learning_rate=1e-3 batch=256
 
 Theirs is the largest, over evaluations every 5,000 steps, of an average over ten seeds with ten
 episodes each: -3.3, with a deviation of 0.3 between seeds. The j-th episode of seed i begins as the
@@ -15,6 +16,7 @@ and Reacher-v5 the one after it, which adds the 0.23 of the beginning to returns
 from __future__ import annotations
 
 import argparse
+import ast
 from dataclasses import replace
 from typing import Any
 
@@ -68,11 +70,16 @@ def shown(returns: np.ndarray) -> str:
 if __name__ == "__main__":
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--theirs", action="store_true", help="the options Tianshou documents")
+    parser.add_argument("--set", nargs="+", default=[], metavar="NAME=VALUE", help="other options")
     parser.add_argument("--seeds", type=int, default=10)
     parser.add_argument("--steps", type=int, default=1_000_000)
     parser.add_argument("--every", type=int, default=5_000, help="steps between evaluations")
     given = parser.parse_args()
-    config = DDPGConfig(**(THEIRS if given.theirs else {}))
+    options = dict(THEIRS) if given.theirs else {}
+    for word in given.set:
+        name, _, value = word.partition("=")
+        options[name] = ast.literal_eval(value)
+    config = DDPGConfig(**options)
     fleet = Fleet(
         replace(Reacher, name="Reacher-v2", step=earlier),
         [Member(config, seed) for seed in range(given.seeds)],

@@ -269,6 +269,37 @@ def test_an_environment_that_cannot_be_made_twice_is_evaluated_in_another_that_i
     assert agent.evaluate(3, env=other).returns.shape == (3,)
 
 
+def test_environments_made_to_evaluate_in_are_closed(monkeypatch):
+    from gymnasium.envs.classic_control.cartpole import CartPoleEnv
+
+    made: list[Any] = []
+    closed: list[Any] = []
+    begin = CartPoleEnv.__init__
+
+    def init(self, *arguments, **options):
+        made.append(self)
+        begin(self, *arguments, **options)
+
+    monkeypatch.setattr(CartPoleEnv, "__init__", init)
+    monkeypatch.setattr(CartPoleEnv, "close", lambda self: closed.append(self))
+    given, other = gymnasium.make("CartPole-v1"), gymnasium.make("CartPole-v1")
+    agent = DeepQ(given, **TINY)
+    agent.learn(steps=20, eval_every=10, eval_episodes=1)
+    agent.evaluate(1, env="CartPole-v1")
+    agent.evaluate(1, env=other)
+    assert len(made) > 3
+    assert closed == made[2:], "all but the two that were given"
+
+
+def test_what_a_backend_cannot_be_asked_for():
+    with pytest.raises(InvalidInput, match="given as an environment in JAX: leave backend out"):
+        DeepQ(tsallax.envs.Reacher, actions=3, backend="gymnasium")
+    with pytest.raises(InvalidInput, match="env_options frame_skip: only for an environment of"):
+        DeepQ("Reacher-v5", actions=3, backend="jax", env_options={"frame_skip": 1})
+    with pytest.raises(InvalidInput, match=r"steps must be less than 2\^30 in all, got 1073741830"):
+        cart_pole().learn(steps=2**30 + 6)
+
+
 def test_an_environment_to_evaluate_in_must_be_of_the_same_kind():
     agent = cart_pole()
     with pytest.raises(InvalidInput, match=r"observation_shape \(2,\), but .* for \(4,\)"):

@@ -105,6 +105,26 @@ def test_cart_pole_goes_on_from_an_episode_boundary_as_if_it_had_never_stopped(t
     assert np.isfinite(resumed.history["trace_support"]).all()
 
 
+def test_several_environments_go_on_from_where_all_begin_an_episode(tmp_path):
+    """Each has begun as many episodes as it has, not as many as all of them."""
+
+    def pendulums() -> DeepQ:
+        return DeepQ("Pendulum-v1", actions=3, environments=2, **TINY)
+
+    agent = pendulums().learn(steps=800)
+    assert agent.history.episodes == 4
+    agent.save(tmp_path / "agent")
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        resumed = DeepQ.load(tmp_path / "agent").learn(steps=400)
+    assert_same(resumed, pendulums().learn(steps=1200))
+    about, arrays = checkpoint.read(tmp_path / "agent")
+    for wrong in ([3], [0, 3]):
+        changed = rewritten(tmp_path / "odd", about, {**arrays, "begun": np.array(wrong)})
+        with pytest.raises(InvalidInput, match="damaged: it cannot have begun"):
+            DeepQ.load(changed)
+
+
 def test_cart_pole_in_the_middle_of_an_episode_starts_a_new_one_and_says_so(tmp_path):
     agent = cart_pole().learn(episodes=2)
     agent.learn(steps=3)

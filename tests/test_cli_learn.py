@@ -301,12 +301,52 @@ def test_a_run_goes_on_only_as_it_was(trained: Path, capsys, words, message):
     assert {path: path.read_bytes() for path in trained.iterdir()} == before
 
 
-def test_a_configuration_that_was_changed_under_the_agent_is_refused(copied: Path, capsys):
+@pytest.mark.parametrize(
+    ("old", "new", "message"),
+    [
+        ("alpha: 0.2", "alpha: 0.9", "alpha is 0.9, but agent.npz has 0.2"),
+        ("env: MultiGoal-v0", "env: Reacher-v5", "env is Reacher-v5, but agent.npz has MultiGoal"),
+        ("\nactions: 3", "\nactions: 5", "actions is 5, but agent.npz has [3, 3]"),
+        ("backend: auto", "backend: gymnasium", "backend is gymnasium, but agent.npz has jax"),
+        ("env_options: null", "env_options: {a: 1}", "env_options is {a: 1}, but agent.npz has {}"),
+    ],
+)
+def test_a_configuration_that_was_changed_under_the_agent_is_refused(
+    copied: Path, capsys, old, new, message
+):
     config = copied / "config.yaml"
-    config.write_text(config.read_text().replace("alpha: 0.2", "alpha: 0.9"))
+    text = config.read_text()
+    assert old in text
+    config.write_text(text.replace(old, new))
     code, _, err = called(capsys, f"train --resume --episodes 30 --out {copied}")
     assert code == 2
-    assert_one_line(err, f"{config}: alpha is 0.9, but agent.npz has 0.2")
+    assert_one_line(err, f"{config}: {message}")
+
+
+def test_an_environment_named_with_its_module_keeps_its_options(tmp_path: Path, capsys):
+    task = "gymnasium:CartPole-v1"
+    begin = f"train {task} --env-option max_episode_steps=7 --steps 60 {SMALL}"
+    assert called(capsys, f"{begin} --out {tmp_path}/run")[0] == 0
+    code, _, err = called(capsys, f"train {task} --resume --steps 150 --out {tmp_path}/run")
+    assert code == 0, err
+    agent = agents.load(tmp_path / "run" / "agent.npz", task)
+    assert agent.history["episode_length"].max() == 7
+    assert agents.load(tmp_path / "run" / "agent.npz", "CartPole-v1")._world.options == {}
+
+
+def test_no_checkpoint_is_promised_where_none_was_written(tmp_path: Path, capsys, monkeypatch):
+    line = f"train MultiGoal-v0 --actions 3 --episodes 9 {SMALL} --set learning_rate=1e30"
+    code, _, err = called(capsys, f"{line} --out {tmp_path}/run")
+    assert code == 1
+    assert_one_line(err, "the loss is not finite", "may help\n")
+
+    def twice(*_: Any, **__: Any) -> None:
+        raise KeyboardInterrupt  # a second Ctrl-C is not waited for
+
+    monkeypatch.setattr(agents.DeepQ, "learn", twice)
+    code, _, err = called(capsys, f"train {TASK} --episodes 9 --out {tmp_path}/other")
+    assert code == 130
+    assert_one_line(err, "interrupted after 0 episodes, 0 steps, not all of them saved; to go on")
 
 
 @pytest.mark.parametrize(

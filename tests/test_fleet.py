@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 
 import tsallax
+from tsallax.envs.multigoal import multigoal
 from tsallax.errors import InvalidInput
 from tsallax.learn.config import DeepQConfig
 from tsallax.learn.ddpg_config import DDPGConfig
@@ -199,6 +200,31 @@ def test_what_a_fleet_cannot_do_is_refused(fleet):
     assert fleet.learn(steps=steps) is fleet
 
 
+def test_a_fleet_in_an_environment_without_a_name_stays_in_it(tmp_path: Path):
+    still = multigoal(noise=0.0, reward_scale=5.0)
+    fleet = Fleet(still, [member()], actions=3).learn(steps=100)
+    fleet.save(tmp_path / "fleet.npz")
+    with pytest.raises(InvalidInput, match="without a way to make its environment: give it as env"):
+        Fleet.load(tmp_path / "fleet.npz")
+    again = Fleet.load(tmp_path / "fleet.npz", still)
+    expected = fleet.evaluate(0, 5).returns
+    assert expected.mean() > 10, "the case must differ from the usual environment"
+    assert np.array_equal(again.evaluate(0, 5).returns, expected)
+    assert np.array_equal(fleet.agent(0).evaluate(5).returns, expected)
+    with pytest.raises(InvalidInput, match="only environments that go by a name can be drawn"):
+        fleet.agent(0)._world.drawn()
+
+
+@pytest.mark.parametrize("together", [True, False])
+def test_a_fleet_stops_where_an_agent_diverges(together, tmp_path: Path):
+    members = [member(seed=1), member(seed=2, learning_rate=1e30)]
+    fleet = Fleet("Reacher-v5", members, actions=3, together=together)
+    with pytest.raises(FloatingPointError, match="agent 1 of this fleet is not finite after 100"):
+        fleet.learn(steps=300)
+    with pytest.raises(InvalidInput, match="cannot be saved"):
+        fleet.save(tmp_path / "fleet.npz")
+
+
 def test_how_a_fleet_computes_is_for_the_machine_to_say(tmp_path):
     """A file made on a GPU has no say in it on a CPU, unless somebody wanted it so."""
     for asked, found in ((None, False), (True, True), (False, False)):
@@ -207,7 +233,9 @@ def test_how_a_fleet_computes_is_for_the_machine_to_say(tmp_path):
 
 
 def test_numbers_of_numpy_are_numbers(tmp_path):
-    fleet = Fleet("Reacher-v5", [member(seed=np.int64(3))], actions=3).learn(steps=np.int64(50))
-    fleet.save(tmp_path / "fleet.npz")
-    found = Fleet.load(tmp_path / "fleet.npz")
-    assert (found.members[0].seed, found.steps, found.records[0].finished_at) == (3, 50, 50)
+    for actions in (3, np.int64(3), np.array([3, 3])):
+        fleet = Fleet("Reacher-v5", [member(seed=np.int64(3))], actions=actions)
+        fleet.learn(steps=np.int64(50)).save(tmp_path / "fleet.npz")
+        found = Fleet.load(tmp_path / "fleet.npz")
+        assert (found.members[0].seed, found.steps, found.records[0].finished_at) == (3, 50, 50)
+        assert found.world.n_actions == 9

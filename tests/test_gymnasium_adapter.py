@@ -189,8 +189,8 @@ def test_discrete_observations_are_one_hot_and_actions_start_at_their_start() ->
 def test_box_actions_are_rows_of_the_table() -> None:
     host = HostEnvironment("Pendulum-v1", actions=5)
     assert host.n_actions == 5
-    assert host.action_table is not None
-    np.testing.assert_array_equal(host.action_table[:, 0], [-2, -1, 0, 1, 2])
+    assert host.discretize is not None
+    np.testing.assert_array_equal(host.discretize.table[:, 0], [-2, -1, 0, 1, 2])
     assert (host.action_low, host.action_high) == ((-2.0,), (2.0,))
     host.reset([0])
     env = gymnasium.make("Pendulum-v1")
@@ -200,7 +200,7 @@ def test_box_actions_are_rows_of_the_table() -> None:
 
 def test_continuous_actions_are_real_vectors() -> None:
     host = HostEnvironment("tsallax/Reacher-v5", continuous=True)
-    assert host.n_actions is host.discretize is host.action_table is None
+    assert host.n_actions is host.discretize is None
     assert host.action_low == (-1.0, -1.0)
     host.reset([0])
     _, rewards, *_ = host.step([[0.5, -1.0]])
@@ -259,49 +259,6 @@ def test_another_step_limit_may_be_asked_for() -> None:
         host.reset([0])
         ends = [host.step([4])[3][0] for _ in range(limit)]
         assert ends.index(True) == limit - 1
-
-
-@pytest.mark.parametrize("name", OURS)
-def test_our_environments_go_on_from_a_saved_state(name: str) -> None:
-    host = HostEnvironment(name, actions=3, n_envs=2)
-    assert host.state() is None
-    host.reset([0, 1])
-    for _ in range(3):
-        host.step([0, 1])
-    saved = host.state()
-    assert saved is not None
-    assert saved["step"].tolist() == [3, 3]
-    expected = [host.step([2, 1]) for _ in range(3)]
-    other = HostEnvironment(name, actions=3, n_envs=2)
-    other.set_state({field: value.copy() for field, value in saved.items()})
-    for step in expected:
-        for theirs, ours in zip(step, other.step([2, 1]), strict=True):
-            np.testing.assert_array_equal(theirs, ours)
-    with pytest.raises(InvalidInput, match="a state of 2 environments has"):
-        other.set_state({"step": saved["step"]})
-
-
-def test_a_saved_state_remembers_how_far_the_episode_was() -> None:
-    host = HostEnvironment("tsallax/Reacher-v5", actions=3)
-    host.reset([0])
-    for _ in range(48):
-        host.step([4])
-    saved = host.state()
-    assert saved is not None
-    for _ in range(2):
-        host.set_state(saved)
-        assert [bool(host.step([4])[3][0]) for _ in range(2)] == [False, True]
-
-
-def test_other_environments_cannot_be_saved_and_say_so() -> None:
-    host = HostEnvironment("CartPole-v1")
-    host.reset([0])
-    assert host.state() is None
-    with pytest.raises(InvalidInput, match="CartPole-v1: its state cannot be set"):
-        host.set_state({})
-    given = HostEnvironment(gymnasium.make("tsallax/Reacher-v5"), actions=3)
-    given.reset([0])
-    assert given.state() is None  # it may have been wrapped with something that has a state
 
 
 def test_frames_are_pictures() -> None:

@@ -342,6 +342,31 @@ def test_a_result_can_be_gone_on_from():
     assert np.all(np.isfinite(twice.value))
 
 
+def test_states_that_an_earlier_run_left_are_not_taken_for_ends():
+    """In state 1 an episode may end or go on; a short run may see nothing but the end."""
+
+    class Doubtful(gymnasium.Env):
+        observation_space, action_space = Discrete(3), Discrete(2)
+
+        def reset(self, *, seed=None, options=None):
+            super().reset(seed=seed)
+            self.state = 0
+            return 0, {}
+
+        def step(self, action):
+            self.state += 1
+            ended = self.state == 2 or self.np_random.random() < 0.5
+            return self.state, 1.0, ended, False, {}
+
+    once = q_learning(Doubtful(), Sparse(0.1), discount=0.9, steps=300)
+    assert np.isfinite(once.q[1]).all()
+    assert once.value[1] > 0.5
+    for seed in range(6):
+        more = q_learning(Doubtful(), Sparse(0.1), discount=0.9, steps=1, seed=seed, initial=once)
+        assert more.steps == 301
+        assert more.value[1] == pytest.approx(once.value[1])
+
+
 @pytest.mark.parametrize("source", [problems.forest(), "FrozenLake-v1"], ids=["mdp", "gymnasium"])
 def test_progress_goes_from_zero_to_one(source, monkeypatch):
     shares = []

@@ -131,6 +131,20 @@ def test_seeds_do_not_depend_on_the_other_alphas_of_a_sweep():
     assert len(set(more.values())) == 4
 
 
+def test_small_alphas_have_names():
+    assert [v.name for v in choose(["Sparse+SparseBellman"], [1e-5])] == [
+        "Sparse+SparseBellman-1e-05"
+    ]
+
+
+def test_a_run_that_diverges_is_named(tmp_path: Path):
+    made = tuple(choose(["Soft+SoftBellman-1"]))
+    options = {**OPTIONS, "learning_rate": 1e30}
+    (job,) = plan(small(1, variants=made, options=options), tmp_path, at_once=1)
+    with pytest.raises(InvalidInput, match=r"Soft\+SoftBellman-1, seed 0: Reacher-v5: the loss of"):
+        sweep.train(job)
+
+
 def test_what_is_named_twice_is_trained_once(tmp_path: Path):
     made = small(actions=(9, 9), variants=tuple(choose([NAME])) * 2)
     jobs = plan(made, tmp_path, at_once=1)

@@ -134,6 +134,7 @@ def train(
 
 
 def _train(job: Job) -> None:
+    from tsallax.learn.run import AGENT
     from tsallax.learn.run import train as run
 
     agent, first = job.agent, job.agent.steps
@@ -143,10 +144,12 @@ def _train(job: Job) -> None:
     try:
         run(job)
     except KeyboardInterrupt:
-        line = f"interrupted after {trained(agent)}, which are saved; to go on: {job.command}"
+        saved = "which are saved" if agent.saved_at == agent.steps else "not all of them saved"
+        line = f"interrupted after {trained(agent)}, {saved}; to go on: {job.command}"
         raise typer.Exit(complain(line, 130)) from None
     except FloatingPointError as error:
-        raise typer.Exit(complain(f"{error}; {job.folder} holds the last checkpoint", 1)) from None
+        last = f"; {job.folder} holds the last checkpoint" * (job.folder / AGENT).exists()
+        raise typer.Exit(complain(f"{error}{last}", 1)) from None
     seconds = time.monotonic() - begin
     rows = [("agent", named(agent)), ("trained", trained(agent))]
     if agent.steps > first:

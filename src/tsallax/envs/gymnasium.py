@@ -25,7 +25,7 @@ from tsallax.envs.spaces import (
 from tsallax.errors import InvalidInput
 
 if TYPE_CHECKING:
-    from tsallax.envs.registered import JaxEnv
+    pass
 
 __all__ = ["HostEnvironment", "make"]
 
@@ -38,6 +38,7 @@ class HostEnvironment:
         actions: levels of each dimension of a Box of actions, or of every dimension in turn.
         n_envs: number of copies, of an environment given by its id.
         continuous: take real action vectors, of a Box, rather than numbers.
+        owned: close it when done; default: an environment that is made here, by its id.
         options: further arguments of `gymnasium.make`, such as render_mode="rgb_array".
 
     >>> env = HostEnvironment("CartPole-v1", n_envs=2)
@@ -55,15 +56,16 @@ class HostEnvironment:
         actions: int | Iterable[int] | None = None,
         n_envs: int = 1,
         continuous: bool = False,
+        owned: bool | None = None,
         **options: Any,
     ) -> None:
         gymnasium = gymnasium_module(str(env))
-        self._made = isinstance(env, str)
+        self._owned = isinstance(env, str) if owned is None else owned
         self._vector = isinstance(env, gymnasium.vector.VectorEnv)
         self.name = env if isinstance(env, str) else _name(env)
         if n_envs < 1:
             raise InvalidInput(f"n_envs: {n_envs}, needs at least 1")
-        if not self._made and (options or n_envs != 1):
+        if not isinstance(env, str) and (options or n_envs != 1):
             given = ", ".join([*options, *(["n_envs"] if n_envs != 1 else [])])
             raise InvalidInput(f"{given}: only for an environment given by its id, not made yet")
         if isinstance(env, str):
@@ -103,12 +105,6 @@ class HostEnvironment:
         spec = getattr(members[0], "spec", None)
         self.limit: int | None = getattr(spec, "max_episode_steps", None)
         self.stepped: NDArray[np.bool_] = np.ones(self.n_envs, np.bool_)
-        self._resumed = False
-
-    @property
-    def action_table(self) -> NDArray[np.float64] | None:
-        """The real actions by their numbers, or None where the environment counts them itself."""
-        return None if self.discretize is None else self.discretize.table
 
     def reset(self, seeds: Sequence[int]) -> NDArray[np.float32]:
         """Start an episode in every environment; give the observations, (n_envs, size)."""
@@ -128,9 +124,6 @@ class HostEnvironment:
         """
         result: Step = self._episodes.step(self._decode(np.asarray(actions)))
         self.stepped = result.stepped
-        if self._resumed and self.limit is not None:  # their wrapper has not seen the first steps
-            own = self._own() or []
-            result.truncated[:] |= np.array([int(e.state.step) >= self.limit for e in own])
         observations = self._encode(result.observations)
         return observations, result.rewards, result.terminated, result.truncated
 
@@ -141,6 +134,12 @@ class HostEnvironment:
         """
         first: NDArray[np.float32] = self._encode([self._episodes.restart(i, int(seed))])[0]
         return first
+
+    @property
+    def metadata(self) -> Mapping[str, Any]:
+        """What the (first) environment says of itself, such as its `render_fps`."""
+        found: Mapping[str, Any] = self._members[0].metadata
+        return found
 
     def frame(self) -> NDArray[np.uint8]:
         """Draw the (first) environment, made with render_mode="rgb_array": (height, width, 3)."""
@@ -163,49 +162,9 @@ class HostEnvironment:
             picture = picture[0 if self._vector else -1]
         return np.asarray(picture, np.uint8)
 
-    def state(self) -> dict[str, NDArray[Any]] | None:
-        """Give the state of tsallax's own environments made by their id, to save; None of others.
-
-        >>> env = HostEnvironment("tsallax/Reacher-v5", actions=3)
-        >>> _ = env.reset([0])
-        >>> saved = env.state()
-        >>> again = env.step([4])[0]
-        >>> env.set_state(saved)
-        >>> bool((env.step([4])[0] == again).all())
-        True
-        """
-        own = self._own()
-        if own is None or own[0].state is None:
-            return None
-        states = [member.state._asdict() for member in own]
-        return {name: np.stack([np.asarray(s[name]) for s in states]) for name in states[0]}
-
-    def set_state(self, state: Mapping[str, NDArray[Any]]) -> None:
-        """Go to a state that `state` gave."""
-        own = self._own()
-        if own is None:
-            raise InvalidInput(f"{self.name}: its state cannot be set")
-        self._resumed = True
-        for i, (member, inner) in enumerate(zip(self._members, own, strict=True)):
-            member.reset(seed=0)
-            kind = type(inner.state)
-            if set(state) != set(kind._fields) or len(state["step"]) != self.n_envs:
-                expected = ", ".join(kind._fields)
-                raise InvalidInput(
-                    f"{self.name}: a state of {self.n_envs} environments has {expected}"
-                )
-            inner.set_state(kind(**{name: value[i] for name, value in state.items()}))
-
-    def _own(self) -> list[JaxEnv] | None:
-        """The environments behind their wrappers, if they are tsallax's and were made here."""
-        from tsallax.envs.registered import JaxEnv
-
-        inner = [member.unwrapped for member in self._members]
-        return inner if self._made and isinstance(inner[0], JaxEnv) else None
-
     def close(self) -> None:
-        """Close the environments that were made here."""
-        for member in self._members if self._made else []:
+        """Close the environments, but for one that was given by who still may need it."""
+        for member in self._members if self._owned else []:
             member.close()
 
 

@@ -11,10 +11,11 @@ import math
 import time
 import warnings
 from collections.abc import Callable, Mapping
+from contextlib import closing
 from numbers import Integral
 from os import PathLike
 from pathlib import Path
-from typing import Any, ClassVar, Self
+from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import jax
 import jax.numpy as jnp
@@ -29,6 +30,9 @@ from tsallax.learn.plan import NEVER, PATIENCE, Plan, interrupts
 from tsallax.learn.rollout import Algorithm, Feed
 from tsallax.learn.world import World, revive
 from tsallax.progress import bar
+
+if TYPE_CHECKING:
+    from tsallax.envs.gymnasium import HostEnvironment
 
 PACE = 0.5
 """Seconds that a piece of training may take before the host looks at it."""
@@ -55,7 +59,10 @@ class Agent:
         self._table = None if world.table is None else jnp.asarray(world.table)
         self._feed: Feed | host.HostFeed | None = None
         self._pending: tuple[Any, Any] | None = None
+        self._done: list[int] | None = None
         self._complete = True
+        self.saved_at: int | None = None
+        """The number of steps after which it was last saved, all of it."""
         self._predictions = 0
         self._seconds_per_cycle = 0.01
 
@@ -131,6 +138,9 @@ class Agent:
             raise InvalidInput("learn needs a number of episodes or steps, such as episodes=1000")
         if not self._complete:
             raise InvalidInput("this agent was saved without its replay: it can act, but not learn")
+        most = self.steps + (steps or 0)
+        if most >= NEVER:
+            raise InvalidInput(f"steps must be less than 2^30 in all, got {most}")
         if eval_every is not None and (self._world.jax is None or eval_env is not None):
             self._evaluation_environment(eval_env)  # refuse now what would fail then
         plan = Plan(self, episodes, steps, eval_every, save_every if save_to else None)
@@ -226,7 +236,8 @@ class Agent:
                 self.history.forget_running()
                 memory = replay.cut(self._learner.replay, self.steps, self.config.environments)
                 self._learner = self._learner._replace(replay=memory)
-            self._feed = host.begin(environment, self.seed, self.history.episodes)
+            before = self._done or [self.history.episodes] * environment.n_envs
+            self._feed = host.begin(environment, self.seed, before)
             if self._pending is not None:
                 self._feed.action, self._feed.share = self._pending
         self._learner, done, log, valid, failure = host.advance(
@@ -240,7 +251,7 @@ class Agent:
             ends,
         )
         if failure is not None:
-            self._feed, self._pending = None, None
+            self._feed, self._pending, self._done = None, None, None
         return done, log, valid, failure
 
     def _require_finite(self, loss: NDArray[Any]) -> None:
@@ -290,7 +301,8 @@ class Agent:
         require_seed(start)
         inside = self._world.jax
         if inside is None or env is not None:
-            return self._evaluate_outside(episodes, deterministic, int(start), env)
+            with closing(self._world.fresh(env)) as environment:
+                return self.play_in(environment, episodes, deterministic, int(start))
         return play(
             self._algorithm,
             inside,
@@ -304,18 +316,22 @@ class Agent:
 
     def _evaluation_environment(self, env: Any) -> None:
         """Refuse to evaluate where it cannot be done."""
-        made = self._world.fresh(env)
-        if env is None:
-            made.close()
+        self._world.fresh(env).close()
 
-    def _evaluate_outside(
-        self, episodes: int, deterministic: bool, seed: int, env: Any
+    def play_in(
+        self,
+        environment: HostEnvironment,
+        episodes: int,
+        deterministic: bool,
+        seed: int,
+        look: Callable[[bool], None] = lambda over: None,
     ) -> Episodes:
-        environment = self._world.fresh(env)
+        """Play episodes in an environment of the host; `look` at each state, and if it is over."""
         returns, lengths = [], []
         for episode in range(episodes):
             seen = environment.reset([host.seed_of(seed, 0, episode)])
             total, length, over = 0.0, 0, False
+            look(over)
             while not over:
                 if deterministic:
                     action = _greedy(self._algorithm, self._learner, seen)
@@ -325,10 +341,9 @@ class Agent:
                 seen, reward, terminated, truncated = environment.step(np.asarray(action))
                 total, length = total + float(reward[0]), length + 1
                 over = bool(terminated[0] or truncated[0])
+                look(over)
             returns.append(total)
             lengths.append(length)
-        if env is None:
-            environment.close()
         return Episodes(np.array(returns), np.array(lengths, np.int64))
 
     def _note_evaluation(self, episodes: int, env: Any) -> None:
@@ -364,11 +379,15 @@ class Agent:
         arrays = checkpoint.flatten("learner.", learner)
         if replay and isinstance(self._feed, Feed):
             arrays |= checkpoint.flatten("feed.", self._feed)
-        elif replay and isinstance(self._feed, host.HostFeed) and not self.history.lengths.any():
-            arrays["pending"] = np.asarray(self._feed.action)
-            arrays["pending_share"] = np.asarray(self._feed.share)
+        elif replay and isinstance(self._feed, host.HostFeed):
+            arrays["begun"] = np.asarray(self._feed.begun, np.int64)
+            if not self.history.lengths.any():
+                arrays["pending"] = np.asarray(self._feed.action)
+                arrays["pending_share"] = np.asarray(self._feed.share)
         history = {f"history.{k}": v for k, v in self.history.arrays().items()}
         checkpoint.write(path, about, {**arrays, **history})
+        if replay:
+            self.saved_at = self.steps
 
     @classmethod
     def load(cls, path: str | PathLike[str], env: Any = None) -> Self:
@@ -386,6 +405,7 @@ class Agent:
                 raise InvalidInput(f"damaged: it cannot have made {agent.steps} steps")
             agent._complete = bool(about["replay"])
             agent._restore(path, arrays)
+            agent.saved_at = agent.steps
         except InvalidInput as error:
             prefix = "" if str(error).startswith(str(path)) else f"{path}: "
             raise InvalidInput(f"{prefix}{error}") from None
@@ -409,6 +429,11 @@ class Agent:
                 self._feed = checkpoint.restore(path, "feed.", like, arrays)
             if "pending" in arrays:
                 self._pending = arrays["pending"], arrays["pending_share"]
+            if "begun" in arrays:
+                begun = arrays["begun"]
+                if begun.shape != (n,) or begun.min() < 1:
+                    raise InvalidInput(f"{path}: damaged: it cannot have begun {begun} episodes")
+                self._done = (begun - 1).tolist()
         history = {k.removeprefix("history."): v for k, v in arrays.items() if k[:8] == "history."}
         try:
             self.history = History.from_arrays(history)

@@ -21,6 +21,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from functools import cache, partial
 from os import PathLike
+from pathlib import Path
 from typing import Any, Self
 
 import jax
@@ -62,6 +63,17 @@ class Record:
     """The number of steps after which it had its episodes."""
     network: Any = field(default=None, repr=False)
     """What acting needs, once it is finished."""
+
+
+class Diverged(FloatingPointError):
+    """The loss of a member of a fleet is no number any more."""
+
+    def __init__(self, member: int, environment: str, steps: int) -> None:
+        super().__init__(
+            f"{environment}: the loss of agent {member} of this fleet is not finite after {steps} "
+            "steps; a lower learning_rate or clip=10 may help"
+        )
+        self.member = member
 
 
 class Fleet:
@@ -109,7 +121,7 @@ class Fleet:
         assert world.jax is not None
         self.world = world
         self.environment: Environment = world.jax
-        self.actions = actions
+        self.actions = None if actions is None else np.asarray(actions).tolist()
         self.together = jax.default_backend() != "cpu" if together is None else together
         self._together = together
         self.steps = 0
@@ -158,6 +170,8 @@ class Fleet:
         if episodes is None and steps is None:
             raise InvalidInput("learn needs a number of episodes or steps, such as episodes=1000")
         self._require_open(episodes, steps)
+        if save_to is not None and not Path(save_to).absolute().parent.is_dir():
+            raise InvalidInput(f"save_to {save_to}: there is no folder {Path(save_to).parent}")
         most = NEVER if steps is None else int(steps)
         with bar(f"{len(self.members)} agents", progress) as report, interrupts() as interrupted:
             while self.learning and self.steps < most and not interrupted():
@@ -215,7 +229,15 @@ class Fleet:
         self.steps += cycles * size
         if self.steps // c.copy_every > before // c.copy_every:
             self._learner = self._algorithm.copy(self._learner)
+        self._require_finite(np.asarray(log.loss))
         self._record(np.asarray(log.reward, np.float64), np.asarray(log.ended))
+
+    def _require_finite(self, loss: NDArray[Any]) -> None:
+        """Refuse to go on with an agent that is none any more, given losses (cycles, agents)."""
+        bad = ~np.isfinite(loss).all(0)
+        for i in (i for slot, i in enumerate(self._alive) if bad[slot]):
+            if self.records[i].finished_at is None:
+                raise Diverged(i, self.world.name, self.steps)
 
     def _record(self, rewards: NDArray[np.float64], ended: NDArray[np.bool_]) -> None:
         """Take note of rewards and ends, (cycles, agents, steps, environments)."""
@@ -279,10 +301,11 @@ class Fleet:
 
         one, record = self.members[self._number(member)], self.records[member]
         agent: Agent
+        env = self.world.source
         if isinstance(one.config, DDPGConfig):
-            agent = DDPG(self.world.name, config=one.config, seed=one.seed)
+            agent = DDPG(env, config=one.config, seed=one.seed)
         else:
-            agent = DeepQ(self.world.name, actions=self.actions, config=one.config, seed=one.seed)
+            agent = DeepQ(env, actions=self.actions, config=one.config, seed=one.seed)
         agent.become(self._shared(member), record.finished_at or self.steps)
         return agent
 
@@ -341,8 +364,8 @@ class Fleet:
         checkpoint.write(path, about, arrays)
 
     @classmethod
-    def load(cls, path: str | PathLike[str]) -> Self:
-        """Read a fleet from a file."""
+    def load(cls, path: str | PathLike[str], env: Any = None) -> Self:
+        """Read a fleet from a file; `env` is its environment, where that goes by no name."""
         about, arrays = checkpoint.read(path)
         if about.get("kind") != "fleet":
             raise InvalidInput(f"{path}: holds a {about.get('kind')} agent, not a fleet")
@@ -352,8 +375,10 @@ class Fleet:
                 Member(config.from_mapping(kind, m["config"]), int(m["seed"]))
                 for m in about["members"]
             ]
+            if env is None and not about["world"]["by_name"]:
+                raise InvalidInput("saved without a way to make its environment: give it as env")
             fleet = cls(
-                about["world"]["name"],
+                about["world"]["name"] if env is None else env,
                 members,
                 actions=about["actions"],
                 together=None if about["together"] is None else bool(about["together"]),
@@ -361,6 +386,8 @@ class Fleet:
             fleet.steps, fleet._alive = int(about["steps"]), [int(i) for i in about["alive"]]
             fleet.seconds = float(about["seconds"])
             ends = [None if end is None else int(end) for end in about["finished_at"]]
+        except InvalidInput as error:
+            raise InvalidInput(f"{path}: {error}") from None
         except (KeyError, TypeError, ValueError) as error:
             raise InvalidInput(f"{path}: damaged: its description lacks {error}") from None
         n, alive = len(members), fleet._alive

@@ -7,6 +7,7 @@ the episode's number, so that an agent saved between two episodes goes on as if 
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Any
@@ -41,12 +42,10 @@ def seed_of(seed: int, environment: int, episode: int) -> int:
     return int(words[0]) >> 1
 
 
-def begin(environment: HostEnvironment, seed: int, episodes: int) -> HostFeed:
-    """Start an episode in every environment; `episodes` were finished before."""
-    n = environment.n_envs
-    begun = [episodes + 1] * n
-    seen = environment.reset([seed_of(seed, e, episodes) for e in range(n)])
-    return HostFeed(seen, None, np.nan, begun, seed)
+def begin(environment: HostEnvironment, seed: int, done: Sequence[int]) -> HostFeed:
+    """Start an episode in every environment; so many were finished in each before."""
+    seen = environment.reset([seed_of(seed, e, episode) for e, episode in enumerate(done)])
+    return HostFeed(seen, None, np.nan, [episode + 1 for episode in done], seed)
 
 
 @partial(jax.jit, static_argnums=0)

@@ -201,6 +201,7 @@ def _read_initial(given: Any, samples: Source) -> tuple[kernel.Table, TabularRes
     visits = np.zeros(len(q), np.int64)
     if before is not None:
         visits += samples.flatten(before.visits)
+        samples.remember(visits)
     width = int(np.diff(samples.pointer).max())
     scratch = np.empty(width), np.empty(width, np.uint32)
     return kernel.Table(samples.pointer, q, visits, *scratch), before

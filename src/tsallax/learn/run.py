@@ -19,10 +19,12 @@ from pathlib import Path
 from typing import Any
 
 from tsallax import plain_yaml
+from tsallax.envs import jax_environment
 from tsallax.errors import InvalidInput
 from tsallax.files import whole
 from tsallax.learn.logs import Logs, require_tensorboard
-from tsallax.learn.settings import Settings, from_flat, to_flat, to_yaml
+from tsallax.learn.settings import Run, Settings, from_flat, to_flat, to_yaml
+from tsallax.learn.world import World
 
 AGENT, CONFIG = "agent.npz", "config.yaml"
 FREE = ("episodes", "steps", "save_every", "tensorboard")
@@ -191,14 +193,37 @@ def _require_same(out: Path, settings: Settings, agent: Any) -> None:
     """Refuse a config.yaml that somebody changed under the agent."""
     from tsallax.learn.config import to_mapping
 
-    asked = {"seed": settings.run.seed, **to_mapping(settings.config)}
-    found = {"seed": agent.seed, **to_mapping(agent.config)}
+    asked = {"seed": settings.run.seed, **to_mapping(settings.config), **_place(settings.run)}
+    found = {"seed": agent.seed, **to_mapping(agent.config), **_place(settings.run, agent._world)}
     for name, value in asked.items():
         if found.get(name) != value:
             raise InvalidInput(
                 f"{out / CONFIG}: {name} is {plain_yaml.scalar(value)}, but {AGENT} has "
                 f"{plain_yaml.scalar(found.get(name))}: put it back, or start another run"
             )
+
+
+def _place(run: Run, world: World | None = None) -> dict[str, Any]:
+    """Environment, backend and actions as asked for; of a world, in the same words if it fits."""
+    if world is None:
+        return {
+            "env": run.env,
+            "actions": run.actions,
+            "backend": run.backend,
+            "env_options": dict(run.env_options or {}),
+        }
+    inside = jax_environment(str(run.env))
+    fits = run.env == world.name if world.jax is None else world.jax is inside
+    kind = "gymnasium" if world.jax is None else "jax"
+    levels: Any = None if world.discretize is None else tuple(world.discretize.levels)
+    if levels is not None and set(levels) == {run.actions}:
+        levels = run.actions
+    return {
+        "env": run.env if fits else world.name,
+        "actions": levels,
+        "backend": run.backend if run.backend == "auto" else kind,
+        "env_options": dict(world.options),
+    }
 
 
 def _new_agent(settings: Settings) -> Any:

@@ -41,6 +41,9 @@ class Source(Protocol):
     def terminal(self) -> NDArray[np.bool_]:
         """Mask (S,) of the states that are known to be terminal."""
 
+    def remember(self, visits: NDArray[np.int64]) -> None:
+        """Take note of the visits of an earlier run, by pairs."""
+
     def lay_out(self, values: NDArray[Any], fill: float = 0.0) -> NDArray[Any]:
         """A per-pair vector as a table (S, A)."""
 
@@ -76,6 +79,9 @@ class Model:
     def terminal(self) -> NDArray[np.bool_]:
         """Mask (S,) of the terminal states."""
         return self.mdp.terminal
+
+    def remember(self, visits: NDArray[np.int64]) -> None:
+        """Nothing: the MDP says which states are terminal."""
 
     def lay_out(self, values: NDArray[Any], fill: float = 0.0) -> NDArray[Any]:
         """A per-pair vector as a table (S, A)."""
@@ -150,6 +156,10 @@ class Environment:
     def terminal(self) -> NDArray[np.bool_]:
         """Mask (S,) of the states in which episodes ended and from which none went on."""
         return self.entered & ~self.left
+
+    def remember(self, visits: NDArray[np.int64]) -> None:
+        """Take it that an earlier run left the states in which it took actions."""
+        self.left |= visits.reshape(self.n_states, self.n_actions).any(1)
 
     def lay_out(self, values: NDArray[Any], fill: float = 0.0) -> NDArray[Any]:
         """A per-pair vector as a table (S, A), `fill` at terminal states."""

@@ -55,51 +55,16 @@ def record(
     display.
     """
     require_video(path)
-    from tsallax.envs.gymnasium import HostEnvironment
+    with _headless(), closing(agent._world.drawn()) as environment:
+        speed = int(environment.metadata.get("render_fps") or FRAMES_PER_SECOND)
+        environment.reset([seed_of(seed, 0, 0)])
+        with _writer(path, environment.frame(), speed) as show:
 
-    env = _drawn(agent)
-    with _headless(), closing(env):
-        discrete = agent._world.n_actions is not None and agent.actions is None
-        frame = HostEnvironment(env, continuous=not discrete).frame
-        speed = int(env.metadata.get("render_fps") or FRAMES_PER_SECOND)
-        env.reset(seed=seed_of(seed, 0, 0))
-        returns, lengths = [], []
-        with _writer(path, frame(), speed) as show:
-            for episode in range(episodes):
-                seen, _ = env.reset(seed=seed_of(seed, 0, episode))
-                total, length, over = 0.0, 0, False
-                show(frame())
-                while not over:
-                    action = agent.predict(seen, deterministic)
-                    if not discrete:
-                        action = action.reshape(env.action_space.shape)
-                    seen, reward, terminated, truncated, _ = env.step(action)
-                    show(frame())
-                    total, length = total + float(reward), length + 1
-                    over = bool(terminated or truncated)
-                for _ in range(round(PAUSE * speed)):
-                    show(frame())
-                returns.append(total)
-                lengths.append(length)
-    return Episodes(np.array(returns), np.array(lengths, np.int64))
+            def look(over: bool) -> None:
+                for _ in range(1 + over * round(PAUSE * speed)):
+                    show(environment.frame())
 
-
-def _drawn(agent: Agent) -> Any:
-    """A Gymnasium environment like the agent's that can be drawn."""
-    from tsallax.envs.gymnasium import make
-
-    world = agent._world
-    if world.jax is not None:
-        return make(f"tsallax/{world.jax.name}", render_mode="rgb_array")
-    source = world._known()
-    if isinstance(source, str):
-        return make(source, **{**world.options, "render_mode": "rgb_array"})
-    spec = getattr(source, "spec", None)
-    if spec is None:
-        raise InvalidInput(f"{world.name}: it cannot be made a second time to be drawn")
-    import gymnasium
-
-    return gymnasium.make(spec, render_mode="rgb_array")
+            return agent.play_in(environment, episodes, deterministic, seed, look)
 
 
 @contextmanager

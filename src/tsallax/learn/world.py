@@ -111,7 +111,7 @@ class World:
         if isinstance(source, gymnasium.vector.VectorEnv):
             several = ("num_envs", "vectorization_mode", "vector_kwargs")
             single = {k: v for k, v in spec.kwargs.items() if k not in several}
-            return self._make(gymnasium.make(spec.id, **single, **options), 1)
+            return self._make(gymnasium.make(spec.id, **single, **options), 1, owned=True)
         try:
             again = gymnasium.make(spec, **options)
         except Exception as error:
@@ -120,7 +120,15 @@ class World:
                 f"{self.name}: cannot be made a second time ({reason}): give one to evaluate in, "
                 "evaluate(env=...) and learn(eval_env=...)"
             ) from None
-        return self._make(again, 1)
+        return self._make(again, 1, owned=True)
+
+    def drawn(self) -> HostEnvironment:
+        """Another host environment, to be drawn: that of JAX by its registered twin."""
+        if self.jax is None:
+            return self.fresh(render_mode="rgb_array")
+        if jax_environment(self.name) is not self.jax:
+            raise InvalidInput(f"{self.name}: only environments that go by a name can be drawn")
+        return self._make(f"tsallax/{self.name}", 1, render_mode="rgb_array")
 
     def describe(self) -> dict[str, Any]:
         """Plain data from which `revive` makes the world again."""
@@ -151,7 +159,9 @@ class World:
             )
         return self.source
 
-    def _make(self, source: Any, n: int, **options: Any) -> HostEnvironment:
+    def _make(
+        self, source: Any, n: int, owned: bool | None = None, **options: Any
+    ) -> HostEnvironment:
         from tsallax.envs.gymnasium import HostEnvironment
 
         levels = None if self.discretize is None else self.discretize.levels
@@ -161,6 +171,7 @@ class World:
             actions=levels,
             n_envs=n if isinstance(source, str) else 1,
             continuous=self.n_actions is None,
+            owned=owned,
             **more,
         )
         try:
@@ -194,6 +205,11 @@ def world_of(
         raise InvalidInput(f"env_options must be plain data, to be saved: {error}") from None
     if inside is None and isinstance(env, str) and backend != "gymnasium" and not options:
         inside = jax_environment(env)
+    if isinstance(env, Environment) and backend == "gymnasium":
+        raise InvalidInput(f"{env.name}: given as an environment in JAX: leave backend out")
+    if options and backend == "jax":
+        given = ", ".join(options)
+        raise InvalidInput(f"env_options {given}: only for an environment of Gymnasium")
     if inside is None and backend == "jax":
         raise InvalidInput(f"{env}: there is no such environment in JAX: leave backend out")
     if inside is not None:
@@ -290,8 +306,8 @@ def _replaced(about: Mapping[str, Any], env: Any) -> World:
         actions=about["levels"],
         n_envs=int(about["n_envs"]),
         continuous=continuous,
-        backend="auto" if about["jax"] else "gymnasium",
-        options={},
+        backend="auto" if about["jax"] or isinstance(env, Environment) else "gymnasium",
+        options=about["options"] if env == about["name"] else {},
     )
     found = json.loads(json.dumps(world.describe()))
     for key in ("observation_shape", "first_observation", "n_actions", "low", "high", "n_envs"):

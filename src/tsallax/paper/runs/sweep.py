@@ -29,7 +29,7 @@ from tsallax.learn import config as options_of
 from tsallax.learn.config import DeepQConfig
 from tsallax.learn.ddpg_config import DDPGConfig
 from tsallax.learn.episodes import provenance
-from tsallax.learn.fleet import Fleet, Member
+from tsallax.learn.fleet import Diverged, Fleet, Member
 from tsallax.paper.runs import rows
 from tsallax.paper.runs.rows import Key, Row
 from tsallax.paper.runs.tasks import ALPHAS, DDPG, TASKS, VARIANTS, Task, Variant
@@ -323,6 +323,9 @@ def _train(job: Job, written: set[Key], told: Callable[[], None] | None) -> None
             fleet.save(job.checkpoint)
             tell(job, fleet, written)
         raise
+    except Diverged as error:
+        run = job.runs[error.member]
+        raise InvalidInput(f"{run.variant.name}, seed {run.seed}: {error}") from None
     tell(job, fleet, written)
 
 

@@ -84,9 +84,14 @@ class Variant:
         >>> Variant("epsilon", "soft", 0.1).name
         'EpsGrdy+SoftBellman-0.1'
         """
+        return self.stem if self.alpha is None else f"{self.stem}-{self.alpha:g}"
+
+    @property
+    def stem(self) -> str:
+        """The name without alpha."""
         if self.explore is None or self.update is None:
             return "DDPG"
-        return f"{EXPLORE[self.explore]}+{UPDATE[self.update]}-{self.alpha:g}"
+        return f"{EXPLORE[self.explore]}+{UPDATE[self.update]}"
 
 
 VARIANTS = tuple(Variant(e, u, a) for e in EXPLORE for u in UPDATE for a in ALPHAS)
@@ -104,16 +109,16 @@ def choose(names: Sequence[str] | None, alphas: Sequence[float] | None = None) -
     every = (*(VARIANTS if alphas is None else _with(alphas)), DDPG)
     if names is None:
         return list(every)
-    known = {v.name.lower() for v in every} | {_stem(v).lower() for v in every}
+    known = {v.name.lower() for v in every} | {v.stem.lower() for v in every}
     wanted = [name.lower() for name in names]
     for given, name in zip(names, wanted):
         if name not in known:
-            stems = dict.fromkeys(_stem(v) for v in every)
+            stems = dict.fromkeys(v.stem for v in every)
             raise InvalidInput(
                 f"unknown variant {given!r}: choose from {', '.join(stems)}, with an alpha "
                 f"such as {every[0].name} or without for all of them"
             )
-    return [v for v in every if v.name.lower() in wanted or _stem(v).lower() in wanted]
+    return [v for v in every if v.name.lower() in wanted or v.stem.lower() in wanted]
 
 
 def _with(alphas: Sequence[float]) -> tuple[Variant, ...]:
@@ -122,10 +127,6 @@ def _with(alphas: Sequence[float]) -> tuple[Variant, ...]:
             raise InvalidInput(f"alpha must be positive, got {alpha:g}")
     unique = sorted(set(alphas), reverse=True)
     return tuple(Variant(e, u, a) for e in EXPLORE for u in UPDATE for a in unique)
-
-
-def _stem(variant: Variant) -> str:
-    return variant.name.rsplit("-", 1)[0] if variant.alpha is not None else variant.name
 
 
 @dataclass(frozen=True)
