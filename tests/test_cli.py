@@ -279,6 +279,12 @@ def test_options_of_an_environment_are_passed_on(capsys):
         ("solve FOLDER/text.npz --alpha 1", ["text.npz", "not a readable MDP file"]),
         ("solve FrozenLake-v1 --alpha 1 --env-option slippery", ["KEY=VALUE"]),
         ("solve FrozenLake-v1 --alpha 1 --env-option ice=1", ["FrozenLake-v1", "ice"]),
+        ("solve FrozenLake-v1 --alpha 1 --env-option ice={[]:1}", ["FrozenLake-v1", "ice"]),
+        ("solve FrozenLake-v1 --alpha 1 --env-option render_mode=5", ["FrozenLake-v1: Gymnasium"]),
+        (
+            "solve FrozenLake-v1 --alpha 1 --env-option a=1 --env-option a=2",
+            ["--env-option a is given twice"],
+        ),
         ("solve FrozenLake-v0 --alpha 1", ["FrozenLake-v0", "FrozenLake-v1"]),
         ("solve Blackjack-v1 --alpha 1", ["Blackjack-v1: has no table P"]),
         ("solve NoSuchThing-v1 --alpha 1", ["NoSuchThing"]),

@@ -313,6 +313,20 @@ def test_initial_may_be_a_state_or_a_distribution():
     assert abs(rough.sum() - 1) < 4 * EPS
 
 
+def test_what_can_still_be_written_to_is_not_shared():
+    """A read-only view of an array that is not is no promise."""
+    rewards = np.array([1.0, 0.5])
+    mdp = MDP(np.full((2, 2, 2), 0.5), np.broadcast_to(rewards, (2, 2)), 0.9)
+    rewards[0] = np.nan
+    assert mdp.rewards.tolist() == [1.0, 0.5, 1.0, 0.5]
+
+
+def test_tables_of_whole_numbers_take_what_they_are_filled_with():
+    chain = MDP([[0.0, 1.0]], [1.0], 0.9, pairs=[(0, 0)], terminal=[1])
+    assert chain.table(np.array([3]), fill=-np.inf).tolist() == [[3.0], [-np.inf]]
+    assert chain.table(np.array([3])).dtype.kind == "i"
+
+
 def test_the_mdp_is_read_only_and_its_discount_can_be_exchanged():
     dense, rewards = random_arrays(0, 3, 2)
     mdp = MDP(dense, rewards, 0.9)

@@ -16,7 +16,7 @@ import page_results
 from page_results import EVIL, LABELS, PANELS, curves, series, write, write_hostile
 from tsallax.errors import InvalidInput
 from tsallax.paper.page import html_table as page_table
-from tsallax.paper.report import write_page
+from tsallax.paper.report import write_page, write_report
 
 PAPER = Path(page_table.__file__).parents[1]
 VOID = {"meta", "link", "img", "br", "wbr", "input"}
@@ -299,3 +299,38 @@ def test_numbers_are_written_for_readers(value, text):
 def test_made_up_results_have_the_size_of_the_papers():
     assert len(page_results.returns()) == 27
     assert len(curves()["series"]) == 27 * 4
+
+
+@pytest.mark.parametrize("out", [None, "first", "elsewhere"])
+def test_of_results_with_one_name_those_of_the_first_folder_count(tmp_path, out):
+    """Above all where the page goes into the first folder, whose files must stay."""
+    first, second = tmp_path / "first", tmp_path / "second"
+    write(first, "theorems", title="Of the first", rows=[{"a": 1}])
+    write(second, "theorems", title="Of the second", rows=[{"a": 2}])
+    write(second, "figure1", title="Of the second alone")
+    before = {path.name: path.read_bytes() for path in first.iterdir()}
+    page = write_report([first, second], None if out is None else tmp_path / out)
+    after = {path.name: path.read_bytes() for path in page.parent.iterdir()}
+    assert {name: after[name] for name in before} == before
+    text = page.read_text(encoding="utf-8")
+    assert "Of the first" in text
+    assert "Of the second alone" in text
+    assert json.loads((second / "theorems.json").read_text())["title"] == "Of the second"
+
+
+def test_no_name_of_a_file_leads_out_of_the_folder(tmp_path):
+    folder = tmp_path / "results"
+    tables = [{"name": "a./../../secret", "title": "", "shown": ""}]
+    write(folder, "theorems", tables=tables)
+    (folder / "a.").mkdir()
+    (tmp_path / "secret.csv").write_text("hidden")
+    with pytest.raises(InvalidInput, match="cannot be the name of a file of a result"):
+        write_report([folder], tmp_path / "page")
+    assert not list((tmp_path / "page").glob("*.csv"))
+
+
+def test_a_damaged_chart_is_named(tmp_path):
+    write(tmp_path, chart=curves(5))
+    (tmp_path / "reacher-curves.chart.json").write_text("{broken")
+    with pytest.raises(InvalidInput, match=r"reacher-curves\.chart\.json is not a chart"):
+        write_page(tmp_path)

@@ -344,3 +344,8 @@ def test_bad_parameters_are_refused_in_one_line_that_names_them(build, culprit):
     with pytest.raises(InvalidInput, match=culprit) as refusal:
         build()
     assert "\n" not in str(refusal.value)
+
+
+def test_actions_that_are_close_have_names_of_their_own():
+    mdp = unicycle(25, grid=(3, 3, 4), speeds=(100.0, 100.0001))
+    assert len(set(mdp.action_names)) == 25

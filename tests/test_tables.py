@@ -500,6 +500,38 @@ def test_the_command_of_a_small_sweep_has_all_that_was_asked_for():
     ]
 
 
+def test_the_command_has_options_of_q_learning_alone_beside_ddpg():
+    from tsallax.learn.config import to_mapping
+    from tsallax.paper.runs.sweep import settings
+
+    def of(variant, actions):
+        config = to_mapping(settings(REACHER, variant, {"copy_every": 500, "batch": 32}))
+        return [row(REACHER, variant, actions, s, -9.0, None, config=config) for s in range(3)]
+
+    rows = [one for v in VARIANTS for n in REACHER.actions for one in of(v, n)] + of(DDPG, None)
+    (command,) = tables(REACHER, rows).parameters["commands"]
+    assert "--set batch=32" in command
+    assert "--set copy_every=500" in command
+
+
+def test_trends_need_as_many_runs_as_other_verdicts():
+    """Two runs of two algorithms at two numbers of actions tell nothing, however far apart."""
+    rows = sweep(effect=lambda v, k: 3.0 * k * (v.explore == "sparse"), noise=0.01, seeds=2)
+    names = ("Sparse+SparseBellman-0.1", "EpsGrdy+SparseBellman-0.1")
+    few = [r for r in rows if r.algorithm in names and r.actions in (9, 2601)]
+    trend = judged(few)[TREND.format("epsilon-greedy", "return")]
+    assert trend.verdict == OPEN
+    assert judged(rows)[TREND.format("epsilon-greedy", "return")].verdict == HOLDS
+
+
+def test_the_top_five_are_five():
+    rows = [r for r in sweep(PENDULUM) if r.algorithm == "Sparse+Bellman-0.1"]
+    result = tables(PENDULUM, rows)
+    assert not any("top five" in str(line) for one in result.tables for line in one.rows)
+    assert any(part.startswith("Our top 1, ordered") for part in result.caption)
+    assert result.title.endswith("1 variant of deep Q-learning")
+
+
 def test_other_tasks_are_left_out_and_none_is_refused(whole):
     both = [*whole, *sweep(PENDULUM)]
     assert len(table(tables(PENDULUM, both), "runs")) == len(both) - len(whole)

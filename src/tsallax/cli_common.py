@@ -47,9 +47,11 @@ def key_values(option: str, pairs: list[str]) -> dict[str, Any]:
     options: dict[str, Any] = {}
     for pair in pairs:
         key, value = split_pair(option, pair)
+        if key in options:
+            raise InvalidInput(f"{option} {key} is given twice")
         try:
             options[key] = ast.literal_eval(value)
-        except (ValueError, SyntaxError):
+        except (ValueError, SyntaxError, TypeError, RecursionError, MemoryError):
             options[key] = {"true": True, "false": False}.get(value, value)
     return options
 

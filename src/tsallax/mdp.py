@@ -223,7 +223,9 @@ class MDP:
             raise InvalidInput(f"this MDP has {self.n_pairs} pairs, not {values.shape}")
         if self.rectangular:
             return values.reshape(self.n_states, self.n_actions)
-        table = np.full((self.n_states, self.n_actions), fill, values.dtype)
+        whole = float(fill).is_integer() or values.dtype.kind not in "bui"
+        dtype = values.dtype if whole else np.dtype(np.float64)
+        table = np.full((self.n_states, self.n_actions), fill, dtype)
         table[self.state_of, self.action_of] = values
         return table
 

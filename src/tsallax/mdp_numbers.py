@@ -45,8 +45,18 @@ def per_pair(values: NDArray[Any], layout: Layout) -> Floats | None:
     else:
         return None
     chosen = flat if layout.order is None else flat[layout.order]
-    owned = layout.order is not None or not values.flags.writeable
+    owned = layout.order is not None or _for_good(values)
     return np.ascontiguousarray(chosen.astype(np.float64, copy=not owned))
+
+
+def _for_good(values: NDArray[Any]) -> bool:
+    """Whether nobody can write into an array, nor into what it is a view of."""
+    below: Any = values
+    while isinstance(below, np.ndarray):
+        if below.flags.writeable:
+            return False
+        below = below.base
+    return True
 
 
 def read_termination(termination: ArrayLike | None, layout: Layout) -> Floats | None:

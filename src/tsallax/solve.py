@@ -153,7 +153,10 @@ class Solution:
 
 
 class NotConverged(RuntimeError):
-    """The tolerance was not reached; `solution` is what was reached, its enclosure still valid."""
+    """The tolerance was not reached; `solution` is what was reached, its enclosure still valid.
+
+    Where the values overflow, nothing is known: the enclosure is infinite.
+    """
 
     def __init__(self, message: str, solution: Solution) -> None:
         super().__init__(message)
@@ -232,12 +235,15 @@ def solve(
                 advance = value_iteration(operator, tolerance)
                 best, stalled, contracting = certificate.error, 0, True
             v = advance(certificate)
+    lower, upper = (certificate.shifted(end) for end in (certificate.low, certificate.high))
+    if not math.isfinite(certificate.error):
+        lower, upper = np.full_like(lower, -math.inf), np.full_like(upper, math.inf)
     solution = Solution(
         mdp=mdp,
         regularizer=regularizer,
-        value=frozen(certificate.middle),
-        lower=frozen(certificate.shifted(certificate.low)),
-        upper=frozen(certificate.shifted(certificate.high)),
+        value=frozen(np.nan_to_num(certificate.middle, copy=False)),
+        lower=frozen(lower),
+        upper=frozen(upper),
         pair_policy=frozen(operator.pair_policy()),
         converged=bool(certificate.error <= tolerance),
         iterations=iterations,

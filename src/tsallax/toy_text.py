@@ -47,7 +47,7 @@ def make(name: str, options: Mapping[str, Any]) -> Any:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", DeprecationWarning)  # the error says it in one line
             return gymnasium.make(name, **options)
-    except (gymnasium.error.Error, TypeError, ValueError, KeyError, ImportError) as error:
+    except Exception as error:  # each environment has its own for an option it cannot use
         reason = " ".join(str(error).split())
         raise InvalidInput(f"{name}: Gymnasium cannot make it: {reason}") from None
 

@@ -3,7 +3,8 @@
     gaussian    a = mu(s) + sigma N(0, 1), independent from step to step
     ou          a = mu(s) + sigma x, x an Ornstein-Uhlenbeck process of variance 1
     parameter   a = mu~(s), mu~ = mu with N(0, rho^2) added to every parameter, drawn anew when an
-                episode ends; rho grows while actions move less than sigma, and shrinks otherwise
+                episode ends (of several environments, one of the first); rho grows while actions
+                move less than sigma, and shrinks otherwise
 
 sigma is in units of half the range of the actions.
 """

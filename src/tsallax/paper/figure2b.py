@@ -12,6 +12,7 @@ import numpy as np
 from matplotlib.figure import Figure
 from matplotlib.ticker import FuncFormatter
 
+from tsallax.errors import InvalidInput
 from tsallax.paper.result import Comparison, Picture, Report, Result, Row, Table, chosen, tidy
 from tsallax.paper.style import GREY, MARKER, SOFT, SPARSE, paper_style
 from tsallax.problems.unicycle import unicycle
@@ -21,7 +22,8 @@ from tsallax.solve import solve
 THRESHOLD = 1e-3
 OTHERS = (1e-2, 1e-6)
 TOLERANCE = 1e-7
-PAPER = {"sparse": (0.24, 0.99), "soft": (0.79, 1.00)}
+PAPER = {"sparse": {0.1: 0.24, 100.0: 0.99}, "soft": {0.1: 0.79, 100.0: 1.00}}
+"""By alpha."""
 
 
 def figure2b(
@@ -40,6 +42,8 @@ def figure2b(
         grid: number of grid points of (x, y, heading).
     """
     coefficients = np.geomspace(0.1, 100.0, 13) if alphas is None else np.asarray(alphas)
+    if coefficients.ndim != 1 or len(coefficients) < 2 or not (np.diff(coefficients) > 0).all():
+        raise InvalidInput(f"alphas must be two or more, each larger than the last: {alphas}")
     mdp = unicycle(actions, grid=grid)
     rows: list[Row] = []
     for alpha in coefficients:
@@ -107,12 +111,11 @@ def _draw(rows: Sequence[Row], actions: int) -> Figure:
             alpha, _column(rows, f"soft_above_{threshold:g}"), color=SOFT, linewidth=0.9,
             linestyle=dashes, label=f"soft, probability above {_power(threshold)}",
         )  # fmt: skip
-    ends = np.array([alpha[0], alpha[-1]])
     for kind, colour in (("sparse", SPARSE), ("soft", SOFT)):
         axes.plot(
-            ends, PAPER[kind], linestyle="none", marker="D", markersize=9, markerfacecolor="none",
-            markeredgecolor=colour, markeredgewidth=1.3, label=f"{kind}, the paper's end points",
-            clip_on=False, zorder=5,
+            [*PAPER[kind]], [*PAPER[kind].values()], linestyle="none", marker="D", markersize=9,
+            markerfacecolor="none", markeredgecolor=colour, markeredgewidth=1.3,
+            label=f"{kind}, the paper's end points", clip_on=False, zorder=5,
         )  # fmt: skip
     axes.set_xscale("log")
     axes.xaxis.set_major_formatter(FuncFormatter(lambda value, place: f"{value:g}"))
@@ -156,12 +159,13 @@ def _comparison(rows: Sequence[Row]) -> tuple[Comparison, ...]:
     soft = f"soft_above_{THRESHOLD:g}"
     return tuple(
         Comparison(
-            f"{kind} support ratio at α = {rows[end]['alpha']:g}",
-            f"{PAPER[kind][end]:.2f}",
-            f"{float(rows[end][column]):.3f}",
+            f"{kind} support ratio at α = {row['alpha']:g}",
+            f"{PAPER[kind][row['alpha']]:.2f}",
+            f"{float(row[column]):.3f}",
         )
         for kind, column in (("sparse", "sparse"), ("soft", soft))
-        for end in (0, -1)
+        for row in rows
+        if row["alpha"] in PAPER[kind]
     )
 
 

@@ -101,11 +101,13 @@ def write_report(
             what = "is a file: give its folder" if source.exists() else "no such folder"
             raise InvalidInput(f"{source}: {what}")
     target = require_folder(sources[0] if out is None else out)
-    for source in reversed(sources):
-        if source.resolve() != target.resolve():
-            for file in files_of(source):
+    taken: set[str] = set()
+    for source in sources:
+        for file in files_of(source):
+            if file.name not in taken and source.resolve() != target.resolve():
                 with whole(target / file.name) as path:
                     path.write_bytes(file.read_bytes())
+            taken.add(file.name)
     write_tables(sources, target)
     return write_page(target)
 

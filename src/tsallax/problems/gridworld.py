@@ -164,9 +164,10 @@ def _build(
     moving = np.flatnonzero(~terminal).astype(np.int32)
     earned = np.zeros(states)
     earned[list(bonus)] = list(bonus.values())
-    transitions, rewards = _rows(_targets(grid, number)[:, moving], moving, noise, terminal, earned)
-    rewards += lattice.number("step_reward", step_reward)
-    rewards.flags.writeable = False
+    transitions, table = _rows(_targets(grid, number)[:, moving], moving, noise, terminal, earned)
+    table += lattice.number("step_reward", step_reward)
+    table.flags.writeable = False  # so that the MDP need not copy it
+    rewards = table.reshape(-1)
     pairs = np.empty((2, len(rewards)), np.int32)
     pairs.reshape(2, -1, 4)[0] = moving[:, None]
     pairs.reshape(2, -1, 4)[1] = np.arange(4)
@@ -233,14 +234,14 @@ def _rows(
     terminal: Mask,
     earned: NDArray[np.float64],
 ) -> tuple[csr_array, NDArray[np.float64]]:
-    """Give the transitions and the expected goal reward of all pairs of the source states."""
+    """Give the transitions and the expected goal rewards, (states, 4), of the source states."""
     chances = np.full((4, 4), noise / 3.0)
     np.fill_diagonal(chances, 1.0 - noise)
     rewards = np.zeros((len(source), 4))
     for way, target in enumerate(targets):
         paid = np.flatnonzero(terminal[target])
         rewards[paid] += np.outer(earned[target[paid]], chances[:, way])
-    return _transitions(targets, source, chances, len(terminal)), rewards.reshape(-1)
+    return _transitions(targets, source, chances, len(terminal)), rewards
 
 
 def _transitions(

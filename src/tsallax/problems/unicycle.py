@@ -118,6 +118,8 @@ def unicycle(
     reward = _bump(x, y, point("goal", goal), positive("goal_scale", goal_scale))
     reward -= _bump(x, y, point("obstacle", obstacle), positive("obstacle_scale", obstacle_scale))
     names = [f"v={v:.6g}, ω={w:.6g}" for v in speed for w in rate]
+    if len(set(names)) < len(names):
+        names = [f"v={float(v)!r}, ω={float(w)!r}" for v in speed for w in rate]
     rewards = np.repeat(reward.ravel(), len(heading) * len(names))
     return MDP(rows, rewards, discount, action_names=names)
 

@@ -133,10 +133,8 @@ def _result(folder: Path, record: dict[str, Any]) -> str:
         if images
         else f'<div class="caption">{words}</div>'
     )
-    quick = (
-        '<p class="note">A quick run: smaller grids and fewer cases than the full experiment, so '
-        "the numbers differ from it.</p>"
-    )
+    less = "smaller grids and fewer cases than" if name in PLANNING else "less learning than in"
+    quick = f'<p class="note">A quick run: {less} the full experiment: the numbers differ.</p>'
     parts = [
         f'<section id="{name}" aria-labelledby="{name}-title">',
         f'<h2 id="{name}-title">{escape(str(record["title"]))}</h2>',
@@ -172,7 +170,11 @@ def _image(folder: Path, picture: dict[str, Any]) -> str:
 
 def _chart(folder: Path, name: str) -> str:
     path = _file(folder, name, "chart.json")
-    return chart(json.loads(path.read_text(encoding="utf-8")), str(path))
+    try:
+        about = json.loads(path.read_text(encoding="utf-8"))
+    except (ValueError, RecursionError):
+        raise InvalidInput(f"{path} is not a chart: run its experiment again") from None
+    return chart(about, str(path))
 
 
 def _comparison(lines: list[dict[str, str]]) -> str:
@@ -202,19 +204,18 @@ def _data(folder: Path, item: dict[str, str]) -> str:
     )
 
 
-def names_of(record: dict[str, Any]) -> list[str]:
-    """The files of a result, its record last."""
-    names = [f"{p['name']}.{kind}" for p in record["pictures"] for kind in ("png", "svg")]
-    names += [f"{name}.chart.json" for name in record.get("charts", ())]
-    names += [f"{item['name']}.csv" for item in record["tables"]]
-    return [*names, f"{record['name']}.json"]
+def _names(record: dict[str, Any]) -> list[tuple[str, str]]:
+    """The names and kinds of the files of a result, its record last."""
+    names = [(p["name"], kind) for p in record["pictures"] for kind in ("png", "svg")]
+    names += [(name, "chart.json") for name in record.get("charts", ())]
+    names += [(item["name"], "csv") for item in record["tables"]]
+    return [(str(name), kind) for name, kind in (*names, (record["name"], "json"))]
 
 
 def files_of(folder: Path) -> list[Path]:
     """The files of all results in a folder, those of each result before its record."""
     found = [name for name in SECTIONS if (folder / f"{name}.json").is_file()]
-    names = [file for name in found for file in _of_record(folder, name, names_of)]
-    return [_file(folder, *name.split(".", 1)) for name in names]
+    return [_file(folder, *file) for name in found for file in _of_record(folder, name, _names)]
 
 
 def _again(record: dict[str, Any]) -> str:
@@ -223,7 +224,8 @@ def _again(record: dict[str, Any]) -> str:
     cores = f", {made.pop('cores')} cores" if "cores" in made else ""
     here = f"{made.pop('cpu', 'an unknown processor')}{cores}"
     versions = ", ".join(f"{PROGRAMS.get(key, key)} {value}" for key, value in made.items())
-    links = ", ".join(f'<a href="{escape(n)}">{escape(n)}</a>' for n in names_of(record))
+    names = [f"{name}.{kind}" for name, kind in _names(record)]
+    links = ", ".join(f'<a href="{escape(n)}">{escape(n)}</a>' for n in names)
     usual = COMMAND.format(name=record["name"], quick=" --quick" if record["quick"] else "")
     command = escape("\n".join(record["parameters"].get("commands", [usual])))
     lines = {

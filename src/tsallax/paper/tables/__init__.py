@@ -73,7 +73,7 @@ def tables(task: Task, rows: Sequence[Row]) -> Result:
     ]  # fmt: skip
     return Result(
         name=task.name,
-        title=f"{FIGURES.get(task.name, 'Learning')}: {task.title}, 27 variants of deep Q-learning",
+        title=f"{FIGURES.get(task.name, 'Learning')}: {task.title}, {_who(sweep)}",
         caption=(*_what(sweep, order, tally(statements)),),
         parameters={**parameters(sweep), "commands": commands(task, sweep.rows)},
         tables=tuple(table for table in made if table.rows),
@@ -82,6 +82,11 @@ def tables(task: Task, rows: Sequence[Row]) -> Result:
         charts=(chart(sweep, order.names[:TOP]),),
         hardware=hardware(sweep),
     )
+
+
+def _who(sweep: Runs) -> str:
+    names = {row.algorithm for row in sweep.rows if row.actions is not None}
+    return f"{plural(len(names), 'variant')} of deep Q-learning" if names else "DDPG"
 
 
 def _what(sweep: Runs, order: Ranking, judged: str) -> tuple[str, ...]:
@@ -113,7 +118,8 @@ def _what(sweep: Runs, order: Ranking, judged: str) -> tuple[str, ...]:
     )
     equal = int(((order.top > 0) & (order.top < 1)).sum())
     shared = f" The last of them are {equal} equals, of which not all are named." if equal else ""
-    top = f"Our top five, ordered by {RULE}: {best}.{shared}" if order.names else ""
+    count = "five" if len(order.names) >= TOP else str(len(order.names))
+    top = f"Our top {count}, ordered by {RULE}: {best}.{shared}" if order.names else ""
     return tuple(part for part in (first, judged, top, _schedule(sweep), ways) if part)
 
 

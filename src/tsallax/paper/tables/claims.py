@@ -252,7 +252,7 @@ def _maximum(sweep: Runs, order: Ranking) -> list[Claim]:
     """Whether the best algorithms get what there is to get."""
     best = [(one, n) for one in order.names[:TOP] for n in sweep.actions]
     best = [cell for cell in best if cell in sweep.cells]
-    if sweep.task.name != "pendulum" or not best:
+    if sweep.task.name != "pendulum" or not best or len(order.names) < TOP:
         return []
     there = [sweep.greedy[cell].mean() >= sweep.threshold for cell in best]
     few = any(len(sweep.greedy[cell]) < 2 for cell in best)

@@ -19,6 +19,7 @@ from tsallax.paper.tables.statistics import (
     Array,
     Estimate,
     earlier,
+    enough,
     higher,
     improvement,
     iqm_of,
@@ -113,7 +114,7 @@ def leads(sweep: Runs, x: str, y: str, measure: str) -> dict[int, tuple[float, A
         if measure == "episodes" and not any(_reached(sweep, pair) for pair in both):
             continue
         value = np.mean([runs[p].mean() - runs[q].mean() for p, q in both])
-        many = all(len(runs[cell]) > 1 for pair in both for cell in pair)
+        many = enough(runs, both)
         drawn = [sweep.weights[p] @ runs[p] - sweep.weights[q] @ runs[q] for p, q in both]
         found[n] = float(sign * value), sign * np.mean(drawn, axis=0) if many else None
     return found

@@ -47,8 +47,9 @@ def _options(rows: Sequence[Row]) -> tuple[dict[str, Any], dict[str, list[Any]]]
     same: dict[str, Any] = {}
     differ: dict[str, list[Any]] = {}
     for key in dict.fromkeys(key for row in rows for key in row.config):
-        users = [row for row in rows if key != "epsilon" or row.explore == "epsilon"] or rows
-        texts = dict.fromkeys(json.dumps(row.config.get(key), sort_keys=True) for row in users)
+        having = [row for row in rows if key in row.config]
+        users = [row for row in having if key != "epsilon" or row.explore == "epsilon"] or having
+        texts = dict.fromkeys(json.dumps(row.config[key], sort_keys=True) for row in users)
         values = [json.loads(text) for text in texts]
         if len(values) == 1:
             same[key] = values[0]

@@ -157,6 +157,17 @@ def earlier(x: Array, y: Array) -> Array:
     return np.asarray(0.5 + 0.5 * first - 0.5 * last)
 
 
+def enough(runs: Mapping[K, Array], matches: Sequence[tuple[K, K]]) -> bool:
+    """Whether the runs of matched cells, two of each and six of each side, allow an interval.
+
+    >>> enough({"a": np.ones(6), "b": np.ones(3), "c": np.ones(3)}, [("a", "b"), ("a", "c")])
+    True
+    """
+    sizes = {cell: len(runs[cell]) for match in matches for cell in match}
+    sides = [sum(sizes[cell] for cell in set(side)) for side in zip(*matches)]
+    return min(sizes.values()) >= 2 and min(sides) >= LEAST
+
+
 def improvement(
     runs: Mapping[K, Array],
     weights: Mapping[K, Array],
@@ -185,9 +196,7 @@ def improvement(
         raise InvalidInput("no runs to compare")
     scores = [better(runs[x], runs[y]) for x, y in matches]
     value = float(np.mean([s.mean() for s in scores]))
-    sizes = {cell: len(runs[cell]) for match in matches for cell in match}
-    sides = [sum(sizes[cell] for cell in set(side)) for side in zip(*matches)]
-    if min(sizes.values()) < 2 or min(sides) < LEAST:
+    if not enough(runs, matches):
         return Estimate(value), None
     draws = sum(((weights[x] @ s) * weights[y]).sum(1) for (x, y), s in zip(matches, scores))
     mean = np.asarray(draws) / len(matches)
