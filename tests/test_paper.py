@@ -333,3 +333,14 @@ def test_too_little_to_see_is_refused():
     for actions in ((9,), (25, 9)):
         with pytest.raises(InvalidInput, match="increasing"):
             figure2a.figure2a(actions=actions)
+
+
+def test_the_papers_numbers_stand_beside_their_own_alphas_alone():
+    result = figure2b(alphas=(0.1, 1.0), grid=(5, 5, 4))
+    assert [(line.what, line.paper) for line in result.comparison] == [
+        ("sparse support ratio at α = 0.1", "0.24"),
+        ("soft support ratio at α = 0.1", "0.79"),
+    ]
+    for alphas in ((10.0, 1.0), (1.0,), ()):
+        with pytest.raises(InvalidInput, match="each larger than the last"):
+            figure2b(alphas=alphas, grid=(5, 5, 4))
