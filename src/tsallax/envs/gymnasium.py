@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Iterable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -23,9 +23,6 @@ from tsallax.envs.spaces import (
     observation_encoder,
 )
 from tsallax.errors import InvalidInput
-
-if TYPE_CHECKING:
-    pass
 
 __all__ = ["HostEnvironment", "make"]
 
