@@ -130,8 +130,7 @@ class Agent:
         require_counts(given)
         if save_every is not None and save_to is None:
             raise InvalidInput("save_every needs save_to, the file to save to")
-        if save_to is not None and not Path(save_to).absolute().parent.is_dir():
-            raise InvalidInput(f"save_to {save_to}: there is no folder {Path(save_to).parent}")
+        require_folder(save_to)
         if callback is not None and not callable(callback):
             raise InvalidInput(f"callback must be a function of the agent, got {callback!r}")
         if episodes is None and steps is None:
@@ -467,6 +466,12 @@ def require_counts(given: Mapping[str, Any]) -> None:
     for name, value in given.items():
         if value is not None and not (is_whole(value) and value >= 1):
             raise InvalidInput(f"{name} must be a whole number of at least 1, got {value!r}")
+
+
+def require_folder(save_to: str | PathLike[str] | None) -> None:
+    """Refuse a file to save to whose folder is not there."""
+    if save_to is not None and not Path(save_to).absolute().parent.is_dir():
+        raise InvalidInput(f"save_to {save_to}: there is no folder {Path(save_to).parent}")
 
 
 def require_seed(seed: Any) -> None:

@@ -181,13 +181,15 @@ class DeepQLearning:
         self, learner: Learner, action: Array, body: Body, rows: Layer
     ) -> tuple[Network, Adam]:
         """A step of Adam against the gradient of the body and of the rows of the actions."""
-        c, online, (mean, square, count) = self.config, learner.online, learner.adam
-        pace = adam.pace(count + 1, learner.knobs.learning_rate)
+        c, rate = self.config, learner.knobs.learning_rate
         if self.n_actions <= WHOLE * c.batch:
             gradient = Network(body, adam.spread(action, rows, self.n_actions))
-            gradient = adam.clipped(gradient, c.clip)
-            online, mean, square = adam.update_dense(online, mean, square, gradient, pace)
-            return online, Adam(mean, square, count + 1)
+            whole: tuple[Network, Adam] = adam.update(
+                learner.adam, learner.online, adam.clipped(gradient, c.clip), rate
+            )
+            return whole
+        online, (mean, square, count) = learner.online, learner.adam
+        pace = adam.pace(count + 1, rate)
         summed = adam.sum_rows(action, rows)
         if c.clip is not None:
             dense = sum(jnp.sum(g * g) for g in jax.tree.leaves(body))

@@ -21,7 +21,6 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from functools import cache, partial
 from os import PathLike
-from pathlib import Path
 from typing import Any, Self
 
 import jax
@@ -33,7 +32,7 @@ from numpy.typing import NDArray
 from tsallax.envs.environment import Environment
 from tsallax.errors import InvalidInput
 from tsallax.learn import checkpoint, config, ddpg, deep_q, rollout
-from tsallax.learn.agent import Agent, is_whole, require_counts, require_seed
+from tsallax.learn.agent import Agent, is_whole, require_counts, require_folder, require_seed
 from tsallax.learn.config import DeepQConfig
 from tsallax.learn.ddpg_config import DDPGConfig
 from tsallax.learn.episodes import Episodes, evaluation_seed, play, provenance
@@ -170,8 +169,7 @@ class Fleet:
         if episodes is None and steps is None:
             raise InvalidInput("learn needs a number of episodes or steps, such as episodes=1000")
         self._require_open(episodes, steps)
-        if save_to is not None and not Path(save_to).absolute().parent.is_dir():
-            raise InvalidInput(f"save_to {save_to}: there is no folder {Path(save_to).parent}")
+        require_folder(save_to)
         most = NEVER if steps is None else int(steps)
         with bar(f"{len(self.members)} agents", progress) as report, interrupts() as interrupted:
             while self.learning and self.steps < most and not interrupted():

@@ -103,8 +103,9 @@ def write_report(
     target = require_folder(sources[0] if out is None else out)
     taken: set[str] = set()
     for source in sources:
+        there = source.resolve() == target.resolve()
         for file in files_of(source):
-            if file.name not in taken and source.resolve() != target.resolve():
+            if not there and file.name not in taken:
                 with whole(target / file.name) as path:
                     path.write_bytes(file.read_bytes())
             taken.add(file.name)
