@@ -75,10 +75,8 @@ class Bellman:
         self.blocks = 4 * get_num_threads()
         self.sweeps = 0
         n, pairs = mdp.n_states, mdp.n_pairs
-        position = np.uint8 if self.width <= 256 else np.uint32
-        self.policy = cpu.Policy(
-            np.zeros(n, np.uint32), np.empty(pairs, position), np.empty(pairs), np.zeros(n)
-        )
+        self.policy = cpu.Policy(np.zeros(pairs), np.zeros(n), np.full(n, -self.alpha))
+        self.used = 0
         self.small = mdp.transitions.nnz < SMALL
         self.ends = bool(mdp.terminal.any()) or mdp.termination is not None
         stays = 1.0 if mdp.termination is None else 1.0 - float(mdp.termination.max())
@@ -118,7 +116,10 @@ class Bellman:
         if self.small:
             times = cpu.follow_policy_serial(self.arrays, self.policy, v, other, most, stop)
         else:
-            times = cpu.follow_policy(self.arrays, self.policy, self.blocks, v, other, most, stop)
+            few = 2 * self.used < self.mdp.n_pairs
+            times = cpu.follow_policy(
+                self.arrays, self.policy, self.blocks, few, v, other, most, stop
+            )
         return other if times % 2 else v
 
     def action_values(self, v: Floats) -> Floats:
@@ -148,20 +149,14 @@ class Bellman:
         self.sweeps += 1
         cpu.relax(self.arrays, order, v)
 
-    def pair_policy(self) -> Floats:
-        """The probabilities of `self.policy` for every pair."""
-        dense = np.zeros(self.mdp.n_pairs)
-        cpu.expand_policy(self.arrays.pointer, self.policy, dense)
-        return dense
-
-    def compact(self, pi: Floats) -> tuple[cpu.Policy, Floats]:
-        """A policy given for every pair by its support, and Omega(pi(s)) of every state."""
-        compact = cpu.Policy(*(np.zeros_like(part) for part in self.policy))
+    def entropy(self, pi: Floats) -> Floats:
+        """Omega(pi(s)) of every state, of a policy given for every pair."""
         omega = np.zeros(self.mdp.n_states)
-        cpu.compact_policy(self.arrays.pointer, self.alpha, self.q, pi, compact, omega)
-        return compact, omega
+        if self.alpha > 0.0:
+            cpu.entropies(self.arrays.pointer, self.q, pi, omega)
+        return omega
 
-    def residual(self, pi: cpu.Policy, b: Floats, v: Floats) -> Floats:
+    def residual(self, pi: Floats, b: Floats, v: Floats) -> Floats:
         """b - (I - gamma T_pi) v."""
         out = np.empty_like(v)
         cpu.policy_residual(self.arrays, pi, b, v, out)
@@ -171,9 +166,9 @@ class Bellman:
         self.sweeps += 1
         common = (self.arrays, self.alpha, self.q, self.width)
         if self.small:
-            low, high = cpu.sweep_range(*common, 0, len(v), v, out, pi)
+            low, high, self.used = cpu.sweep_range(*common, 0, len(v), v, out, pi)
         else:
-            low, high = cpu.sweep(*common, self.blocks, v, out, pi)
+            low, high, self.used = cpu.sweep(*common, self.blocks, v, out, pi)
         return float(low), float(high)
 
     def _rounding(self, v: Floats, out: Floats) -> float:
@@ -184,7 +179,7 @@ class Bellman:
         return UNIT * (dot + maximum) / (1.0 - self._shift_high)
 
 
-NO_POLICY = cpu.Policy(np.zeros(0, np.uint32), np.zeros(0, np.uint8), np.zeros(0), np.zeros(0))
+NO_POLICY = cpu.Policy(np.zeros(0), np.zeros(0), np.zeros(0))
 
 
 def require(caller: str, mdp: Any, regularizer: Any) -> None:

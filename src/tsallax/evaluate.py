@@ -80,10 +80,10 @@ def evaluate(mdp: MDP, policy: ArrayLike, regularizer: Regularizer | None = None
     require("evaluate", mdp, chosen)
     pi = read_policy(mdp, policy)
     operator = Bellman(mdp, chosen)
-    system, compact, omega = _system(operator, pi)
+    pi, omega, system = _system(operator, pi)
     reward = _by_state(mdp, pi * mdp.rewards)
     total = reward + operator.alpha * omega
-    value, error = _solve(operator, system, compact, total)
+    value, error = _solve(operator, system, pi, total)
     visitation, off = _visits(operator, system)
     found = Evaluation(
         value=value,
@@ -145,8 +145,8 @@ def gap_certificate(mdp: MDP, solution: Solution) -> Floats:
     if not same(mdp, solution.mdp):
         raise InvalidInput("the solution is of another MDP")
     operator = Bellman(mdp, solution.regularizer)
-    system, compact, omega = _system(operator, solution.pair_policy)
-    bonus, error = _solve(operator, system, compact, operator.alpha * omega)
+    pi, omega, system = _system(operator, solution.pair_policy)
+    bonus, error = _solve(operator, system, pi, operator.alpha * omega)
     gap = bonus + error + (solution.upper - solution.lower)
     return np.where(mdp.terminal, 0.0, np.nextafter(gap, math.inf))
 
@@ -223,16 +223,14 @@ def _by_state(mdp: MDP, per_pair: Floats) -> Floats:
     return total.astype(np.float64, copy=False)
 
 
-def _system(operator: Bellman, pi: Floats) -> tuple[PolicySystem, cpu.Policy, Floats]:
-    """The linear system of the policy, its support and Omega(pi(s)) of every state."""
-    compact, omega = operator.compact(pi)
+def _system(operator: Bellman, pi: Floats) -> tuple[Floats, Floats, PolicySystem]:
+    """The policy as the kernels want it, Omega(pi(s)) of every state, and its linear system."""
+    pi = np.array(pi, np.float64)
     order, _ = cpu.reach(operator.arrays, np.flatnonzero(operator.mdp.terminal))
-    return PolicySystem(operator.arrays, compact, order[::-1]), compact, omega
+    return pi, operator.entropy(pi), PolicySystem(operator.arrays, pi, order[::-1])
 
 
-def _solve(
-    operator: Bellman, system: PolicySystem, pi: cpu.Policy, b: Floats
-) -> tuple[Floats, float]:
+def _solve(operator: Bellman, system: PolicySystem, pi: Floats, b: Floats) -> tuple[Floats, float]:
     """v with (I - gamma T_pi) v = b, and a bound on its error from the residual."""
     gap = 1.0 - operator.mdp.discount
     size = float(np.abs(b).max())

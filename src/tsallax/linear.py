@@ -24,7 +24,7 @@ Map = Callable[[Floats], Floats]
 class PolicySystem:
     """The matrix A = I - gamma T_pi of a policy, factored once and solved for any right side."""
 
-    def __init__(self, m: cpu.Arrays, pi: cpu.Policy, order: NDArray[np.uint32]) -> None:
+    def __init__(self, m: cpu.Arrays, pi: Floats, order: NDArray[np.uint32]) -> None:
         self._order = np.ascontiguousarray(order)
         start, indices, data = kernel.policy_matrix(m, pi, self._order)
         factor, diagonal = kernel.incomplete_lu(start, indices, data)

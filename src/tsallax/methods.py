@@ -40,7 +40,7 @@ def modified_policy_iteration(bellman: Bellman, tolerance: float, least: int = 8
             return c.updated
         most = most if fast else most // 2
         follow = max(min(2 * follow + 1 if fast else follow // 2, most), least)
-        stop = max(1e-3 * (c.change[1] - c.change[0]), 0.1 * _gap(bellman, tolerance))
+        stop = max(1e-4 * (c.change[1] - c.change[0]), 0.1 * _gap(bellman, tolerance))
         return bellman.follow(c.updated if bellman.ends else c.middle, follow, stop)
 
     return step
@@ -69,7 +69,7 @@ def policy_iteration(bellman: Bellman, tolerance: float) -> Step:
                 scale = 100.0 * (np.ptp(bellman.mdp.rewards) + bellman.alpha + 1.0)
                 bellman.certify(-scale * steps)
         size = max(abs(c.change[0]), abs(c.change[1]))
-        system = PolicySystem(bellman.arrays, bellman.policy, order[::-1])
+        system = PolicySystem(bellman.arrays, bellman.policy.weight, order[::-1])
         v = system.solve(bellman.policy.reward, guess, max(1e-2 * size, 0.1 * gap))
         if guess is not c.updated:
             v = np.maximum(v, guess)

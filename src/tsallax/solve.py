@@ -244,7 +244,7 @@ def solve(
         value=frozen(np.nan_to_num(certificate.middle, copy=False)),
         lower=frozen(lower),
         upper=frozen(upper),
-        pair_policy=frozen(operator.pair_policy()),
+        pair_policy=frozen(operator.policy.weight),
         converged=bool(certificate.error <= tolerance),
         iterations=iterations,
         sweeps=operator.sweeps,

@@ -12,9 +12,18 @@ import numpy as np
 from numba import njit, prange
 from numpy.typing import NDArray
 
-from tsallax.kernels.row import entropy_of, policy_of, regularized_maximum, sparse_threshold
+from tsallax.kernels.lanes import bits_above, lowest
+from tsallax.kernels.row import (
+    entropy_of,
+    policy_of,
+    regularized_maximum,
+    sparse_excess,
+    sparse_policy,
+    sparse_threshold,
+)
 
-_ONE = np.uint64(1)
+_NONE, _ONE, _CHUNK = np.uint64(0), np.uint64(1), np.uint64(64)
+_STATES, _VALUES = 32, 2048  # how many states, or values of actions, a sparse sweep has in hand
 Floats = NDArray[np.float64]
 Index = NDArray[Any]
 
@@ -31,16 +40,18 @@ class Arrays(NamedTuple):
 
 
 class Policy(NamedTuple):
-    """A policy by its support: the first size[s] entries from pointer[s] on are its actions'
-    positions in the state and their probabilities; reward[s] = r_pi(s) + alpha Omega(pi(s))."""
+    """A policy: weight[i] of every pair, and reward[s] = r_pi(s) + alpha Omega(pi(s)).
 
-    size: Index
-    position: Index
+    threshold[s], the last one below the largest value of the state, is where the search for the
+    next one starts.
+    """
+
     weight: Floats
     reward: Floats
+    threshold: Floats
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True, forceinline=True)
 def _expected(m: Any, i: Any, v: Any) -> Any:
     """sum_s' T_i(s') v(s') of pair i.
 
@@ -53,7 +64,7 @@ def _expected(m: Any, i: Any, v: Any) -> Any:
     return total
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True, forceinline=True)
 def _action_values(m: Any, s: Any, v: Any, row: Any) -> Any:
     """row = r(s, .) + gamma * sum_s' T(s'|s, .) v(s'); returns its maximum."""
     first = m.pointer[s]
@@ -65,16 +76,16 @@ def _action_values(m: Any, s: Any, v: Any, row: Any) -> Any:
     return top
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True, forceinline=True)
 def _best_action(m: Any, s: Any, v: Any) -> Any:
-    """(max, position) of the largest action value, the first if several are."""
+    """(max, pair) of the largest action value, the first if several are."""
     first = m.pointer[s]
     best, at = -math.inf, first
     for i in range(first, m.pointer[s + 1]):
         total = m.rewards[i] + m.discount * _expected(m, i, v)
         at = at if total <= best else i
         best = best if total <= best else total
-    return best, at - first
+    return best, at
 
 
 @njit(cache=True, nogil=True)
@@ -83,49 +94,51 @@ def sweep_range(
 ) -> Any:
     """out = Uv and, unless pi is empty, its greedy policy, for the states begin..end.
 
-    Returns min and max of out - v, NaN where a value is not finite.
+    Returns min and max of out - v, NaN where a value is not finite, and about how many pairs the
+    policy uses.
     """
-    if alpha > 0.0 and q == 2.0 and len(pi.size) > 0:
+    if alpha > 0.0 and q == 2.0 and len(pi.reward) > 0:
         return _sparse_range(m, alpha, width, begin, end, v, out, pi)
     row = np.empty(width)
     work = np.empty(width)
     at = np.empty(width, np.uint32)
     low, high, bad = math.inf, -math.inf, False
-    keep = len(pi.size) > 0
+    keep = len(pi.reward) > 0
+    used = 0
     for s in range(begin, end):
-        first = m.pointer[s]
-        n = m.pointer[s + 1] - first
+        first, last = m.pointer[s], m.pointer[s + 1]
+        n = last - first
         if n == 0:
             out[s] = 0.0
             if keep:
-                pi.size[s] = 0
                 pi.reward[s] = 0.0
             continue
+        if keep:
+            for i in range(first, last):
+                pi.weight[i] = 0.0
         if alpha == 0.0:
             value, best = _best_action(m, s, v)
             if keep:
-                pi.size[s] = 1
-                pi.position[first] = best
-                pi.weight[first] = 1.0
-                pi.reward[s] = m.rewards[first + best]
+                pi.weight[best] = 1.0
+                pi.reward[s] = m.rewards[best]
+                used += 1
         else:
             top = _action_values(m, s, v, row)
             t, value, _ = regularized_maximum(row, n, top, alpha, q, work, at)
             if keep:
-                weights = pi.weight[first : first + n]
-                positions = pi.position[first : first + n]
-                k = policy_of(row, n, top, t, alpha, q, positions, weights)
-                total = alpha * entropy_of(weights, k, q)
+                k = policy_of(row, n, top, t, alpha, q, at, work)
+                total = alpha * entropy_of(work, k, q)
                 for i in range(k):
-                    total += weights[i] * m.rewards[first + positions[i]]
-                pi.size[s] = k
+                    total += work[i] * m.rewards[first + at[i]]
+                    pi.weight[first + at[i]] = work[i]
                 pi.reward[s] = total
+                used += k
         out[s] = value
         change = value - v[s]
         bad |= not math.isfinite(change)
         low = min(low, change)
         high = max(high, change)
-    return (math.nan, math.nan) if bad else (low, high)
+    return (math.nan, math.nan, used) if bad else (low, high, used)
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
@@ -134,48 +147,49 @@ def _sparse_range(
 ) -> Any:
     """`sweep_range` at q=2, on its own because a row's maximum must not cost more than the row.
 
-    Newton for the threshold starts at that of the state's last support: any set of actions has its
-    threshold below that of all actions, and the last support is mostly the right one already.
+    Newton for the threshold takes one step from the state's last one, which mostly finds it, and
+    the sum of the policy tells.  Some states at a time, so that a processor can work on several.
     """
-    row = np.empty(width)
+    states = max(1, min(_STATES, _VALUES // width))
+    rows = np.empty((states, width))
+    tops = np.empty(states)
+    thresholds = np.empty(states)
     low, high, bad = math.inf, -math.inf, False
-    scale = 1.0 / alpha
-    for s in range(begin, end):
-        first = m.pointer[s]
-        n = m.pointer[s + 1] - first
-        if n == 0:
-            out[s] = 0.0
-            pi.size[s] = 0
-            pi.reward[s] = 0.0
-            continue
-        top = _action_values(m, s, v, row)
-        weights = pi.weight[first : first + n]
-        positions = pi.position[first : first + n]
-        rewards = m.rewards[first : first + n]
-        total = 0.0
-        for i in range(pi.size[s]):
-            total += row[positions[i]] - top
-        guess = (total - alpha) / pi.size[s] if pi.size[s] > 0 else -alpha
-        t = sparse_threshold(row, n, top, alpha, max(guess, -alpha))
-        k = np.uint64(0)
-        reward, square = 0.0, 0.0
-        for i in range(n):
-            p = max(row[i] - top - t, 0.0) * scale
-            weights[k] = p
-            positions[k] = i
-            reward += p * rewards[i]
-            square += p * p
-            k += np.uint64(p > 0.0)
-        weights[0] = 1.0 if k == 1 else weights[0]
-        pi.size[s] = k
-        pi.reward[s] = reward + 0.5 * alpha * (1.0 - square)
-        value = top + (t + 0.5 * alpha * (square + 1.0))
-        out[s] = value
-        change = value - v[s]
-        bad |= not math.isfinite(change)
-        low = min(low, change)
-        high = max(high, change)
-    return (math.nan, math.nan) if bad else (low, high)
+    used = 0.0
+    for here in range(begin, end, states):
+        last = min(here + states, end)
+        for s in range(here, last):
+            tops[s - here] = _action_values(m, s, v, rows[s - here])
+        for s in range(here, last):
+            n, t = m.pointer[s + 1] - m.pointer[s], pi.threshold[s]
+            excess, size = sparse_excess(rows[s - here], n, tops[s - here], t)
+            thresholds[s - here] = max(t + (excess - alpha) / size, -alpha)
+            used += size
+        for s in range(here, last):
+            first, row, top, t = m.pointer[s], rows[s - here], tops[s - here], thresholds[s - here]
+            n = m.pointer[s + 1] - first
+            if n == 0:
+                out[s] = 0.0
+                pi.reward[s] = 0.0
+                continue
+            total, mean, square = sparse_policy(row, n, top, t, alpha, m.rewards, pi.weight, first)
+            if not total <= 1.0 + 2.0**-53 * (n + 4.0):
+                t = sparse_threshold(row, n, top, alpha, t)
+                total, mean, square = sparse_policy(
+                    row, n, top, t, alpha, m.rewards, pi.weight, first
+                )
+            if square > 1.0 - 2.0**-50:  # one action alone: make that exact
+                for i in range(first, first + n):
+                    pi.weight[i] = 1.0 if pi.weight[i] > 0.5 else 0.0
+            pi.threshold[s] = t
+            pi.reward[s] = mean + 0.5 * alpha * (1.0 - square)
+            value = top + (t + 0.5 * alpha * (square + 1.0))
+            out[s] = value
+            change = value - v[s]
+            bad |= not math.isfinite(change)
+            low = min(low, change)
+            high = max(high, change)
+    return (math.nan, math.nan, int(used)) if bad else (low, high, int(used))
 
 
 @njit(cache=True, parallel=True, nogil=True)
@@ -184,11 +198,12 @@ def sweep(m: Any, alpha: Any, q: Any, width: Any, blocks: Any, v: Any, out: Any,
     states = len(m.pointer) - 1
     low = np.empty(blocks)
     high = np.empty(blocks)
+    used = np.empty(blocks, np.int64)
     for b in prange(blocks):
-        low[b], high[b] = sweep_range(
+        low[b], high[b], used[b] = sweep_range(
             m, alpha, q, width, b * states // blocks, (b + 1) * states // blocks, v, out, pi
         )
-    return low.min(), high.max()
+    return low.min(), high.max(), used.sum()
 
 
 @njit(cache=True, nogil=True)
@@ -199,116 +214,120 @@ def action_values(m: Any, v: Any, out: Any) -> None:
 
 
 @njit(cache=True, nogil=True)
-def _expected_next(m: Any, pi: Any, s: Any, v: Any) -> Any:
+def _expected_next(m: Any, weight: Any, s: Any, v: Any) -> Any:
     """sum_s' T_pi(s'|s) v(s')."""
-    first = m.pointer[s]
     total = 0.0
-    for j in range(first, first + pi.size[s]):
-        i = first + pi.position[j]
-        total += pi.weight[j] * _expected(m, i, v)
+    for i in range(m.pointer[s], m.pointer[s + 1]):
+        if weight[i] > 0.0:
+            total += weight[i] * _expected(m, i, v)
     return total
 
 
 @njit(cache=True, nogil=True)
-def policy_residual(m: Any, pi: Any, b: Any, v: Any, out: Any) -> None:
+def policy_residual(m: Any, weight: Any, b: Any, v: Any, out: Any) -> None:
     """out = b - (I - gamma T_pi) v."""
     for s in range(len(v)):
-        out[s] = b[s] - v[s] + m.discount * _expected_next(m, pi, s, v)
+        out[s] = b[s] - v[s] + m.discount * _expected_next(m, weight, s, v)
 
 
 @njit(cache=True, nogil=True)
-def compact_policy(pointer: Any, alpha: Any, q: Any, dense: Any, pi: Any, omega: Any) -> None:
-    """Write a policy given for every pair into pi by its support, and its entropy into omega."""
+def entropies(pointer: Any, q: Any, weight: Any, omega: Any) -> None:
+    """omega[s] = Omega of the policy in state s."""
     for s in range(len(pointer) - 1):
-        first = pointer[s]
-        k = first
-        for i in range(first, pointer[s + 1]):
-            if dense[i] > 0.0:
-                pi.position[k] = i - first
-                pi.weight[k] = dense[i]
-                k += _ONE
-        pi.size[s] = k - first
-        omega[s] = entropy_of(pi.weight[first:k], k - first, q) if alpha > 0.0 else 0.0
+        first, last = pointer[s], pointer[s + 1]
+        omega[s] = entropy_of(weight[first:last], last - first, q)
 
 
 @njit(cache=True, nogil=True)
-def expand_policy(pointer: Any, pi: Any, dense: Any) -> None:
-    """Write the probabilities of pi into `dense`, which is zero elsewhere."""
-    for s in range(len(pointer) - 1):
-        first = pointer[s]
-        for j in range(first, first + pi.size[s]):
-            dense[first + pi.position[j]] = pi.weight[j]
-
-
-@njit(cache=True, nogil=True)
-def _row_lengths(m: Any, pi: Any, begin: Any, end: Any, start: Any) -> None:
-    """start[s + 1] = how many transitions the policy's actions have in state s."""
-    for s in range(begin, end):
-        first = m.pointer[s]
-        total = 0
-        for j in range(first, first + pi.size[s]):
-            i = first + pi.position[j]
-            total += m.indptr[i + 1] - m.indptr[i]
-        start[s + 1] = total
-
-
-@njit(cache=True, nogil=True)
-def _gather(m: Any, pi: Any, begin: Any, end: Any, start: Any, indices: Any, data: Any) -> None:
-    """The rows begin..end of gamma T_pi, one after the other."""
-    for s in range(begin, end):
-        first = m.pointer[s]
-        at = start[s]
-        for j in range(first, first + pi.size[s]):
-            i = first + pi.position[j]
-            scale = m.discount * pi.weight[j]
-            for k in range(m.indptr[i], m.indptr[i + 1]):
-                indices[at] = m.indices[k]
-                data[at] = scale * m.data[k]
-                at += 1
-
-
-@njit(cache=True, nogil=True)
-def _evaluate(
-    start: Any, indices: Any, data: Any, reward: Any, begin: Any, end: Any, v: Any, out: Any
-) -> Any:
-    """out = reward + (gamma T_pi) v for the rows begin..end; min and max of out - v."""
+def _follow_range(m: Any, pi: Any, begin: Any, end: Any, v: Any, out: Any) -> Any:
+    """out = r_pi + alpha Omega(pi) + gamma T_pi v in begin..end; min and max of out - v."""
     low, high = math.inf, -math.inf
     for s in range(begin, end):
-        total = reward[s]
-        for k in range(start[s], start[s + 1]):
-            total += data[k] * v[indices[k]]
+        out[s] = pi.reward[s] + m.discount * _expected_next(m, pi.weight, s, v)
+        low = min(low, out[s] - v[s])
+        high = max(high, out[s] - v[s])
+    return low, high
+
+
+@njit(cache=True, nogil=True)
+def _gather_range(m: Any, pi: Any, begin: Any, end: Any, v: Any, out: Any, rows: Any) -> Any:
+    """`_follow_range` that also writes down the rows of gamma T_pi, one after the other."""
+    low, high = math.inf, -math.inf
+    at = np.uint64(m.indptr[m.pointer[begin]])
+    for s in range(begin, end):
+        total = pi.reward[s]
+        rows.first[s] = at
+        i, last = np.uint64(m.pointer[s]), np.uint64(m.pointer[s + 1])
+        while i < last:
+            bits = bits_above(pi.weight, i, min(i + _CHUNK, last))
+            while bits != _NONE:
+                pair = i + lowest(bits)
+                bits &= bits - _ONE
+                scale = m.discount * pi.weight[pair]
+                for k in range(m.indptr[pair], m.indptr[pair + _ONE]):
+                    x, j = scale * m.data[k], m.indices[k]
+                    rows.data[at] = x
+                    rows.indices[at] = j
+                    total += x * v[j]
+                    at += _ONE
+            i += _CHUNK
+        rows.last[s] = at
         out[s] = total
         low = min(low, total - v[s])
         high = max(high, total - v[s])
     return low, high
 
 
+@njit(cache=True, nogil=True)
+def _gathered_range(rows: Any, pi: Any, begin: Any, end: Any, v: Any, out: Any) -> Any:
+    """`_follow_range` with the rows that `_gather_range` wrote."""
+    low, high = math.inf, -math.inf
+    for s in range(begin, end):
+        total = pi.reward[s]
+        for k in range(rows.first[s], rows.last[s]):
+            total += rows.data[k] * v[rows.indices[k]]
+        out[s] = total
+        low = min(low, total - v[s])
+        high = max(high, total - v[s])
+    return low, high
+
+
+class Rows(NamedTuple):
+    """The rows of gamma T_pi: that of state s is first[s] <= k < last[s]."""
+
+    first: Index
+    last: Index
+    indices: Index
+    data: Floats
+
+
 @njit(cache=True, parallel=True, nogil=True)
-def follow_policy(m: Any, pi: Any, blocks: Any, v: Any, out: Any, most: Any, stop: Any) -> Any:
+def follow_policy(
+    m: Any, pi: Any, blocks: Any, gather: Any, v: Any, out: Any, most: Any, stop: Any
+) -> Any:
     """v <- r_pi + alpha Omega(pi) + gamma T_pi v until the change is constant to within `stop`.
 
     At most `most` times, using v and out in turn; returns how often (odd: the result is in out).
-    The policy's rows are gathered first: read in order, they are three times as fast.
+    With `gather`, the policy's rows are copied on the way: read in order, they are three times as
+    fast, where they are a small part of all rows.
     """
     states = len(v)
-    start = np.zeros(states + 1, np.int64)
-    for b in prange(blocks):
-        _row_lengths(m, pi, b * states // blocks, (b + 1) * states // blocks, start)
-    for s in range(states):
-        start[s + 1] += start[s]
-    indices = np.empty(start[states], m.indices.dtype)
-    data = np.empty(start[states])
-    rows = start.view(np.uint64)
-    for b in prange(blocks):
-        _gather(m, pi, b * states // blocks, (b + 1) * states // blocks, start, indices, data)
+    size = len(m.data) if gather else 0
+    rows = Rows(
+        np.empty(states, np.uint64), np.empty(states, np.uint64),
+        np.empty(size, m.indices.dtype), np.empty(size),
+    )  # fmt: skip
     low = np.zeros(blocks)
     high = np.zeros(blocks)
     for i in range(most):
         for b in prange(blocks):
-            low[b], high[b] = _evaluate(
-                rows, indices, data, pi.reward,
-                b * states // blocks, (b + 1) * states // blocks, v, out,
-            )  # fmt: skip
+            begin, end = b * states // blocks, (b + 1) * states // blocks
+            if not gather:
+                low[b], high[b] = _follow_range(m, pi, begin, end, v, out)
+            elif i == 0:
+                low[b], high[b] = _gather_range(m, pi, begin, end, v, out, rows)
+            else:
+                low[b], high[b] = _gathered_range(rows, pi, begin, end, v, out)
         if high.max() - low.min() <= stop:
             return i + 1
         v, out = out, v
@@ -319,11 +338,7 @@ def follow_policy(m: Any, pi: Any, blocks: Any, v: Any, out: Any, most: Any, sto
 def follow_policy_serial(m: Any, pi: Any, v: Any, out: Any, most: Any, stop: Any) -> Any:
     """`follow_policy` on one thread and in place, for small problems."""
     for i in range(most):
-        low, high = math.inf, -math.inf
-        for s in range(len(v)):
-            out[s] = pi.reward[s] + m.discount * _expected_next(m, pi, s, v)
-            low = min(low, out[s] - v[s])
-            high = max(high, out[s] - v[s])
+        low, high = _follow_range(m, pi, 0, len(v), v, out)
         if high - low <= stop:
             return i + 1
         v, out = out, v
@@ -343,7 +358,7 @@ def relax(m: Any, order: Any, v: Any) -> None:
             continue
         value, at = _best_action(m, s, v)
         loop = 0.0
-        for k in range(m.indptr[first + at], m.indptr[first + at + 1]):
+        for k in range(m.indptr[at], m.indptr[at + _ONE]):
             loop += m.data[k] if m.indices[k] == s else 0.0
         v[s] += (value - v[s]) / (1.0 - m.discount * min(loop, 1.0))
 

@@ -14,10 +14,10 @@ _ONE = np.uint64(1)
 
 
 @njit(cache=True, nogil=True)
-def policy_matrix(m: Any, pi: Any, order: Any) -> Any:
+def policy_matrix(m: Any, weight: Any, order: Any) -> Any:
     """I - gamma T_pi as CSR arrays, sorted and merged, its i-th row and column state order[i]."""
     states = len(order)
-    start, indices, data = _merged_rows(m, pi)
+    start, indices, data = _merged_rows(m, weight)
     rank = np.empty(states, np.uint32)
     for i in range(states):
         rank[order[i]] = i
@@ -47,15 +47,14 @@ def policy_matrix(m: Any, pi: Any, order: Any) -> Any:
 
 
 @njit(cache=True, nogil=True)
-def _merged_rows(m: Any, pi: Any) -> Any:
+def _merged_rows(m: Any, weight: Any) -> Any:
     """I - gamma T_pi in the MDP's own numbering, each row's entries merged but not sorted."""
     states = len(m.pointer) - 1
     bound = states
     for s in range(states):
-        first = m.pointer[s]
-        for j in range(first, first + pi.size[s]):
-            i = first + pi.position[j]
-            bound += m.indptr[i + 1] - m.indptr[i]
+        for i in range(m.pointer[s], m.pointer[s + 1]):
+            if weight[i] > 0.0:
+                bound += m.indptr[i + 1] - m.indptr[i]
     start = np.zeros(states + 1, np.int64)
     indices = np.empty(bound, np.uint32)
     data = np.empty(bound)
@@ -67,10 +66,10 @@ def _merged_rows(m: Any, pi: Any) -> Any:
         data[size] = 1.0
         where[s] = size
         size += 1
-        first = m.pointer[s]
-        for j in range(first, first + pi.size[s]):
-            i = first + pi.position[j]
-            scale = -m.discount * pi.weight[j]
+        for i in range(m.pointer[s], m.pointer[s + 1]):
+            if weight[i] == 0.0:
+                continue
+            scale = -m.discount * weight[i]
             for k in range(m.indptr[i], m.indptr[i + 1]):
                 column = m.indices[k]
                 at = where[column]

@@ -16,7 +16,20 @@ from typing import Any
 import numpy as np
 from numba import njit
 
-_ONE, _TWO, _THREE, _FOUR = np.uint64(1), np.uint64(2), np.uint64(3), np.uint64(4)
+from tsallax.kernels.lanes import (
+    WIDTH,
+    above,
+    add,
+    load,
+    mul,
+    positive,
+    spread,
+    store,
+    sub,
+    total,
+)
+
+_ONE = np.uint64(1)
 
 
 @njit(cache=True, nogil=True)
@@ -77,7 +90,7 @@ def sparse_threshold(row: Any, n: Any, top: Any, alpha: Any, s: Any) -> Any:
     enough = alpha * (1.0 + 2.0**-53 * (n + 4.0))
     last = math.inf
     while True:
-        excess, size = _excess(row, n, top, s)
+        excess, size = sparse_excess(row, n, top, s)
         if excess <= enough:
             return s
         s += (excess - alpha) / size
@@ -86,27 +99,50 @@ def sparse_threshold(row: Any, n: Any, top: Any, alpha: Any, s: Any) -> Any:
         last = size
 
 
-@njit(cache=True, nogil=True)
-def _excess(row: Any, n: Any, top: Any, s: Any) -> Any:
-    """(sum [row - top - s]₊, how many of its terms are not zero), as four sums side by side."""
-    a, b, c, d = 0.0, 0.0, 0.0, 0.0
-    e, f, g, h = 0.0, 0.0, 0.0, 0.0
+@njit(cache=True, nogil=True, forceinline=True)
+def sparse_excess(row: Any, n: Any, top: Any, s: Any) -> Any:
+    """(sum [row - top - s]₊, how many of its terms are not zero)."""
+    sums, sizes = spread(0.0), spread(0.0)
     i = np.uint64(0)
-    while i + _FOUR <= n:
-        w, x = row[i] - top - s, row[i + _ONE] - top - s
-        y, z = row[i + _TWO] - top - s, row[i + _THREE] - top - s
-        a, b, c, d = a + max(w, 0.0), b + max(x, 0.0), c + max(y, 0.0), d + max(z, 0.0)
-        e += np.float64(w > 0.0)
-        f += np.float64(x > 0.0)
-        g += np.float64(y > 0.0)
-        h += np.float64(z > 0.0)
-        i += _FOUR
+    while i + WIDTH <= n:
+        lane = sub(sub(load(row, i), spread(top)), spread(s))
+        sums = add(sums, positive(lane))
+        sizes = add(sizes, above(lane))
+        i += WIDTH
+    excess, size = total(sums), total(sizes)
     while i < n:
-        w = row[i] - top - s
-        a += max(w, 0.0)
-        e += np.float64(w > 0.0)
+        x = row[i] - top - s
+        excess += x if x > 0.0 else 0.0
+        size += 1.0 if x > 0.0 else 0.0
         i += _ONE
-    return (a + b) + (c + d), (e + f) + (g + h)
+    return excess, size
+
+
+@njit(cache=True, nogil=True, forceinline=True)
+def sparse_policy(
+    row: Any, n: Any, top: Any, s: Any, alpha: Any, rewards: Any, weights: Any, first: Any
+) -> Any:
+    """weights[first : first + n] = [row - top - s]₊ / alpha; (sum p, sum p rewards, sum p^2)."""
+    scale = 1.0 / alpha
+    sums, means, squares = spread(0.0), spread(0.0), spread(0.0)
+    i = np.uint64(0)
+    while i + WIDTH <= n:
+        lane = mul(positive(sub(sub(load(row, i), spread(top)), spread(s))), spread(scale))
+        store(weights, first + i, lane)
+        means = add(means, mul(lane, load(rewards, first + i)))
+        squares = add(squares, mul(lane, lane))
+        sums = add(sums, lane)
+        i += WIDTH
+    whole, mean, square = total(sums), total(means), total(squares)
+    while i < n:
+        x = row[i] - top - s
+        p = x * scale if x > 0.0 else 0.0
+        weights[first + i] = p
+        mean += p * rewards[first + i]
+        square += p * p
+        whole += p
+        i += _ONE
+    return whole, mean, square
 
 
 @njit(cache=True, nogil=True)
