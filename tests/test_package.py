@@ -54,6 +54,28 @@ def test_importing_takes_less_than_one_and_a_half_times_importing_jax():
     assert seconds_to_import("tsallax") < 1.5 * seconds_to_import("jax")
 
 
+PLAN = "from tsallax import Sparse, problems, solve; solve(problems.forest(), Sparse(0.1))"
+
+
+def test_planning_does_without_jax():
+    assert "jax" not in fresh(f"{PLAN}; import sys; print(*sys.modules)").split()
+
+
+@pytest.mark.parametrize(
+    "program",
+    [
+        "from tsallax import Sparse; r = Sparse(0.5); import jax",
+        "import jax; from tsallax import Sparse; r = Sparse(0.5)",
+        "from tsallax import Sparse; r = Sparse(0.5); from jax import numpy; import jax",
+        "from tsallax import simplex, Sparse; r = Sparse(0.5); import jax",
+        "from tsallax import Sparse; r = Sparse(0.5); r.value([1.0]); import jax",
+    ],
+)
+def test_a_regularizer_is_a_pytree_whatever_was_imported_first(program):
+    use = "print(jax.tree.leaves(r), jax.jit(lambda r: r.value([1.0, 1.0]))(r))"
+    assert fresh(f"{program}; {use}").split() == ["[0.5]", "1.125"]
+
+
 @pytest.mark.parametrize(
     "program", ["import tsallax", "from tsallax import MDP, Sparse, problems, simplex"]
 )

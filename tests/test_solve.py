@@ -40,7 +40,7 @@ from planning_problems import (
 )
 from tsallax.errors import InvalidInput
 from tsallax.mdp import MDP
-from tsallax.problems import garnet
+from tsallax.problems import garnet, maze
 from tsallax.regularizer import Hard, Soft, Sparse, Tsallis
 from tsallax.solve import NotConverged, bellman, solve
 
@@ -595,3 +595,9 @@ def test_error_is_half_the_widest_enclosure():
     solution = solve(BY_NAME["garnet"].mdp(), Sparse(0.5), 1e-3, "value_iteration")
     half = np.max(solution.upper - solution.lower) / 2
     assert math.isclose(solution.error, half, rel_tol=1e-6)
+
+
+def test_a_first_guess_that_leads_nowhere_is_dropped():
+    mdp = maze(300, discount=0.999)
+    guess = solve(mdp, Hard(), tolerance=375.0).value
+    assert solve(mdp, Sparse(1.0), initial_value=guess).sweeps < 150

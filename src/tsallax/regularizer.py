@@ -21,25 +21,28 @@ A regulariser Omega with coefficient alpha gives four functions, and everything 
 `Tsallis(alpha, 2)` is `Sparse(alpha)` and `Tsallis(alpha, 1)` is `Soft(alpha)`, bit for bit. All
 are JAX pytrees: alpha is a leaf, to be mapped with `jax.vmap` or differentiated, and the index is
 static. Alpha is one number per call; an array of them is mapped.
+
+Planning does without JAX, which is loaded when a value, policy or entropy is first asked for: the
+functions are in `tsallax.regularizer_jax`, and so is what makes pytrees of the classes here.
 """
 
+import math
 import numbers
+import sys
 from abc import ABC, abstractmethod
 from dataclasses import dataclass, field
-from typing import Any, ClassVar, TypeVar, final, overload
+from typing import TYPE_CHECKING, Any, ClassVar, final, overload
 
-import jax
-import jax.numpy as jnp
 import numpy as np
-from jax import Array, lax
-from jax.typing import ArrayLike
 
-from tsallax import simplex
 from tsallax.errors import InvalidInput
+from tsallax.lazy import import_after
+
+if TYPE_CHECKING:
+    from jax import Array
+    from jax.typing import ArrayLike
 
 __all__ = ["Hard", "Regularizer", "Soft", "Sparse", "Tsallis", "by_name"]
-
-T = TypeVar("T")
 
 
 class Regularizer(ABC):
@@ -52,17 +55,29 @@ class Regularizer(ABC):
     alpha: Any
     q: float
 
-    @abstractmethod
-    def value(self, values: ArrayLike, axis: int = -1, where: ArrayLike | None = None) -> Array:
+    def value(
+        self, values: "ArrayLike", axis: int = -1, where: "ArrayLike | None" = None
+    ) -> "Array":
         """max_p <p, values> + alpha Omega(p)."""
+        from tsallax import regularizer_jax
 
-    @abstractmethod
-    def policy(self, values: ArrayLike, axis: int = -1, where: ArrayLike | None = None) -> Array:
-        """argmax_p <p, values> + alpha Omega(p)."""
+        return regularizer_jax.value(self, values, axis, where)
 
-    @abstractmethod
-    def entropy(self, policy: ArrayLike, axis: int = -1, where: ArrayLike | None = None) -> Array:
+    def policy(
+        self, values: "ArrayLike", axis: int = -1, where: "ArrayLike | None" = None
+    ) -> "Array":
+        """argmax_p <p, values> + alpha Omega(p); the first maximiser where alpha is 0."""
+        from tsallax import regularizer_jax
+
+        return regularizer_jax.policy(self, values, axis, where)
+
+    def entropy(
+        self, policy: "ArrayLike", axis: int = -1, where: "ArrayLike | None" = None
+    ) -> "Array":
         """Omega(policy), without alpha; the policy is taken to be a distribution."""
+        from tsallax import regularizer_jax
+
+        return regularizer_jax.entropy(self, policy, axis, where)
 
     @overload
     def max_entropy(self, n: int) -> float: ...
@@ -81,29 +96,7 @@ class Regularizer(ABC):
         return hash((self.alpha, self.q))
 
 
-def _pytree(cls: type[T]) -> type[T]:
-    """Register a dataclass with the leaf alpha; leaves that JAX puts back are not checked again."""
-
-    def flatten(r: Any) -> tuple[tuple[Any], float]:
-        return (_not_underflowing(r.alpha, jnp.result_type(float)),), r.q
-
-    def flatten_with_keys(r: Any) -> tuple[tuple[tuple[Any, Any]], float]:
-        leaves, q = flatten(r)
-        return ((jax.tree_util.GetAttrKey("alpha"), leaves[0]),), q
-
-    def unflatten(q: float, leaves: Any) -> T:
-        r = object.__new__(cls)
-        object.__setattr__(r, "alpha", leaves[0])
-        if not hasattr(cls, "q"):
-            object.__setattr__(r, "q", q)
-        return r
-
-    jax.tree_util.register_pytree_with_keys(cls, flatten_with_keys, unflatten, flatten)
-    return cls
-
-
 @final
-@jax.tree_util.register_static
 @dataclass(frozen=True, eq=False)
 class Hard(Regularizer):
     """No regulariser: the maximum, and all probability on the first maximiser.
@@ -116,25 +109,6 @@ class Hard(Regularizer):
     alpha: float = field(default=0.0, init=False, repr=False)
     q: float = field(default=2.0, init=False, repr=False)
 
-    def value(self, values: ArrayLike, axis: int = -1, where: ArrayLike | None = None) -> Array:
-        """max_a values(a)."""
-        z, dtype = simplex.rows(values, axis, where)
-        first = jnp.argmax(z, -1, keepdims=True)
-        top = jnp.take_along_axis(z, first, -1)[..., 0]
-        return (top + 0 * top).astype(dtype)
-
-    def policy(self, values: ArrayLike, axis: int = -1, where: ArrayLike | None = None) -> Array:
-        """One-hot at the first maximum."""
-        z, dtype = simplex.rows(values, axis, where)
-        p = jax.nn.one_hot(jnp.argmax(z, -1), z.shape[-1], dtype=z.dtype)
-        p = p + lax.stop_gradient(0 * jnp.max(z, -1, keepdims=True))
-        return jnp.moveaxis(p, -1, axis).astype(dtype)
-
-    def entropy(self, policy: ArrayLike, axis: int = -1, where: ArrayLike | None = None) -> Array:
-        """0 for every policy."""
-        p, dtype = simplex.rows(policy, axis, where, fill=0.0)
-        return jnp.sum(0 * p, -1).astype(dtype)
-
     def max_entropy(self, n: Any) -> Any:
         """0 for every n."""
         return 0.0 * _count(n)
@@ -142,24 +116,6 @@ class Hard(Regularizer):
 
 class _Family(Regularizer):
     """The four functions of the Tsallis entropy with index q, for a coefficient alpha > 0."""
-
-    def value(self, values: ArrayLike, axis: int = -1, where: ArrayLike | None = None) -> Array:
-        """max_p <p, values> + alpha Omega(p)."""
-        z, dtype = simplex.rows(values, axis, where)
-        value: Array = simplex.maximum(self.q, z, self._coefficient(z.dtype))
-        return value.astype(dtype)
-
-    def policy(self, values: ArrayLike, axis: int = -1, where: ArrayLike | None = None) -> Array:
-        """argmax_p <p, values> + alpha Omega(p)."""
-        z, dtype = simplex.rows(values, axis, where)
-        p = simplex.maximizer(self.q, z, self._coefficient(z.dtype))
-        return jnp.moveaxis(p, -1, axis).astype(dtype)
-
-    def entropy(self, policy: ArrayLike, axis: int = -1, where: ArrayLike | None = None) -> Array:
-        """Omega(policy), without alpha; the policy is taken to be a distribution."""
-        p, dtype = simplex.rows(policy, axis, where, fill=0.0)
-        omega: Array = simplex.entropy(self.q, p)
-        return omega.astype(dtype)
 
     def max_entropy(self, n: Any) -> Any:
         """(1 - n^(1-q)) / (q (q - 1)), log n for q = 1."""
@@ -172,17 +128,8 @@ class _Family(Regularizer):
             most = np.expm1((1 - self.q) * np.log(n)) / (self.q * (1 - self.q))
         return most if np.ndim(most) else float(most)
 
-    def _coefficient(self, dtype: Any) -> Array:
-        if jnp.ndim(self.alpha):
-            raise InvalidInput(
-                f"alpha of shape {jnp.shape(self.alpha)} must be one number per call: use jax.vmap"
-            )
-        alpha = jnp.asarray(_not_underflowing(self.alpha, dtype), dtype)
-        return jnp.where(alpha > 0, alpha, jnp.nan)
-
 
 @final
-@_pytree
 @dataclass(frozen=True, eq=False)
 class Soft(_Family):
     """The Boltzmann-Gibbs-Shannon entropy: log-sum-exp and softmax.
@@ -200,7 +147,6 @@ class Soft(_Family):
 
 
 @final
-@_pytree
 @dataclass(frozen=True, eq=False)
 class Sparse(_Family):
     """The paper's sparse Tsallis entropy (1 - sum p^2)/2: spmax and sparsemax.
@@ -218,7 +164,6 @@ class Sparse(_Family):
 
 
 @final
-@_pytree
 @dataclass(frozen=True, eq=False)
 class Tsallis(_Family):
     """The Tsallis entropy with any index q > 0: sparse for q > 1, heavy-tailed for q < 1.
@@ -233,7 +178,7 @@ class Tsallis(_Family):
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "alpha", _positive(self.alpha))
-        object.__setattr__(self, "q", simplex.index(self.q))
+        object.__setattr__(self, "q", index(self.q))
 
 
 def by_name(name: str, alpha: Any = None, q: float | None = None) -> Regularizer:
@@ -257,11 +202,23 @@ def by_name(name: str, alpha: Any = None, q: float | None = None) -> Regularizer
     return regularizer
 
 
+def index(q: Any) -> float:
+    """The entropic index as a checked Python number."""
+    if isinstance(q, bool) or not isinstance(q, numbers.Real):
+        raise InvalidInput(f"q must be a plain number, not {type(q).__name__}")
+    number = float(q)
+    if not 0 < number < math.inf:
+        raise InvalidInput(f"q must be positive and finite, got {q}")
+    return number
+
+
 def _positive(alpha: Any) -> Any:
     """A coefficient alpha > 0; a traced one is let through, to give NaN if it is not."""
-    if isinstance(alpha, jax.core.Tracer):
+    jax = sys.modules.get("jax")
+    if jax is not None and isinstance(alpha, jax.core.Tracer):
         return alpha
-    if isinstance(alpha, bool) or not isinstance(alpha, (numbers.Real, np.ndarray, Array)):
+    array = isinstance(alpha, np.ndarray) or (jax is not None and isinstance(alpha, jax.Array))
+    if isinstance(alpha, bool) or not (array or isinstance(alpha, numbers.Real)):
         raise InvalidInput(f"alpha must be a positive number, not {type(alpha).__name__}")
     numeric = np.asarray(alpha, np.float64)
     refused = numeric[~((numeric > 0) & (numeric < np.inf))]
@@ -270,18 +227,12 @@ def _positive(alpha: Any) -> Any:
     return float(alpha) if isinstance(alpha, numbers.Real) else alpha
 
 
-def _not_underflowing(alpha: Any, dtype: Any) -> Any:
-    """alpha, or the smallest normal number where it is known, positive and would become 0."""
-    if not isinstance(alpha, float | np.ndarray):
-        return alpha
-    least = float(jnp.finfo(dtype).tiny)
-    small = (alpha > 0) & (alpha < least)
-    return np.where(small, least, alpha)[()] if np.any(small) else alpha
-
-
 def _count(n: Any) -> Any:
     """A number of actions, or an array of them, as float64."""
     count = np.asarray(n)
     if count.dtype.kind not in "iu" or np.any(count < 1):
         raise InvalidInput(f"the number of actions must be an integer of at least 1, got {n}")
     return count.astype(np.float64) if count.ndim else float(count)
+
+
+import_after("jax", "tsallax.regularizer_jax")

@@ -40,6 +40,7 @@ from jax import Array, lax
 from jax.typing import ArrayLike
 
 from tsallax.errors import InvalidInput
+from tsallax.regularizer import index
 
 __all__ = ["entmax", "sparsemax", "spmax", "support", "threshold", "tsallis_max"]
 
@@ -105,16 +106,6 @@ def tsallis_max(z: ArrayLike, q: float, axis: int = -1, where: ArrayLike | None 
     z, dtype = rows(z, axis, where)
     value: Array = maximum(index(q), z, 1.0)
     return value.astype(dtype)
-
-
-def index(q: Any) -> float:
-    """The entropic index as a checked Python number."""
-    if isinstance(q, bool) or not isinstance(q, numbers.Real):
-        raise InvalidInput(f"q must be a plain number, not {type(q).__name__}")
-    number = float(q)
-    if not 0 < number < math.inf:
-        raise InvalidInput(f"q must be positive and finite, got {q}")
-    return number
 
 
 def rows(

@@ -217,6 +217,7 @@ def solve(
     progress_factor = 0.5 + 0.5 * mdp.discount
     contracting = method == "value_iteration"
     start = float(np.abs(v).max())
+    guessed = start > 0.0
     first = best = math.inf
     stalled = iterations = 0
     with bar("solving", progress) as report:
@@ -231,10 +232,14 @@ def solve(
             if reason is not None:
                 break
             if stalled == 20 and not contracting:
-                # Newton's steps need not contract: go on with those that do
-                advance = value_iteration(operator, tolerance)
-                best, stalled, contracting = certificate.error, 0, True
-            v = advance(certificate)
+                # Newton's steps need not contract: start without the first guess, which may have
+                # misled it, or go on with those that do
+                best, stalled, contracting = math.inf, 0, not guessed
+                advance = (value_iteration if contracting else METHODS[method])(operator, tolerance)
+                v = certificate.updated if contracting else np.zeros_like(v)
+                guessed = False
+            else:
+                v = advance(certificate)
     lower, upper = (certificate.shifted(end) for end in (certificate.low, certificate.high))
     if not math.isfinite(certificate.error):
         lower, upper = np.full_like(lower, -math.inf), np.full_like(upper, math.inf)

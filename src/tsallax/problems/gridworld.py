@@ -9,7 +9,6 @@ from operator import index
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.sparse import coo_array, csr_array
-from scipy.sparse.csgraph import minimum_spanning_tree
 
 from tsallax.errors import InvalidInput
 from tsallax.mdp import MDP
@@ -128,6 +127,8 @@ def _shape(rows: int, columns: int | None) -> tuple[int, int]:
 
 def _passages(rng: np.random.Generator, shape: tuple[int, int], loops: float) -> tuple[Mask, Mask]:
     """Open a random spanning tree of the grid and some of the walls that are left."""
+    from scipy.sparse.csgraph import minimum_spanning_tree
+
     cell = np.arange(shape[0] * shape[1], dtype=np.int32).reshape(shape)
     one = np.concatenate([cell[:, :-1].ravel(), cell[:-1].ravel()])
     other = np.concatenate([cell[:, 1:].ravel(), cell[1:].ravel()])

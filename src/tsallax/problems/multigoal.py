@@ -14,7 +14,6 @@ from __future__ import annotations
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import ndtr
 
 from tsallax.mdp import MDP
 from tsallax.problems.lattice import Move, counts, joint_rows, point, positive
@@ -108,6 +107,8 @@ def _noisy(mean: NDArray[np.float64], axis: NDArray[np.float64], noise: float) -
     The weight of a grid point is the expectation of its hat function, a second difference of
     E[(X - t)₊] over the grid points t.
     """
+    from scipy.special import ndtr
+
     distance = mean[..., None] - axis
     if noise > 0:
         z = distance / noise
