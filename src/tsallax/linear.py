@@ -18,7 +18,8 @@ from tsallax.bellman import SMALL, Floats
 from tsallax.kernels import cpu
 from tsallax.kernels import linear as kernel
 
-Map = Callable[[Floats], Floats]
+Map = Callable[[Floats, Floats], None]
+"""f(x, out)"""
 
 
 class PolicySystem:
@@ -54,7 +55,9 @@ class PolicySystem:
     def residual_transposed(self, b: Floats, x: Floats) -> Floats:
         """b - A'x."""
         out = np.empty_like(b)
-        out[self._order] = b[self._order] - self._multiply_transposed(x[self._order])
+        product = np.empty_like(b)
+        self._multiply_transposed(x[self._order], product)
+        out[self._order] = b[self._order] - product
         return out
 
     @cached_property
@@ -63,8 +66,7 @@ class PolicySystem:
 
         n = len(self._order)
         columns, start = self._indices.astype(np.int64), self._start.astype(np.int64)
-        used = start[-1]
-        matrix = csr_array((self._data[:used], columns[:used], start), shape=(n, n)).tocsc()
+        matrix = csr_array((self._data, columns, start), shape=(n, n)).tocsc()
         return splu(
             matrix,
             permc_spec="MMD_AT_PLUS_A",
@@ -75,76 +77,73 @@ class PolicySystem:
     def _solve(
         self, matrix: Map, precondition: Map, b: Floats, guess: Floats, stop: float, most: int
     ) -> Floats:
-        out = np.empty_like(b)
+        out = guess[self._order]
         with np.errstate(all="ignore"):  # a breakdown is seen in the residual
-            out[self._order] = bicgstab(
-                matrix, precondition, b[self._order], guess[self._order], stop, most
-            )
-        return out
+            bicgstab(matrix, precondition, b[self._order], out, stop, most)
+        back = np.empty_like(out)
+        back[self._order] = out
+        return back
 
-    def _multiply(self, x: Floats) -> Floats:
-        out = np.empty_like(x)
+    def _multiply(self, x: Floats, out: Floats) -> None:
         matrix = (self._start, self._indices, self._data)
         if len(self._data) < SMALL:
             kernel.multiply_rows(*matrix, 0, len(x), x, out)
         else:
             kernel.multiply(*matrix, self._blocks, x, out)
-        return out
 
-    def _multiply_transposed(self, x: Floats) -> Floats:
-        out = np.empty_like(x)
+    def _multiply_transposed(self, x: Floats, out: Floats) -> None:
         kernel.multiply_transposed(self._start, self._indices, self._data, x, out)
-        return out
 
-    def _precondition(self, b: Floats) -> Floats:
-        x = np.empty_like(b)
+    def _precondition(self, b: Floats, x: Floats) -> None:
         kernel.solve_lu(self._start, self._indices, self._factor, self._diagonal, b, x)
-        return x
 
-    def _precondition_transposed(self, b: Floats) -> Floats:
-        x = np.empty_like(b)
+    def _precondition_transposed(self, b: Floats, x: Floats) -> None:
         kernel.solve_lu_transposed(self._start, self._indices, self._factor, self._diagonal, b, x)
-        return x
 
 
-def bicgstab(
-    matrix: Map, precondition: Map, b: Floats, x: Floats, stop: float, most: int
-) -> Floats:
-    """Solve A x = b from the guess x until max|b - Ax| <= stop; the best x of at most `most` steps.
+def bicgstab(matrix: Map, precondition: Map, b: Floats, x: Floats, stop: float, most: int) -> None:
+    """Solve A x = b from the guess x until max|b - Ax| <= stop; x becomes the best of `most` steps.
 
-    A breakdown or a stall starts it again from the best x, with the true residual.
+    A breakdown or a stall starts it again from the best x, with the true residual.  All is done in
+    place: with a million states every vector counts.
     """
-    best, smallest, restarts = x, np.inf, 0
+    best = x.copy()
+    r, shadow, p, v, y, t = (np.empty_like(x) for _ in range(6))
+    smallest, restarts = np.inf, 0
     fresh = True
     for _ in range(most):
         if fresh:
-            x = best
-            r = b - matrix(x)
-            shadow, p, v = r, np.zeros_like(r), np.zeros_like(r)
+            x[:] = best
+            matrix(x, v)
+            np.subtract(b, v, out=r)
+            shadow[:] = r
+            p[:] = v[:] = 0.0
             rho = alpha = omega = 1.0
             fresh = False
-            smallest = min(smallest, float(np.abs(r).max()))
+            smallest = min(smallest, float(kernel.largest(r)))
         if smallest <= stop:
             break
         rho, previous = float(shadow @ r), rho
-        p = r + (rho / previous) * (alpha / omega) * (p - omega * v)
-        y = precondition(p)
-        v = matrix(y)
+        kernel.renew(r, (rho / previous) * (alpha / omega), omega, v, p)
+        precondition(p, y)
+        matrix(y, v)
         alpha = rho / _safe(float(shadow @ v))
-        s = r - alpha * v
-        z = precondition(s)
-        t = matrix(z)
-        omega = _safe(float(t @ s) / _safe(float(t @ t)))
-        x = x + alpha * y + omega * z
-        r = s - omega * t
-        norm = float(np.abs(r).max())
+        kernel.add_scaled(alpha, y, x)
+        kernel.add_scaled(-alpha, v, r)
+        precondition(r, y)
+        matrix(y, t)
+        omega = _safe(float(t @ r) / _safe(float(t @ t)))
+        kernel.add_scaled(omega, y, x)
+        kernel.add_scaled(-omega, t, r)
+        norm = float(kernel.largest(r))
         if norm < smallest:
-            best, smallest = x, norm
+            best[:] = x
+            smallest = norm
         if not norm < 1e8 * smallest or abs(rho) < 1e-280:
             fresh, restarts = True, restarts + 1
             if restarts > 3:
                 break
-    return best
+    x[:] = best
 
 
 def _safe(x: float) -> float:

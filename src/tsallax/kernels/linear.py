@@ -17,71 +17,63 @@ _ONE = np.uint64(1)
 def policy_matrix(m: Any, weight: Any, order: Any) -> Any:
     """I - gamma T_pi as CSR arrays, sorted and merged, its i-th row and column state order[i]."""
     states = len(order)
-    start, indices, data = _merged_rows(m, weight)
     rank = np.empty(states, np.uint32)
+    bound = states
     for i in range(states):
         rank[order[i]] = i
-    first = np.zeros(states + 1, np.int64)
-    column = np.empty(start[states], np.uint32)
-    value = np.empty(start[states])
+        for pair in range(m.pointer[i], m.pointer[i + 1]):
+            if weight[pair] > 0.0:
+                bound += m.indptr[pair + 1] - m.indptr[pair]
+    start = np.zeros(states + 1, np.int64)
+    column = np.empty(bound, np.uint32)  # more than merged rows need, and never touched there
+    value = np.empty(bound)
+    where = np.full(states, -1, np.int64)
+    size = 0
     for i in range(states):
-        s = np.int64(order[i])
-        begin = first[i]
-        end = begin + start[s + 1] - start[s]
-        first[i + 1] = end
-        for j in range(start[s], start[s + 1]):
-            c, x = rank[indices[j]], data[j]
-            k = begin + j - start[s]
-            if end - begin <= 32:
-                while k > begin and column[k - 1] > c:
-                    column[k] = column[k - 1]
-                    value[k] = value[k - 1]
-                    k -= 1
-            column[k] = c
-            value[k] = x
-        if end - begin > 32:
-            by_column = np.argsort(column[begin:end])
-            column[begin:end] = column[begin:end][by_column]
-            value[begin:end] = value[begin:end][by_column]
-    return first, column, value
+        begin = size
+        size = _add(column, value, where, begin, size, np.uint32(i), 1.0)
+        s = order[i]
+        for pair in range(m.pointer[s], m.pointer[s + _ONE]):
+            if weight[pair] > 0.0:
+                scale = -m.discount * weight[pair]
+                for k in range(m.indptr[pair], m.indptr[pair + 1]):
+                    j = rank[m.indices[k]]
+                    size = _add(column, value, where, begin, size, j, scale * m.data[k])
+        _sort(column, value, begin, size)
+        start[i + 1] = size
+    return start, column[:size], value[:size]
 
 
 @njit(cache=True, nogil=True)
-def _merged_rows(m: Any, weight: Any) -> Any:
-    """I - gamma T_pi in the MDP's own numbering, each row's entries merged but not sorted."""
-    states = len(m.pointer) - 1
-    bound = states
-    for s in range(states):
-        for i in range(m.pointer[s], m.pointer[s + 1]):
-            if weight[i] > 0.0:
-                bound += m.indptr[i + 1] - m.indptr[i]
-    start = np.zeros(states + 1, np.int64)
-    indices = np.empty(bound, np.uint32)
-    data = np.empty(bound)
-    where = np.full(states, -1, np.int64)
-    size = 0
-    for s in range(states):
-        begin = size
-        indices[size] = s
-        data[size] = 1.0
-        where[s] = size
-        size += 1
-        for i in range(m.pointer[s], m.pointer[s + 1]):
-            if weight[i] == 0.0:
-                continue
-            scale = -m.discount * weight[i]
-            for k in range(m.indptr[i], m.indptr[i + 1]):
-                column = m.indices[k]
-                at = where[column]
-                if at < begin:
-                    at = size
-                    where[column] = size
-                    indices[size] = column
-                    data[size] = 0.0
-                    size += 1
-                data[at] += scale * m.data[k]
-        start[s + 1] = size
-    return start, indices, data
+def _add(column: Any, value: Any, where: Any, begin: Any, size: Any, j: Any, x: Any) -> Any:
+    """Add x to column j of the row that starts at `begin`; the size of all rows after it."""
+    at = where[j]
+    if at >= begin:
+        value[at] += x
+        return size
+    where[j] = size
+    column[size] = j
+    value[size] = x
+    return size + 1
+
+
+@njit(cache=True, nogil=True)
+def _sort(column: Any, value: Any, begin: Any, end: Any) -> None:
+    """Sort a row by its columns."""
+    if end - begin > 32:
+        by_column = np.argsort(column[begin:end])
+        column[begin:end] = column[begin:end][by_column]
+        value[begin:end] = value[begin:end][by_column]
+        return
+    for j in range(begin + 1, end):
+        c, x = column[j], value[j]
+        k = j
+        while k > begin and column[k - 1] > c:
+            column[k] = column[k - 1]
+            value[k] = value[k - 1]
+            k -= 1
+        column[k] = c
+        value[k] = x
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
@@ -91,7 +83,7 @@ def incomplete_lu(start: Any, indices: Any, data: Any) -> Any:
     Kept in float32: it is only a preconditioner, and half the bytes are half the time to apply it.
     """
     states = len(start) - 1
-    factor = data.copy()
+    factor = data.astype(np.float32)
     diagonal = np.empty(states, np.int64)
     where = np.full(states, -1, np.int64)
     for i in range(states):
@@ -107,7 +99,7 @@ def incomplete_lu(start: Any, indices: Any, data: Any) -> Any:
                     factor[at] -= factor[k] * factor[j]
             k += 1
         diagonal[i] = k
-    return factor.astype(np.float32), diagonal
+    return factor, diagonal
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
@@ -171,3 +163,29 @@ def multiply_transposed(start: Any, indices: Any, data: Any, x: Any, out: Any) -
     for i in range(len(x)):
         for k in range(start[i], start[i + 1]):
             out[indices[k]] += data[k] * x[i]
+
+
+@njit(cache=True, nogil=True)
+def add_scaled(a: Any, x: Any, out: Any) -> None:
+    """out += a x."""
+    for i in range(len(out)):
+        out[i] += a * x[i]
+
+
+@njit(cache=True, nogil=True)
+def renew(r: Any, beta: Any, omega: Any, v: Any, p: Any) -> None:
+    """p = r + beta (p - omega v)."""
+    for i in range(len(p)):
+        p[i] = r[i] + beta * (p[i] - omega * v[i])
+
+
+@njit(cache=True, nogil=True)
+def largest(r: Any) -> Any:
+    """max|r|, NaN where one is."""
+    most = 0.0
+    for i in range(len(r)):
+        size = abs(r[i])
+        most = most if size <= most else size
+        if size != size:
+            return size
+    return most
