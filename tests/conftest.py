@@ -16,7 +16,7 @@ os.environ.setdefault("JAX_PERSISTENT_CACHE_MIN_ENTRY_SIZE_BYTES", "-1")
 
 ROUGHLY = {
     "test_agent", "test_cli_learn", "test_checkpoint", "test_ddpg", "test_fleet", "test_killed",
-    "test_ray", "test_regularizer", "test_replay", "test_rollout", "test_sweep",
+    "test_ray", "test_replay", "test_rollout", "test_sweep",
 }  # fmt: skip
 """Tests of what happens to agents, not of how well they are compiled: without XLA's optimisations
 they take two thirds of the time. JAX_DISABLE_MOST_OPTIMIZATIONS=0 runs them with."""
@@ -32,6 +32,8 @@ def _optimisations(request: pytest.FixtureRequest):
 
     os.environ["JAX_DISABLE_MOST_OPTIMIZATIONS"] = "1"  # for processes that a test starts
     jax.config.update("jax_disable_most_optimizations", True)
+    jax.clear_caches()
     yield
     jax.config.update("jax_disable_most_optimizations", False)
+    jax.clear_caches()
     del os.environ["JAX_DISABLE_MOST_OPTIMIZATIONS"]

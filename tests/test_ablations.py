@@ -23,7 +23,8 @@ def test_the_runs_are_complete_and_differ_in_epsilon_alone():
         sizes[path.parent.name] = len({row.key for row in found})
         for row in found:
             before = usual[row.task, row.actions]
-            differ = {name for name in before if before[name] != row.config[name]}
+            names = before.keys() | row.config.keys()
+            differ = {name for name in names if before.get(name) != row.config.get(name)}
             assert differ <= {"epsilon", "update", "alpha"}
             assert "epsilon" in differ
     reacher = {f"reacher-epsilon-{steps}": 81 for steps in (50_000, 25_000, 12_500)}
@@ -33,11 +34,20 @@ def test_the_runs_are_complete_and_differ_in_epsilon_alone():
 def test_the_document_says_what_the_comparison_prints():
     command = [sys.executable, ROOT / "ablations" / "compare.py"]
     printed = subprocess.run(command, capture_output=True, text=True, check=True).stdout
+    blocks = [block.splitlines()[1:] for block in re.split(r"^(?=\S)", printed, flags=re.M)[1:]]
     document = (ROOT / "docs" / "reproducing.md").read_text().replace("**", "")
-    cells = re.findall(r"(\d+) of 27 +([\d,]+)(?: +([\d.]+( \[[\d., ]+\])?))?", printed)
-    assert len(cells) == 23
-    for runs, episodes, chance, interval in cells:
-        exact = interval[2:6] == interval[8:12]
-        said = chance.split()[0] if exact and chance else chance
-        said = f"{runs}, {episodes}, {said}" if said else f"{episodes}"
-        assert said in document, said
+    section = document.split("### Other schedules of epsilon")[1].split("\n### ")[0]
+    tables = re.findall(r"(?:^\|.*\n)+", section, flags=re.M)
+    assert len(tables) == len(blocks) == 2
+    for lines, table in zip(blocks, tables):
+        rows_of = [row.strip("|").split("|")[1:] for row in table.splitlines()[2:]]
+        said = [cell.strip().replace(" of 27", "") for column in zip(*rows_of) for cell in column]
+        found = []
+        for line in lines:
+            runs, rest = re.search(r"(\d+) of 27 +(.*)", line).groups()
+            episodes, *chance = rest.split(maxsplit=1)
+            chance = re.sub(r" \[(.*), \1\]", "", "".join(chance))  # an interval without width
+            found.append(
+                "none" if runs == "0" else ", ".join(filter(None, [runs, episodes, chance]))
+            )
+        assert found == said

@@ -59,6 +59,7 @@ PLAN = "from tsallax import Sparse, problems, solve; solve(problems.forest(), Sp
 
 def test_planning_does_without_jax():
     assert "jax" not in fresh(f"{PLAN}; import sys; print(*sys.modules)").split()
+    fresh(f"import sys; sys.modules['jax'] = None; {PLAN}")
 
 
 @pytest.mark.parametrize(
@@ -69,6 +70,8 @@ def test_planning_does_without_jax():
         "from tsallax import Sparse; r = Sparse(0.5); from jax import numpy; import jax",
         "from tsallax import simplex, Sparse; r = Sparse(0.5); import jax",
         "from tsallax import Sparse; r = Sparse(0.5); r.value([1.0]); import jax",
+        "from tsallax import Sparse; r = Sparse(0.5); from importlib.util import find_spec; "
+        "find_spec('jax'); import jax",
     ],
 )
 def test_a_regularizer_is_a_pytree_whatever_was_imported_first(program):

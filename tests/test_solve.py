@@ -601,3 +601,15 @@ def test_a_first_guess_that_leads_nowhere_is_dropped():
     mdp = maze(300, discount=0.999)
     guess = solve(mdp, Hard(), tolerance=375.0).value
     assert solve(mdp, Sparse(1.0), initial_value=guess).sweeps < 150
+
+
+@pytest.mark.parametrize("distance", [1e-4, 1e-6, 1e-8])
+def test_newton_solves_a_circle_next_to_no_discount(distance):
+    """Two states that lead to each other: pivots of 1 - gamma^2 must not be lost."""
+    mdp = MDP([[[0.0, 1.0]], [[1.0, 0.0]]], [[1.0], [0.0]], 1.0 - distance)
+    gamma = Fraction(mdp.discount)
+    exact = [1 / (1 - gamma**2), gamma / (1 - gamma**2)]
+    tolerance = 1e-6 / distance
+    solution = solve(mdp, Hard(), tolerance, "policy_iteration", max_sweeps=20)
+    for value, right in zip(solution.value, exact):
+        assert abs(Fraction(float(value)) - right) <= tolerance

@@ -98,7 +98,7 @@ class Bellman:
     def certify(self, v: Floats) -> Certificate:
         """Uv with the enclosure of V* that it proves; `self.policy` becomes greedy in v."""
         out = np.empty_like(v)
-        low, high = self._sweep(v, out, self.policy)
+        low, high, self.used = self._sweep(v, out, self.policy)
         rounding = self._rounding(v, out)
         down = _gain(self._shift_high if low < 0 else self._shift_low) * low
         up = _gain(self._shift_high if high > 0 else self._shift_low) * high
@@ -162,14 +162,14 @@ class Bellman:
         cpu.policy_residual(self.arrays, pi, b, v, out)
         return out
 
-    def _sweep(self, v: Floats, out: Floats, pi: cpu.Policy) -> tuple[float, float]:
+    def _sweep(self, v: Floats, out: Floats, pi: cpu.Policy) -> tuple[float, float, int]:
         self.sweeps += 1
         common = (self.arrays, self.alpha, self.q, self.width)
         if self.small:
-            low, high, self.used = cpu.sweep_range(*common, 0, len(v), v, out, pi)
+            low, high, used = cpu.sweep_range(*common, 0, len(v), v, out, pi)
         else:
-            low, high, self.used = cpu.sweep(*common, self.blocks, v, out, pi)
-        return float(low), float(high)
+            low, high, used = cpu.sweep(*common, self.blocks, v, out, pi)
+        return float(low), float(high), int(used)
 
     def _rounding(self, v: Floats, out: Floats) -> float:
         """How far the enclosure moves by the rounding of one sweep (running error analysis)."""

@@ -214,11 +214,12 @@ def index(q: Any) -> float:
 
 def _positive(alpha: Any) -> Any:
     """A coefficient alpha > 0; a traced one is let through, to give NaN if it is not."""
-    jax = sys.modules.get("jax")
-    if jax is not None and isinstance(alpha, jax.core.Tracer):
+    jax = sys.modules.get("jax")  # perhaps not there, or just being imported
+    tracer = getattr(getattr(jax, "core", None), "Tracer", ())
+    if isinstance(alpha, tracer):
         return alpha
-    array = isinstance(alpha, np.ndarray) or (jax is not None and isinstance(alpha, jax.Array))
-    if isinstance(alpha, bool) or not (array or isinstance(alpha, numbers.Real)):
+    known = isinstance(alpha, numbers.Real | np.ndarray | getattr(jax, "Array", np.ndarray))
+    if isinstance(alpha, bool) or not known:
         raise InvalidInput(f"alpha must be a positive number, not {type(alpha).__name__}")
     numeric = np.asarray(alpha, np.float64)
     refused = numeric[~((numeric > 0) & (numeric < np.inf))]

@@ -81,7 +81,7 @@ def load(typing: Any, array: Any, i: Any) -> Any:
         loaded.align = 8
         return loaded
 
-    return _lanes(array, types.uint64), generate
+    return (_lanes(array, types.uint64), generate) if _is_vector(array) else None
 
 
 @intrinsic
@@ -93,6 +93,8 @@ def store(typing: Any, array: Any, i: Any, x: Any) -> Any:
         stored.align = 8
         return context.get_dummy_value()
 
+    if not (_is_vector(array) and array.mutable):
+        return None
     return types.void(array, types.uint64, _lanes), generate
 
 
@@ -140,6 +142,12 @@ def bits_above(array: Any, begin: Any, end: Any) -> Any:
         bits |= np.uint64(array[i] > 0.0) << (i - begin)
         i += np.uint64(1)
     return bits
+
+
+def _is_vector(array: Any) -> bool:
+    """Whether the numbers lie side by side in memory."""
+    kind = (getattr(array, name, None) for name in ("dtype", "ndim", "layout"))
+    return tuple(kind) == (types.float64, 1, "C")
 
 
 def _places(places: list[int]) -> Any:

@@ -83,7 +83,7 @@ def incomplete_lu(start: Any, indices: Any, data: Any) -> Any:
     Kept in float32: it is only a preconditioner, and half the bytes are half the time to apply it.
     """
     states = len(start) - 1
-    factor = data.astype(np.float32)
+    factor = data.copy()
     diagonal = np.empty(states, np.int64)
     where = np.full(states, -1, np.int64)
     for i in range(states):
@@ -99,7 +99,7 @@ def incomplete_lu(start: Any, indices: Any, data: Any) -> Any:
                     factor[at] -= factor[k] * factor[j]
             k += 1
         diagonal[i] = k
-    return factor, diagonal
+    return factor.astype(np.float32), diagonal
 
 
 @njit(cache=True, nogil=True, error_model="numpy")

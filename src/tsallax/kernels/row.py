@@ -16,18 +16,7 @@ from typing import Any
 import numpy as np
 from numba import njit
 
-from tsallax.kernels.lanes import (
-    WIDTH,
-    above,
-    add,
-    load,
-    mul,
-    positive,
-    spread,
-    store,
-    sub,
-    total,
-)
+from tsallax.kernels import lanes
 
 _ONE = np.uint64(1)
 
@@ -49,7 +38,7 @@ def regularized_maximum(row: Any, n: Any, top: Any, alpha: Any, q: Any, work: An
     """(t, value, k) of row[:n], whose maximum is `top`; `work` and `at` are scratch as long as it.
 
     At q=2, k is the size of the support, at[:k] its positions and work[:k] alpha times its
-    probabilities, for `policy_of`; elsewhere k is 0.
+    probabilities, which spares `policy_of`; elsewhere k is 0.
     """
     none = np.uint64(0)
     if alpha == 0.0 or n == _ONE:
@@ -102,14 +91,14 @@ def sparse_threshold(row: Any, n: Any, top: Any, alpha: Any, s: Any) -> Any:
 @njit(cache=True, nogil=True, forceinline=True)
 def sparse_excess(row: Any, n: Any, top: Any, s: Any) -> Any:
     """(sum [row - top - s]₊, how many of its terms are not zero)."""
-    sums, sizes = spread(0.0), spread(0.0)
+    sums, sizes = lanes.spread(0.0), lanes.spread(0.0)
     i = np.uint64(0)
-    while i + WIDTH <= n:
-        lane = sub(sub(load(row, i), spread(top)), spread(s))
-        sums = add(sums, positive(lane))
-        sizes = add(sizes, above(lane))
-        i += WIDTH
-    excess, size = total(sums), total(sizes)
+    while i + lanes.WIDTH <= n:
+        lane = lanes.sub(lanes.sub(lanes.load(row, i), lanes.spread(top)), lanes.spread(s))
+        sums = lanes.add(sums, lanes.positive(lane))
+        sizes = lanes.add(sizes, lanes.above(lane))
+        i += lanes.WIDTH
+    excess, size = lanes.total(sums), lanes.total(sizes)
     while i < n:
         x = row[i] - top - s
         excess += x if x > 0.0 else 0.0
@@ -124,16 +113,17 @@ def sparse_policy(
 ) -> Any:
     """weights[first : first + n] = [row - top - s]₊ / alpha; (sum p, sum p rewards, sum p^2)."""
     scale = 1.0 / alpha
-    sums, means, squares = spread(0.0), spread(0.0), spread(0.0)
+    sums, means, squares = lanes.spread(0.0), lanes.spread(0.0), lanes.spread(0.0)
     i = np.uint64(0)
-    while i + WIDTH <= n:
-        lane = mul(positive(sub(sub(load(row, i), spread(top)), spread(s))), spread(scale))
-        store(weights, first + i, lane)
-        means = add(means, mul(lane, load(rewards, first + i)))
-        squares = add(squares, mul(lane, lane))
-        sums = add(sums, lane)
-        i += WIDTH
-    whole, mean, square = total(sums), total(means), total(squares)
+    while i + lanes.WIDTH <= n:
+        above = lanes.sub(lanes.sub(lanes.load(row, i), lanes.spread(top)), lanes.spread(s))
+        lane = lanes.mul(lanes.positive(above), lanes.spread(scale))
+        lanes.store(weights, first + i, lane)
+        means = lanes.add(means, lanes.mul(lane, lanes.load(rewards, first + i)))
+        squares = lanes.add(squares, lanes.mul(lane, lane))
+        sums = lanes.add(sums, lane)
+        i += lanes.WIDTH
+    whole, mean, square = lanes.total(sums), lanes.total(means), lanes.total(squares)
     while i < n:
         x = row[i] - top - s
         p = x * scale if x > 0.0 else 0.0
