@@ -225,7 +225,7 @@ def _by_state(mdp: MDP, per_pair: Floats) -> Floats:
 
 def _system(operator: Bellman, pi: Floats) -> tuple[Floats, Floats, PolicySystem]:
     """The policy as the kernels want it, Omega(pi(s)) of every state, and its linear system."""
-    pi = np.array(pi, np.float64)
+    pi = np.require(pi, np.float64, ["C", "W"])
     order, _ = cpu.reach(operator.arrays, np.flatnonzero(operator.mdp.terminal))
     return pi, operator.entropy(pi), PolicySystem(operator.arrays, pi, order[::-1])
 
