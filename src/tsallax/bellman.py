@@ -24,6 +24,7 @@ import numpy as np
 from numba import get_num_threads
 from numpy.typing import NDArray
 
+from tsallax import memory
 from tsallax.errors import InvalidInput
 from tsallax.kernels import cpu
 from tsallax.mdp import MDP
@@ -34,18 +35,22 @@ Floats = NDArray[np.float64]
 
 UNIT = 2.0**-53
 SMALL = 50_000  # transitions under which a second thread costs more than it saves
+LARGE = 2**23  # bytes worth giving back to the system
 
 
 @dataclass(frozen=True)
 class Certificate:
-    """What the sweep v -> Uv proves: updated + low <= V* <= updated + high, except at terminals."""
+    """What the sweep v -> Uv proves: updated + low <= V* <= updated + high, except at terminals.
 
-    v: Floats
+    `size` is max|v|.
+    """
+
     updated: Floats
     change: tuple[float, float]
     low: float
     high: float
     rounding: float
+    size: float
     terminal: NDArray[np.bool_]
 
     @property
@@ -74,8 +79,9 @@ class Bellman:
         self.width = mdp.max_actions
         self.blocks = 4 * get_num_threads()
         self.sweeps = 0
-        n, pairs = mdp.n_states, mdp.n_pairs
-        self.policy = cpu.Policy(np.zeros(pairs), np.zeros(n), np.full(n, -self.alpha))
+        n = mdp.n_states
+        searched = n if self.alpha > 0.0 and self.q == 2.0 else 0
+        self.policy = cpu.Policy(np.empty(0), np.empty(n), np.full(searched, -self.alpha))
         self.used = 0
         self.small = mdp.transitions.nnz < SMALL
         self.ends = bool(mdp.terminal.any()) or mdp.termination is not None
@@ -98,14 +104,24 @@ class Bellman:
     def certify(self, v: Floats) -> Certificate:
         """Uv with the enclosure of V* that it proves; `self.policy` becomes greedy in v."""
         out = np.empty_like(v)
+        if not len(self.policy.weight):
+            self.policy = self.policy._replace(weight=np.empty(self.mdp.n_pairs))
         low, high, self.used = self._sweep(v, out, self.policy)
-        rounding = self._rounding(v, out)
+        before, after = (float(max(-x.min(), x.max())) for x in (v, out))
+        rounding = self._rounding(max(before, after))
         down = _gain(self._shift_high if low < 0 else self._shift_low) * low
         up = _gain(self._shift_high if high > 0 else self._shift_low) * high
         rounding += 4 * UNIT * max(-down, up, 0.0)
         return Certificate(
-            v, out, (low, high), down - rounding, up + rounding, rounding, self.mdp.terminal
+            out, (low, high), down - rounding, up + rounding, rounding, before, self.mdp.terminal
         )
+
+    def forget(self) -> None:
+        """Let go of the policy's weights until the next certificate: they take much memory."""
+        large = self.policy.weight.nbytes > LARGE
+        self.policy = self.policy._replace(weight=NO_POLICY.weight)
+        if large:
+            memory.trim()
 
     def follow(self, v: Floats, most: int, stop: float) -> Floats:
         """v <- r_pi + alpha Omega(pi) + gamma T_pi v for `self.policy`, again and again.
@@ -171,9 +187,8 @@ class Bellman:
             low, high, used = cpu.sweep(*common, self.blocks, v, out, pi)
         return float(low), float(high), int(used)
 
-    def _rounding(self, v: Floats, out: Floats) -> float:
+    def _rounding(self, size: float) -> float:
         """How far the enclosure moves by the rounding of one sweep (running error analysis)."""
-        size = float(max(-v.min(), v.max(), -out.min(), out.max()))
         dot = (self._successors + 8) * (self._reward + size)
         maximum = 8 * (self.width + 8) * self._bonus
         return UNIT * (dot + maximum) / (1.0 - self._shift_high)

@@ -17,7 +17,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from tsallax.bellman import UNIT, Bellman, Floats, require
 from tsallax.errors import InvalidInput
-from tsallax.kernels import cpu
+from tsallax.kernels import cpu, linear
 from tsallax.linear import PolicySystem
 from tsallax.mdp import MDP
 from tsallax.mdp_input import numbers
@@ -227,7 +227,9 @@ def _system(operator: Bellman, pi: Floats) -> tuple[Floats, Floats, PolicySystem
     """The policy as the kernels want it, Omega(pi(s)) of every state, and its linear system."""
     pi = np.require(pi, np.float64, ["C", "W"])
     order, _ = cpu.reach(operator.arrays, np.flatnonzero(operator.mdp.terminal))
-    return pi, operator.entropy(pi), PolicySystem(operator.arrays, pi, order[::-1])
+    order = order[::-1].copy()
+    matrix = linear.permuted(linear.policy_matrix(operator.arrays, pi, np.zeros(0)), order)
+    return pi, operator.entropy(pi), PolicySystem(matrix, order)
 
 
 def _solve(operator: Bellman, system: PolicySystem, pi: Floats, b: Floats) -> tuple[Floats, float]:
@@ -243,7 +245,7 @@ def _solve(operator: Bellman, system: PolicySystem, pi: Floats, b: Floats) -> tu
         return operator.action_value_rounding(v) + 2 * UNIT * size
 
     v, left = _refined(
-        lambda r: system.solve(r, np.zeros_like(r), 1e-15 * size * gap),
+        lambda r: system.solve(r, 1e-15 * size * gap),
         system.solve_exactly,
         missing,
         rounding,
@@ -265,7 +267,7 @@ def _visits(operator: Bellman, system: PolicySystem) -> tuple[Floats, float]:
         return float(terms * 2 * np.abs(x).sum())
 
     x, left = _refined(
-        lambda r: system.solve_transposed(r, np.zeros_like(r), 1e-16 / n),
+        lambda r: system.solve_transposed(r, 1e-16 / n),
         lambda r: system.solve_exactly(r, transposed=True),
         missing,
         rounding,

@@ -15,7 +15,6 @@ from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
 from tsallax.bellman import SMALL, Floats
-from tsallax.kernels import cpu
 from tsallax.kernels import linear as kernel
 
 Map = Callable[[Floats, Floats], None]
@@ -23,25 +22,25 @@ Map = Callable[[Floats, Floats], None]
 
 
 class PolicySystem:
-    """The matrix A = I - gamma T_pi of a policy, factored once and solved for any right side."""
+    """The matrix A = I - gamma T_pi of a policy, factored once and solved for any right side.
 
-    def __init__(self, m: cpu.Arrays, pi: Floats, order: NDArray[np.uint32]) -> None:
-        self._order = np.ascontiguousarray(order)
-        start, indices, data = kernel.policy_matrix(m, pi, self._order)
-        factor, diagonal = kernel.incomplete_lu(start, indices, data)
-        self._start, self._diagonal = start.view(np.uint64), diagonal.view(np.uint64)
-        self._indices, self._data, self._factor = indices, data, factor
+    `matrix` has its rows and columns in that order of the states (`kernels.linear.permuted`).
+    """
+
+    def __init__(self, matrix: kernel.Matrix, order: NDArray[np.uint32]) -> None:
+        self._order = order
+        self._start, self._indices, self._data = matrix
+        self._factor = self._data.copy()
+        self._diagonal = kernel.incomplete_lu(self._start, self._indices, self._factor)
         self._blocks = 4 * get_num_threads()
 
-    def solve(self, b: Floats, guess: Floats, stop: float, most: int = 200) -> Floats:
+    def solve(self, b: Floats, stop: float, most: int = 200) -> Floats:
         """v with max|b - Av| <= stop, or the best found after `most` steps."""
-        return self._solve(self._multiply, self._precondition, b, guess, stop, most)
+        return self._solve(self._multiply, self._precondition, b, stop, most)
 
-    def solve_transposed(self, b: Floats, guess: Floats, stop: float, most: int = 200) -> Floats:
+    def solve_transposed(self, b: Floats, stop: float, most: int = 200) -> Floats:
         """x with max|b - A'x| <= stop, or the best found after `most` steps."""
-        return self._solve(
-            self._multiply_transposed, self._precondition_transposed, b, guess, stop, most
-        )
+        return self._solve(self._multiply_transposed, self._precondition_transposed, b, stop, most)
 
     def solve_exactly(self, b: Floats, transposed: bool = False) -> Floats:
         """v with Av = b, or x with A'x = b, to rounding, by a complete factorisation.
@@ -74,15 +73,18 @@ class PolicySystem:
             options={"SymmetricMode": True},
         )
 
-    def _solve(
-        self, matrix: Map, precondition: Map, b: Floats, guess: Floats, stop: float, most: int
-    ) -> Floats:
-        out = guess[self._order]
+    def _solve(self, matrix: Map, precondition: Map, b: Floats, stop: float, most: int) -> Floats:
+        size = float(kernel.largest(b))
+        if not 0.0 < size < np.inf:
+            return np.zeros_like(b)
+        vectors = np.empty((8, len(b)), self._data.dtype)
+        vectors[0] = b[self._order] / size  # far from the ends of single precision
         with np.errstate(all="ignore"):  # a breakdown is seen in the residual
-            bicgstab(matrix, precondition, b[self._order], out, stop, most)
-        back = np.empty_like(out)
-        back[self._order] = out
-        return back
+            best = bicgstab(matrix, precondition, vectors, stop / size, most)
+        out = np.empty_like(b)
+        out[self._order] = best
+        out *= size
+        return out
 
     def _multiply(self, x: Floats, out: Floats) -> None:
         matrix = (self._start, self._indices, self._data)
@@ -101,38 +103,33 @@ class PolicySystem:
         kernel.solve_lu_transposed(self._start, self._indices, self._factor, self._diagonal, b, x)
 
 
-def bicgstab(matrix: Map, precondition: Map, b: Floats, x: Floats, stop: float, most: int) -> None:
-    """Solve A x = b from the guess x until max|b - Ax| <= stop; x becomes the best of `most` steps.
+def bicgstab(
+    matrix: Map, precondition: Map, vectors: NDArray[Any], stop: float, most: int
+) -> NDArray[Any]:
+    """x with max|b - Ax| <= stop, or the best of `most` steps, for b = vectors[0].
 
-    A breakdown or a stall starts it again from the best x, with the true residual.  All is done in
-    place: with a million states every vector counts.
+    Ends where it breaks down: what is missing may then be solved for again.  The eight vectors are
+    all the memory it takes, and are used up.
     """
-    best = x.copy()
-    r, shadow, p, v, y, t = (np.empty_like(x) for _ in range(6))
-    smallest, restarts = np.inf, 0
-    fresh = True
+    best: NDArray[Any]
+    r, x, best, shadow, p, v, y, t = vectors
+    x[:] = best[:] = p[:] = v[:] = 0.0
+    shadow[:] = r
+    rho = alpha = omega = 1.0
+    smallest = float(kernel.largest(r))
     for _ in range(most):
-        if fresh:
-            x[:] = best
-            matrix(x, v)
-            np.subtract(b, v, out=r)
-            shadow[:] = r
-            p[:] = v[:] = 0.0
-            rho = alpha = omega = 1.0
-            fresh = False
-            smallest = min(smallest, float(kernel.largest(r)))
         if smallest <= stop:
             break
-        rho, previous = float(shadow @ r), rho
+        rho, previous = kernel.dot(shadow, r), rho
         kernel.renew(r, (rho / previous) * (alpha / omega), omega, v, p)
         precondition(p, y)
         matrix(y, v)
-        alpha = rho / _safe(float(shadow @ v))
+        alpha = rho / _safe(kernel.dot(shadow, v))
         kernel.add_scaled(alpha, y, x)
         kernel.add_scaled(-alpha, v, r)
         precondition(r, y)
         matrix(y, t)
-        omega = _safe(float(t @ r) / _safe(float(t @ t)))
+        omega = _safe(kernel.dot(t, r) / _safe(kernel.dot(t, t)))
         kernel.add_scaled(omega, y, x)
         kernel.add_scaled(-omega, t, r)
         norm = float(kernel.largest(r))
@@ -140,10 +137,8 @@ def bicgstab(matrix: Map, precondition: Map, b: Floats, x: Floats, stop: float, 
             best[:] = x
             smallest = norm
         if not norm < 1e8 * smallest or abs(rho) < 1e-280:
-            fresh, restarts = True, restarts + 1
-            if restarts > 3:
-                break
-    x[:] = best
+            break
+    return best
 
 
 def _safe(x: float) -> float:

@@ -11,8 +11,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tsallax.bellman import Bellman, Certificate, Floats
-from tsallax.kernels import cpu
+from tsallax.kernels import cpu, linear
 from tsallax.linear import PolicySystem
+
+SINGLE = 1e-4  # 1 - gamma above which single precision is enough for a step of Newton's method
 
 Step = Callable[[Certificate], Floats]
 
@@ -53,9 +55,11 @@ def policy_iteration(bellman: Bellman, tolerance: float) -> Step:
     nothing it extends a good policy only a few steps at a time.  So it starts from the policy that
     heads for the best states, and numbers the states by their distance to them for the linear
     solver.  The hard operator has kinks, at which Newton dawdles: one Gauss-Seidel sweep of U in
-    the same order spreads the news before it looks again.
+    the same order spreads the news before it looks again.  What is missing of the value is solved
+    for in single precision, unless the discount is so near to one that it would be lost.
     """
     order: NDArray[np.uint32] | None = None
+    precision = np.zeros(0, np.float32 if 1.0 - bellman.mdp.discount > SINGLE else np.float64)
 
     def step(c: Certificate) -> Floats:
         nonlocal order
@@ -63,18 +67,28 @@ def policy_iteration(bellman: Bellman, tolerance: float) -> Step:
         guess = c.updated
         if order is None:
             near = c.updated.max() - 0.01 * (c.updated.max() - c.updated.min())
-            order, steps = cpu.reach(bellman.arrays, np.flatnonzero(c.updated >= near))
+            nearest, steps = cpu.reach(bellman.arrays, np.flatnonzero(c.updated >= near))
+            order = nearest[::-1].copy()
             if c.error > 1e-3 * (c.updated.max() - c.updated.min()):
                 guess = c.shifted(c.low)
                 scale = 100.0 * (np.ptp(bellman.mdp.rewards) + bellman.alpha + 1.0)
+                bellman.forget()
                 bellman.certify(-scale * steps)
+            del nearest, steps
         size = max(abs(c.change[0]), abs(c.change[1]))
-        system = PolicySystem(bellman.arrays, bellman.policy.weight, order[::-1])
-        v = system.solve(bellman.policy.reward, guess, max(1e-2 * size, 0.1 * gap))
+        pi = bellman.policy
+        missing = bellman.residual(pi.weight, pi.reward, guess)
+        matrix = linear.policy_matrix(bellman.arrays, pi.weight, precision)
+        del pi
+        bellman.forget()
+        matrix = linear.permuted(matrix, order)
+        system = PolicySystem(matrix, order)
+        v = system.solve(missing, max(1e-2 * size, 0.1 * gap))
+        v += guess
         if guess is not c.updated:
-            v = np.maximum(v, guess)
+            np.maximum(v, guess, out=v)
         if bellman.alpha == 0.0:
-            bellman.relax(order, v)
+            bellman.relax(order[::-1], v)
         return v
 
     return step

@@ -223,6 +223,7 @@ def solve(
     with bar("solving", progress) as report:
         while True:
             certificate = operator.certify(v)
+            del v  # a vector of a million states less, while the method looks for the next
             iterations += 1
             first = certificate.error if iterations == 1 else first
             report(_share(first, certificate.error, tolerance))
@@ -236,7 +237,7 @@ def solve(
                 # misled it, or go on with those that do
                 best, stalled, contracting = math.inf, 0, not guessed
                 advance = (value_iteration if contracting else METHODS[method])(operator, tolerance)
-                v = certificate.updated if contracting else np.zeros_like(v)
+                v = certificate.updated if contracting else np.zeros_like(certificate.updated)
                 guessed = False
             else:
                 v = advance(certificate)
@@ -318,7 +319,7 @@ def _stop(
     if c.error <= tolerance and not overflow:
         return ""
     stuck = stalled > 40 or (stalled > 2 and c.rounding > tolerance)
-    if (overflow or stuck) and min(start, float(np.abs(c.v).max())) > 10 * largest:
+    if (overflow or stuck) and min(start, c.size) > 10 * largest:
         return (
             f"initial_value reaches {start:.3g}, far beyond the values of this MDP, which are "
             f"{largest:.3g} at most: start nearer to them"

@@ -5,101 +5,124 @@ incomplete factors exist and are stable.  Where the transitions form a tree and 
 numbered from the leaves, they are the exact factors.
 """
 
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numba import njit, prange
 
+from tsallax.kernels.cpu import Floats, Index
+
 _ONE = np.uint64(1)
 
 
+class Matrix(NamedTuple):
+    """A sparse matrix as CSR arrays."""
+
+    start: Index
+    indices: Index
+    data: Floats
+
+
 @njit(cache=True, nogil=True)
-def policy_matrix(m: Any, weight: Any, order: Any) -> Any:
-    """I - gamma T_pi as CSR arrays, sorted and merged, its i-th row and column state order[i]."""
-    states = len(order)
-    rank = np.empty(states, np.uint32)
-    bound = states
-    for i in range(states):
+def policy_matrix(m: Any, weight: Any, like: Any) -> Any:
+    """I - gamma T_pi as a `Matrix` of numbers of the type of the array `like`, rows not sorted."""
+    states = len(m.pointer) - 1
+    bound = np.int64(states)
+    for i in range(len(weight)):
+        if weight[i] > 0.0:
+            bound += np.int64(m.indptr[i + 1] - m.indptr[i])
+    start = np.zeros(states + 1, m.indptr.dtype)
+    indices = np.empty(bound, np.uint32)  # more than merged rows need, and never touched there
+    data = np.empty(bound, like.dtype)
+    after = np.zeros(states, m.indptr.dtype)  # where a row last had a column, plus one
+    end = np.uint64(0)
+    for s in range(states):
+        begin = end
+        indices[end] = s
+        data[end] = 1.0
+        end += _ONE
+        after[s] = end
+        for i in range(m.pointer[s], m.pointer[s + 1]):
+            if weight[i] > 0.0:
+                scale = -m.discount * weight[i]
+                for k in range(m.indptr[i], m.indptr[i + _ONE]):
+                    j = m.indices[k]
+                    if after[j] > begin:
+                        data[after[j] - _ONE] += scale * m.data[k]
+                    else:
+                        indices[end] = j
+                        data[end] = scale * m.data[k]
+                        end += _ONE
+                        after[j] = end
+        start[s + 1] = end
+    return Matrix(start, indices[:end], data[:end])
+
+
+@njit(cache=True, nogil=True)
+def permuted(a: Any, order: Any) -> Any:
+    """The matrix with its i-th row and column those of order[i], its rows sorted by column."""
+    rank = np.empty(len(order), np.uint32)
+    for i in range(len(order)):
         rank[order[i]] = i
-        for pair in range(m.pointer[i], m.pointer[i + 1]):
-            if weight[pair] > 0.0:
-                bound += m.indptr[pair + 1] - m.indptr[pair]
-    start = np.zeros(states + 1, np.int64)
-    column = np.empty(bound, np.uint32)  # more than merged rows need, and never touched there
-    value = np.empty(bound)
-    where = np.full(states, -1, np.int64)
-    size = 0
-    for i in range(states):
-        begin = size
-        size = _add(column, value, where, begin, size, np.uint32(i), 1.0)
-        s = order[i]
-        for pair in range(m.pointer[s], m.pointer[s + _ONE]):
-            if weight[pair] > 0.0:
-                scale = -m.discount * weight[pair]
-                for k in range(m.indptr[pair], m.indptr[pair + 1]):
-                    j = rank[m.indices[k]]
-                    size = _add(column, value, where, begin, size, j, scale * m.data[k])
-        _sort(column, value, begin, size)
-        start[i + 1] = size
-    return start, column[:size], value[:size]
+    start = np.zeros_like(a.start)
+    indices = np.empty_like(a.indices)
+    data = np.empty_like(a.data)
+    end = np.int64(0)
+    for i in range(len(order)):
+        begin = end
+        for k in range(a.start[order[i]], a.start[order[i] + _ONE]):
+            indices[end] = rank[a.indices[k]]
+            data[end] = a.data[k]
+            end += 1
+        _sort(indices, data, begin, end)
+        start[i + 1] = end
+    return Matrix(start, indices, data)
 
 
-@njit(cache=True, nogil=True)
-def _add(column: Any, value: Any, where: Any, begin: Any, size: Any, j: Any, x: Any) -> Any:
-    """Add x to column j of the row that starts at `begin`; the size of all rows after it."""
-    at = where[j]
-    if at >= begin:
-        value[at] += x
-        return size
-    where[j] = size
-    column[size] = j
-    value[size] = x
-    return size + 1
-
-
-@njit(cache=True, nogil=True)
-def _sort(column: Any, value: Any, begin: Any, end: Any) -> None:
+@njit(cache=True, nogil=True, forceinline=True)
+def _sort(indices: Any, data: Any, begin: Any, end: Any) -> None:
     """Sort a row by its columns."""
     if end - begin > 32:
-        by_column = np.argsort(column[begin:end])
-        column[begin:end] = column[begin:end][by_column]
-        value[begin:end] = value[begin:end][by_column]
+        _sort_long(indices[begin:end], data[begin:end])
         return
     for j in range(begin + 1, end):
-        c, x = column[j], value[j]
+        column, x = indices[j], data[j]
         k = j
-        while k > begin and column[k - 1] > c:
-            column[k] = column[k - 1]
-            value[k] = value[k - 1]
+        while k > begin and indices[k - 1] > column:
+            indices[k] = indices[k - 1]
+            data[k] = data[k - 1]
             k -= 1
-        column[k] = c
-        value[k] = x
+        indices[k] = column
+        data[k] = x
+
+
+@njit(cache=True, nogil=True)
+def _sort_long(indices: Any, data: Any) -> None:
+    order = np.argsort(indices)
+    indices[:] = indices[order]
+    data[:] = data[order]
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
-def incomplete_lu(start: Any, indices: Any, data: Any) -> Any:
-    """ILU(0): L and U in one array on the matrix's own pattern, with the place of each diagonal.
-
-    Kept in float32: it is only a preconditioner, and half the bytes are half the time to apply it.
-    """
+def incomplete_lu(start: Any, indices: Any, factor: Any) -> Any:
+    """ILU(0), in place: L and U on the matrix's own pattern; returns the place of each diagonal."""
     states = len(start) - 1
-    factor = data.copy()
-    diagonal = np.empty(states, np.int64)
-    where = np.full(states, -1, np.int64)
+    diagonal = np.empty(states, start.dtype)
+    after = np.zeros(states, start.dtype)  # where in the row a column is, plus one
     for i in range(states):
         for k in range(start[i], start[i + 1]):
-            where[indices[k]] = k
-        k = start[i]
-        while indices[k] < i:
-            row = indices[k]
-            factor[k] /= factor[diagonal[row]]
-            for j in range(diagonal[row] + 1, start[row + 1]):
-                at = where[indices[j]]
-                if at >= start[i]:
-                    factor[at] -= factor[k] * factor[j]
-            k += 1
-        diagonal[i] = k
-    return factor.astype(np.float32), diagonal
+            after[indices[k]] = k + _ONE
+        left = np.uint64(start[i])
+        while indices[left] < i:
+            row = np.uint64(indices[left])
+            factor[left] /= factor[diagonal[row]]
+            for k in range(diagonal[row] + _ONE, start[row + _ONE]):
+                at = after[indices[k]]
+                if at > start[i]:
+                    factor[at - _ONE] -= factor[left] * factor[k]
+            left += _ONE
+        diagonal[i] = left
+    return diagonal
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
@@ -163,6 +186,21 @@ def multiply_transposed(start: Any, indices: Any, data: Any, x: Any, out: Any) -
     for i in range(len(x)):
         for k in range(start[i], start[i + 1]):
             out[indices[k]] += data[k] * x[i]
+
+
+@njit(cache=True, nogil=True)
+def dot(x: Any, y: Any) -> Any:
+    """The sum of all x[i] y[i], in double precision and four running sums."""
+    a = b = c = d = 0.0
+    last = len(x) - len(x) % 4
+    for i in range(0, last, 4):
+        a += np.float64(x[i]) * y[i]
+        b += np.float64(x[i + 1]) * y[i + 1]
+        c += np.float64(x[i + 2]) * y[i + 2]
+        d += np.float64(x[i + 3]) * y[i + 3]
+    for i in range(last, len(x)):
+        a += np.float64(x[i]) * y[i]
+    return (a + b) + (c + d)
 
 
 @njit(cache=True, nogil=True)
