@@ -203,7 +203,30 @@ def sweep(m: Any, alpha: Any, q: Any, width: Any, blocks: Any, v: Any, out: Any,
         low[b], high[b], used[b] = sweep_range(
             m, alpha, q, width, b * states // blocks, (b + 1) * states // blocks, v, out, pi
         )
-    return low.min(), high.max(), used.sum()
+    return (*_ends(low, high), _total(used))
+
+
+@njit(cache=True, nogil=True)
+def _ends(low: Any, high: Any) -> Any:
+    """(the least of low, the largest of high), NaN where one is.
+
+    Not as low.min() in a parallel function, for which Numba starts its threads, and compiles long.
+    """
+    least, largest = math.inf, -math.inf
+    for i in range(len(low)):
+        if math.isnan(low[i]) or math.isnan(high[i]):
+            return math.nan, math.nan
+        least = min(least, low[i])
+        largest = max(largest, high[i])
+    return least, largest
+
+
+@njit(cache=True, nogil=True)
+def _total(counts: Any) -> Any:
+    total = 0
+    for count in counts:
+        total += count
+    return total
 
 
 @njit(cache=True, nogil=True)
@@ -317,8 +340,8 @@ def follow_policy(
         np.empty(states, np.uint64), np.empty(states, np.uint64),
         np.empty(size, m.indices.dtype), np.empty(size),
     )  # fmt: skip
-    low = np.zeros(blocks)
-    high = np.zeros(blocks)
+    low = np.empty(blocks)
+    high = np.empty(blocks)
     for i in range(most):
         for b in prange(blocks):
             begin, end = b * states // blocks, (b + 1) * states // blocks
@@ -328,7 +351,8 @@ def follow_policy(
                 low[b], high[b] = _gather_range(m, pi, begin, end, v, out, rows)
             else:
                 low[b], high[b] = _gathered_range(rows, pi, begin, end, v, out)
-        if high.max() - low.min() <= stop:
+        least, largest = _ends(low, high)
+        if largest - least <= stop:
             return i + 1
         v, out = out, v
     return most

@@ -81,26 +81,21 @@ def permuted(a: Any, order: Any) -> Any:
 
 @njit(cache=True, nogil=True, forceinline=True)
 def _sort(indices: Any, data: Any, begin: Any, end: Any) -> None:
-    """Sort a row by its columns."""
-    if end - begin > 32:
-        _sort_long(indices[begin:end], data[begin:end])
-        return
-    for j in range(begin + 1, end):
-        column, x = indices[j], data[j]
-        k = j
-        while k > begin and indices[k - 1] > column:
-            indices[k] = indices[k - 1]
-            data[k] = data[k - 1]
-            k -= 1
-        indices[k] = column
-        data[k] = x
-
-
-@njit(cache=True, nogil=True)
-def _sort_long(indices: Any, data: Any) -> None:
-    order = np.argsort(indices)
-    indices[:] = indices[order]
-    data[:] = data[order]
+    """Sort a row by its columns: Shell's sort, which for a short row is an insertion."""
+    gap = 1
+    while gap < (end - begin) // 3:
+        gap = 3 * gap + 1
+    while gap > 0:
+        for j in range(begin + gap, end):
+            column, x = indices[j], data[j]
+            k = j
+            while k >= begin + gap and indices[k - gap] > column:
+                indices[k] = indices[k - gap]
+                data[k] = data[k - gap]
+                k -= gap
+            indices[k] = column
+            data[k] = x
+        gap //= 3
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
@@ -146,8 +141,9 @@ def solve_lu_transposed(
     start: Any, indices: Any, factor: Any, diagonal: Any, b: Any, x: Any
 ) -> None:
     """x = L⁻ᵀ U⁻ᵀ b."""
-    x[:] = b
     states = len(b)
+    for i in range(states):
+        x[i] = b[i]
     for i in range(states):
         x[i] /= factor[diagonal[i]]
         for k in range(diagonal[i] + _ONE, start[i + 1]):
@@ -182,7 +178,8 @@ def multiply(start: Any, indices: Any, data: Any, blocks: Any, x: Any, out: Any)
 @njit(cache=True, nogil=True)
 def multiply_transposed(start: Any, indices: Any, data: Any, x: Any, out: Any) -> None:
     """out = Aᵀ x."""
-    out[:] = 0.0
+    for i in range(len(out)):
+        out[i] = 0.0
     for i in range(len(x)):
         for k in range(start[i], start[i + 1]):
             out[indices[k]] += data[k] * x[i]
