@@ -14,6 +14,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from scipy.sparse import csr_array
 
 import tsallax
 from tsallax import cli, cli_paper, problems
@@ -323,9 +324,11 @@ def test_not_converging_is_one_line_exit_code_1_and_no_file(saved: Path, tmp_pat
 
 @pytest.fixture(scope="module")
 def long_problem(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A file whose solution by value iteration takes minutes: a long way to the goal."""
+    """A file whose solution by value iteration takes hours: a round trip, which never mixes."""
     path = tmp_path_factory.mktemp("long") / "long.npz"
-    problems.gridworld(300, discount=0.99999).save(path)
+    n = 60_000
+    trip = csr_array((np.ones(n), np.roll(np.arange(n), -1), np.arange(n + 1)), shape=(n, n))
+    MDP(trip, np.sin(np.arange(n))[:, None], 0.99999).save(path)
     return path
 
 

@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from tsallax.bellman import UNIT, Bellman, Floats, require
-from tsallax.errors import InvalidInput
+from tsallax.errors import InvalidInput, interruptible
 from tsallax.kernels import cpu, linear
 from tsallax.linear import PolicySystem
 from tsallax.mdp import MDP
@@ -60,6 +60,7 @@ class Evaluation:
         )
 
 
+@interruptible()
 def evaluate(mdp: MDP, policy: ArrayLike, regularizer: Regularizer | None = None) -> Evaluation:
     """Value, visitation, entropy and return of a policy.
 
@@ -127,6 +128,7 @@ def performance_bound(mdp: MDP, regularizer: Regularizer) -> float:
     return bonus / (1.0 - mdp.discount)
 
 
+@interruptible()
 def gap_certificate(mdp: MDP, solution: Solution) -> Floats:
     """A bound on V*(s) - V_pi(s), both of the plain MDP, for the solution's policy pi.
 

@@ -24,10 +24,10 @@ Map = Callable[[Floats, Floats], None]
 class PolicySystem:
     """The matrix A = I - gamma T_pi of a policy, factored once and solved for any right side.
 
-    `matrix` has its rows and columns in that order of the states (`kernels.linear.permuted`).
+    `matrix` is its CSR arrays, rows and columns in that order (`kernels.linear.permuted`).
     """
 
-    def __init__(self, matrix: kernel.Matrix, order: NDArray[np.uint32]) -> None:
+    def __init__(self, matrix: tuple[Any, Any, Any], order: NDArray[np.uint32]) -> None:
         self._order = order
         self._start, self._indices, self._data = matrix
         self._factor = self._data.copy()

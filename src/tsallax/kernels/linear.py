@@ -5,27 +5,20 @@ incomplete factors exist and are stable.  Where the transitions form a tree and 
 numbered from the leaves, they are the exact factors.
 """
 
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from numba import njit, prange
 
-from tsallax.kernels.cpu import Floats, Index
-
 _ONE = np.uint64(1)
-
-
-class Matrix(NamedTuple):
-    """A sparse matrix as CSR arrays."""
-
-    start: Index
-    indices: Index
-    data: Floats
 
 
 @njit(cache=True, nogil=True)
 def policy_matrix(m: Any, weight: Any, like: Any) -> Any:
-    """I - gamma T_pi as a `Matrix` of numbers of the type of the array `like`, rows not sorted."""
+    """I - gamma T_pi as CSR arrays, its rows not sorted, its numbers of the type of `like`.
+
+    A plain tuple: Ctrl-C while Numba makes a named one, which runs Python, ends the process.
+    """
     states = len(m.pointer) - 1
     bound = np.int64(states)
     for i in range(len(weight)):
@@ -55,28 +48,29 @@ def policy_matrix(m: Any, weight: Any, like: Any) -> Any:
                         end += _ONE
                         after[j] = end
         start[s + 1] = end
-    return Matrix(start, indices[:end], data[:end])
+    return start, indices[:end], data[:end]
 
 
 @njit(cache=True, nogil=True)
-def permuted(a: Any, order: Any) -> Any:
+def permuted(matrix: Any, order: Any) -> Any:
     """The matrix with its i-th row and column those of order[i], its rows sorted by column."""
+    start, indices, data = matrix
     rank = np.empty(len(order), np.uint32)
     for i in range(len(order)):
         rank[order[i]] = i
-    start = np.zeros_like(a.start)
-    indices = np.empty_like(a.indices)
-    data = np.empty_like(a.data)
+    new_start = np.zeros_like(start)
+    new_indices = np.empty_like(indices)
+    new_data = np.empty_like(data)
     end = np.int64(0)
     for i in range(len(order)):
         begin = end
-        for k in range(a.start[order[i]], a.start[order[i] + _ONE]):
-            indices[end] = rank[a.indices[k]]
-            data[end] = a.data[k]
+        for k in range(start[order[i]], start[order[i] + _ONE]):
+            new_indices[end] = rank[indices[k]]
+            new_data[end] = data[k]
             end += 1
-        _sort(indices, data, begin, end)
-        start[i + 1] = end
-    return Matrix(start, indices, data)
+        _sort(new_indices, new_data, begin, end)
+        new_start[i + 1] = end
+    return new_start, new_indices, new_data
 
 
 @njit(cache=True, nogil=True, forceinline=True)
