@@ -132,7 +132,7 @@ class Bellman:
         if self.small:
             times = cpu.follow_policy_serial(self.arrays, self.policy, v, other, most, stop)
         else:
-            few = 2 * self.used < self.mdp.n_pairs
+            few = most > 1 and 2 * self.used < self.mdp.n_pairs
             times = cpu.follow_policy(
                 self.arrays, self.policy, self.blocks, few, v, other, most, stop
             )

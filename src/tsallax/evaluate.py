@@ -230,7 +230,8 @@ def _system(operator: Bellman, pi: Floats) -> tuple[Floats, Floats, PolicySystem
     pi = np.require(pi, np.float64, ["C", "W"])
     order, _ = cpu.reach(operator.arrays, np.flatnonzero(operator.mdp.terminal))
     order = order[::-1].copy()
-    matrix = linear.permuted(linear.policy_matrix(operator.arrays, pi, np.zeros(0)), order)
+    matrix = linear.policy_matrix(operator.arrays, pi, np.zeros(0))
+    matrix = linear.permuted(matrix, order, operator.blocks)
     return pi, operator.entropy(pi), PolicySystem(matrix, order)
 
 

@@ -76,12 +76,11 @@ def policy_iteration(bellman: Bellman, tolerance: float) -> Step:
                 bellman.certify(-scale * steps)
             del nearest, steps
         size = max(abs(c.change[0]), abs(c.change[1]))
-        pi = bellman.policy
-        missing = bellman.residual(pi.weight, pi.reward, guess)
-        matrix = linear.policy_matrix(bellman.arrays, pi.weight, precision)
-        del pi
+        missing = bellman.follow(guess, 1, math.inf)
+        missing -= guess
+        matrix = linear.policy_matrix(bellman.arrays, bellman.policy.weight, precision)
         bellman.forget()
-        matrix = linear.permuted(matrix, order)
+        matrix = linear.permuted(matrix, order, bellman.blocks)
         system = PolicySystem(matrix, order)
         v = system.solve(missing, max(1e-2 * size, 0.1 * gap))
         v += guess

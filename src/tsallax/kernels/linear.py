@@ -51,26 +51,35 @@ def policy_matrix(m: Any, weight: Any, like: Any) -> Any:
     return start, indices[:end], data[:end]
 
 
-@njit(cache=True, nogil=True)
-def permuted(matrix: Any, order: Any) -> Any:
+@njit(cache=True, parallel=True, nogil=True)
+def permuted(matrix: Any, order: Any, blocks: Any) -> Any:
     """The matrix with its i-th row and column those of order[i], its rows sorted by column."""
     start, indices, data = matrix
-    rank = np.empty(len(order), np.uint32)
-    for i in range(len(order)):
-        rank[order[i]] = i
-    new_start = np.zeros_like(start)
+    states = len(order)
+    rank = np.empty(states, np.uint32)
+    new_start = np.empty_like(start)
     new_indices = np.empty_like(indices)
     new_data = np.empty_like(data)
-    end = np.int64(0)
-    for i in range(len(order)):
-        begin = end
-        for k in range(start[order[i]], start[order[i] + _ONE]):
-            new_indices[end] = rank[indices[k]]
-            new_data[end] = data[k]
-            end += 1
-        _sort(new_indices, new_data, begin, end)
-        new_start[i + 1] = end
+    _number(start, order, rank, new_start)
+    for b in prange(blocks):
+        for i in range(b * states // blocks, (b + 1) * states // blocks):
+            begin = end = np.int64(new_start[i])
+            for k in range(start[order[i]], start[order[i] + _ONE]):
+                new_indices[end] = rank[indices[k]]
+                new_data[end] = data[k]
+                end += 1
+            _sort(new_indices, new_data, begin, end)
     return new_start, new_indices, new_data
+
+
+@njit(cache=True, nogil=True)
+def _number(start: Any, order: Any, rank: Any, new_start: Any) -> None:
+    """The new number of every state, and where its row starts among the new ones."""
+    new_start[0] = 0
+    for i in range(len(order)):
+        s = order[i]
+        rank[s] = i
+        new_start[i + 1] = new_start[i] + start[s + _ONE] - start[s]
 
 
 @njit(cache=True, nogil=True, forceinline=True)
@@ -211,10 +220,13 @@ def renew(r: Any, beta: Any, omega: Any, v: Any, p: Any) -> None:
 @njit(cache=True, nogil=True)
 def largest(r: Any) -> Any:
     """max|r|, NaN where one is."""
-    most = 0.0
-    for i in range(len(r)):
-        size = abs(r[i])
-        most = most if size <= most else size
-        if size != size:
-            return size
-    return most
+    a = b = c = d = total = 0.0
+    last = len(r) - len(r) % 4
+    for i in range(0, last, 4):
+        w, x, y, z = abs(r[i]), abs(r[i + 1]), abs(r[i + 2]), abs(r[i + 3])
+        a, b, c, d = max(a, w), max(b, x), max(c, y), max(d, z)
+        total += (w + x) + (y + z)
+    for i in range(last, len(r)):
+        a = max(a, abs(r[i]))
+        total += abs(r[i])
+    return max(a, b, c, d) if total == total else total
