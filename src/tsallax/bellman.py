@@ -128,7 +128,8 @@ class Bellman:
 
         Ends after `most` times, or when the change is the same in all states to within `stop`.
         """
-        v, other = v.copy(), np.empty_like(v)
+        assert len(self.policy.weight) == self.mdp.n_pairs, "the policy was forgotten"
+        v, other = v if most == 1 else v.copy(), np.empty_like(v)
         if self.small:
             times = cpu.follow_policy_serial(self.arrays, self.policy, v, other, most, stop)
         else:

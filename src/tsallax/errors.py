@@ -1,5 +1,6 @@
 """What can go wrong by a user's doing, and Ctrl-C."""
 
+import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 
@@ -11,11 +12,12 @@ class InvalidInput(ValueError):
 @contextmanager
 def interruptible() -> Iterator[None]:
     """Let Ctrl-C through as itself: inside a call of Numba it may come out as a SystemError."""
+    already = sys.exception()
     try:
         yield
     except SystemError as error:
         cause: BaseException | None = error
-        while cause is not None:
+        while cause is not None and cause is not already:
             if isinstance(cause, KeyboardInterrupt):
                 raise KeyboardInterrupt from error
             cause = cause.__cause__ or cause.__context__

@@ -17,8 +17,8 @@ from numpy.typing import ArrayLike, NDArray
 
 from tsallax.bellman import UNIT, Bellman, Floats, require
 from tsallax.errors import InvalidInput, interruptible
-from tsallax.kernels import cpu, linear
-from tsallax.linear import PolicySystem
+from tsallax.kernels import cpu
+from tsallax.linear import PolicySystem, permuted, policy_matrix
 from tsallax.mdp import MDP
 from tsallax.mdp_input import numbers
 from tsallax.regularizer import Hard, Regularizer
@@ -230,8 +230,7 @@ def _system(operator: Bellman, pi: Floats) -> tuple[Floats, Floats, PolicySystem
     pi = np.require(pi, np.float64, ["C", "W"])
     order, _ = cpu.reach(operator.arrays, np.flatnonzero(operator.mdp.terminal))
     order = order[::-1].copy()
-    matrix = linear.policy_matrix(operator.arrays, pi, np.zeros(0))
-    matrix = linear.permuted(matrix, order, operator.blocks)
+    matrix = permuted(policy_matrix(operator.arrays, pi), order)
     return pi, operator.entropy(pi), PolicySystem(matrix, order)
 
 

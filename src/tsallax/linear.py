@@ -15,35 +15,60 @@ from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
 from tsallax.bellman import SMALL, Floats
+from tsallax.kernels import cpu
 from tsallax.kernels import linear as kernel
 
-Map = Callable[[Floats, Floats], None]
+Map = Callable[[NDArray[Any], NDArray[Any]], None]
 """f(x, out)"""
+Matrix = tuple[NDArray[np.unsignedinteger], NDArray[np.uint32], NDArray[Any]]
+"""CSR arrays: where rows start, columns, numbers."""
+
+
+def policy_matrix(
+    m: cpu.Arrays, pi: Floats, precision: type[np.floating[Any]] = np.float64
+) -> Matrix:
+    """A = I - gamma T_pi, its rows not sorted."""
+    matrix: Matrix = kernel.policy_matrix(m, pi, np.zeros(0, precision))
+    return matrix
+
+
+def permuted(matrix: Matrix, order: NDArray[np.uint32]) -> Matrix:
+    """The matrix with its i-th row and column those of order[i], its rows sorted."""
+    rank, start = kernel.number(matrix[0], order)
+    new = (start, np.empty_like(matrix[1]), np.empty_like(matrix[2]))
+    if len(matrix[2]) < SMALL:
+        kernel.permute_rows(matrix, order, rank, 0, len(order), new)
+    else:
+        kernel.permute(matrix, order, rank, 4 * get_num_threads(), new)
+    return new
 
 
 class PolicySystem:
     """The matrix A = I - gamma T_pi of a policy, factored once and solved for any right side.
 
-    `matrix` is its CSR arrays, rows and columns in that order (`kernels.linear.permuted`).
+    `matrix` is `permuted` into `order`, a numbering of the states for which the factors are good.
     """
 
-    def __init__(self, matrix: tuple[Any, Any, Any], order: NDArray[np.uint32]) -> None:
+    def __init__(self, matrix: Matrix, order: NDArray[np.uint32]) -> None:
         self._order = order
         self._start, self._indices, self._data = matrix
-        self._factor = self._data.copy()
-        self._diagonal = kernel.incomplete_lu(self._start, self._indices, self._factor)
+        factor = self._data.copy()
+        self._diagonal = kernel.incomplete_lu(self._start, self._indices, factor)
+        # single precision is enough to apply the factors, and half the time, though not to make
+        # them next to no discount, where pivots would be lost
+        self._factor = factor.astype(np.float32, copy=False)
         self._blocks = 4 * get_num_threads()
 
     def solve(self, b: Floats, stop: float, most: int = 200) -> Floats:
-        """v with max|b - Av| <= stop, or the best found after `most` steps."""
+        """v with max|b - Av| <= stop, to the matrix's precision, or the best after `most` steps."""
         return self._solve(self._multiply, self._precondition, b, stop, most)
 
     def solve_transposed(self, b: Floats, stop: float, most: int = 200) -> Floats:
-        """x with max|b - A'x| <= stop, or the best found after `most` steps."""
+        """x with max|b - A'x| <= stop, to the matrix's precision, or the best of `most` steps."""
         return self._solve(self._multiply_transposed, self._precondition_transposed, b, stop, most)
 
     def solve_exactly(self, b: Floats, transposed: bool = False) -> Floats:
-        """v with Av = b, or x with A'x = b, to rounding, by a complete factorisation.
+        """v with Av = b, or x with A'x = b, to the matrix's precision, by a complete factorisation.
 
         Its rows dominate, so that it needs no pivots.
         """
@@ -108,8 +133,8 @@ def bicgstab(
 ) -> NDArray[Any]:
     """x with max|b - Ax| <= stop, or the best of `most` steps, for b = vectors[0].
 
-    Ends where it breaks down: what is missing may then be solved for again.  The eight vectors are
-    all the memory it takes, and are used up.
+    Ends where r explodes: what is missing may then be solved for again.  The eight vectors are all
+    the memory it takes, and are used up.
     """
     best: NDArray[Any]
     r, x, best, shadow, p, v, y, t = vectors
@@ -136,8 +161,12 @@ def bicgstab(
         if norm < smallest:
             best[:] = x
             smallest = norm
-        if not norm < 1e8 * smallest or abs(rho) < 1e-280:
+        if not norm < 1e8 * smallest:
             break
+        if abs(rho) < 1e-280:  # nothing of r is in the shadow's direction: cast another
+            shadow[:] = r
+            p[:] = v[:] = 0.0
+            rho = alpha = omega = 1.0
     return best
 
 

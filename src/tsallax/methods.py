@@ -11,10 +11,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tsallax.bellman import Bellman, Certificate, Floats
-from tsallax.kernels import cpu, linear
-from tsallax.linear import PolicySystem
+from tsallax.kernels import cpu
+from tsallax.linear import PolicySystem, permuted, policy_matrix
 
-SINGLE = 1e-4  # 1 - gamma above which single precision is enough for a step of Newton's method
+SINGLE = 1e-4
+"""1 - gamma above which Newton's steps are made in single precision, with up to 100 actions."""
 
 Step = Callable[[Certificate], Floats]
 
@@ -59,30 +60,33 @@ def policy_iteration(bellman: Bellman, tolerance: float) -> Step:
     for in single precision, unless the discount is so near to one that it would be lost.
     """
     order: NDArray[np.uint32] | None = None
-    precision = np.zeros(0, np.float32 if 1.0 - bellman.mdp.discount > SINGLE else np.float64)
+    single = 1.0 - bellman.mdp.discount > SINGLE * max(1.0, bellman.width / 100)
+    precision = np.float32 if single else np.float64
 
     def step(c: Certificate) -> Floats:
         nonlocal order
         gap = _gap(bellman, tolerance)
         guess = c.updated
         if order is None:
-            near = c.updated.max() - 0.01 * (c.updated.max() - c.updated.min())
-            nearest, steps = cpu.reach(bellman.arrays, np.flatnonzero(c.updated >= near))
+            low, high = c.updated.min(), c.updated.max()
+            lost = c.error > 1e-3 * (high - low)
+            if lost:
+                bellman.forget()
+            near = np.flatnonzero(c.updated >= high - 0.01 * (high - low))
+            nearest, steps = cpu.reach(bellman.arrays, near)
             order = nearest[::-1].copy()
-            if c.error > 1e-3 * (c.updated.max() - c.updated.min()):
+            if lost:
                 guess = c.shifted(c.low)
                 scale = 100.0 * (np.ptp(bellman.mdp.rewards) + bellman.alpha + 1.0)
-                bellman.forget()
                 bellman.certify(-scale * steps)
-            del nearest, steps
+            del near, nearest, steps
         size = max(abs(c.change[0]), abs(c.change[1]))
         missing = bellman.follow(guess, 1, math.inf)
         missing -= guess
-        matrix = linear.policy_matrix(bellman.arrays, bellman.policy.weight, precision)
+        matrix = policy_matrix(bellman.arrays, bellman.policy.weight, precision)
         bellman.forget()
-        matrix = linear.permuted(matrix, order, bellman.blocks)
-        system = PolicySystem(matrix, order)
-        v = system.solve(missing, max(1e-2 * size, 0.1 * gap))
+        matrix = permuted(matrix, order)
+        v = PolicySystem(matrix, order).solve(missing, max(1e-2 * size, 0.1 * gap))
         v += guess
         if guess is not c.updated:
             np.maximum(v, guess, out=v)

@@ -51,35 +51,39 @@ def policy_matrix(m: Any, weight: Any, like: Any) -> Any:
     return start, indices[:end], data[:end]
 
 
-@njit(cache=True, parallel=True, nogil=True)
-def permuted(matrix: Any, order: Any, blocks: Any) -> Any:
-    """The matrix with its i-th row and column those of order[i], its rows sorted by column."""
-    start, indices, data = matrix
-    states = len(order)
-    rank = np.empty(states, np.uint32)
-    new_start = np.empty_like(start)
-    new_indices = np.empty_like(indices)
-    new_data = np.empty_like(data)
-    _number(start, order, rank, new_start)
-    for b in prange(blocks):
-        for i in range(b * states // blocks, (b + 1) * states // blocks):
-            begin = end = np.int64(new_start[i])
-            for k in range(start[order[i]], start[order[i] + _ONE]):
-                new_indices[end] = rank[indices[k]]
-                new_data[end] = data[k]
-                end += 1
-            _sort(new_indices, new_data, begin, end)
-    return new_start, new_indices, new_data
-
-
 @njit(cache=True, nogil=True)
-def _number(start: Any, order: Any, rank: Any, new_start: Any) -> None:
-    """The new number of every state, and where its row starts among the new ones."""
+def number(start: Any, order: Any) -> Any:
+    """(rank, start): the new number of every state, and where its row starts among the new ones."""
+    rank = np.empty(len(order), np.uint32)
+    new_start = np.empty_like(start)
     new_start[0] = 0
     for i in range(len(order)):
         s = order[i]
         rank[s] = i
         new_start[i + 1] = new_start[i] + start[s + _ONE] - start[s]
+    return rank, new_start
+
+
+@njit(cache=True, nogil=True)
+def permute_rows(old: Any, order: Any, rank: Any, begin: Any, end: Any, new: Any) -> None:
+    """Rows begin..end of the matrix with its i-th row and column those of order[i], sorted."""
+    old_start, old_indices, old_data = old
+    start, indices, data = new
+    for i in range(begin, end):
+        first = last = np.int64(start[i])
+        for k in range(old_start[order[i]], old_start[order[i] + _ONE]):
+            indices[last] = rank[old_indices[k]]
+            data[last] = old_data[k]
+            last += 1
+        _sort(indices, data, first, last)
+
+
+@njit(cache=True, parallel=True, nogil=True)
+def permute(old: Any, order: Any, rank: Any, blocks: Any, new: Any) -> None:
+    """`permute_rows` for all rows, on all threads."""
+    states = len(order)
+    for b in prange(blocks):
+        permute_rows(old, order, rank, b * states // blocks, (b + 1) * states // blocks, new)
 
 
 @njit(cache=True, nogil=True, forceinline=True)
