@@ -35,7 +35,6 @@ Floats = NDArray[np.float64]
 
 UNIT = 2.0**-53
 SMALL = 50_000  # transitions under which a second thread costs more than it saves
-LARGE = 2**23  # bytes worth giving back to the system
 
 
 @dataclass(frozen=True)
@@ -118,10 +117,9 @@ class Bellman:
 
     def forget(self) -> None:
         """Let go of the policy's weights until the next certificate: they take much memory."""
-        large = self.policy.weight.nbytes > LARGE
+        freed = self.policy.weight.nbytes
         self.policy = self.policy._replace(weight=NO_POLICY.weight)
-        if large:
-            memory.trim()
+        memory.trim(freed)
 
     def follow(self, v: Floats, most: int, stop: float) -> Floats:
         """v <- r_pi + alpha Omega(pi) + gamma T_pi v for `self.policy`, again and again.

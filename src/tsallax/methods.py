@@ -10,6 +10,7 @@ from collections.abc import Callable
 import numpy as np
 from numpy.typing import NDArray
 
+from tsallax import memory
 from tsallax.bellman import Bellman, Certificate, Floats
 from tsallax.kernels import cpu
 from tsallax.linear import PolicySystem, permuted, policy_matrix
@@ -86,6 +87,7 @@ def policy_iteration(bellman: Bellman, tolerance: float) -> Step:
         matrix = policy_matrix(bellman.arrays, bellman.policy.weight, precision)
         bellman.forget()
         matrix = permuted(matrix, order)
+        memory.trim(matrix[2].nbytes)
         v = PolicySystem(matrix, order).solve(missing, max(1e-2 * size, 0.1 * gap))
         v += guess
         if guess is not c.updated:
