@@ -116,10 +116,11 @@ class Bellman:
         )
 
     def forget(self) -> None:
-        """Let go of the policy's weights until the next certificate: they take much memory."""
+        """Let go of the policy's weights until the next certificate, if they take much memory."""
         freed = self.policy.weight.nbytes
-        self.policy = self.policy._replace(weight=NO_POLICY.weight)
-        memory.trim(freed)
+        if freed > memory.LARGE:
+            self.policy = self.policy._replace(weight=NO_POLICY.weight)
+            memory.trim(freed)
 
     def follow(self, v: Floats, most: int, stop: float) -> Floats:
         """v <- r_pi + alpha Omega(pi) + gamma T_pi v for `self.policy`, again and again.

@@ -20,17 +20,18 @@ def policy_matrix(m: Any, weight: Any, like: Any) -> Any:
     A plain tuple: Ctrl-C while Numba makes a named one, which runs Python, ends the process.
     """
     states = len(m.pointer) - 1
-    bound = np.int64(states)
-    for i in range(len(weight)):
-        if weight[i] > 0.0:
-            bound += np.int64(m.indptr[i + 1] - m.indptr[i])
     start = np.zeros(states + 1, m.indptr.dtype)
-    indices = np.empty(bound, np.uint32)  # more than merged rows need, and never touched there
-    data = np.empty(bound, like.dtype)
+    room = int(1.1 * states * (1.0 + len(m.data) / max(len(weight), 1)))  # a guess
+    indices = np.empty(room, np.uint32)
+    data = np.empty(room, like.dtype)
     after = np.zeros(states, m.indptr.dtype)  # where a row last had a column, plus one
     end = np.uint64(0)
     for s in range(states):
         begin = end
+        row = m.indptr[m.pointer[s + 1]] - m.indptr[m.pointer[s]]
+        most = np.int64(end) + np.int64(row) + 1
+        if most > len(indices):
+            indices, data = _grown(indices, most, end), _grown(data, most, end)
         indices[end] = s
         data[end] = 1.0
         end += _ONE
@@ -49,6 +50,15 @@ def policy_matrix(m: Any, weight: Any, like: Any) -> Any:
                         after[j] = end
         start[s + 1] = end
     return start, indices[:end], data[:end]
+
+
+@njit(cache=True, nogil=True)
+def _grown(array: Any, least: Any, used: Any) -> Any:
+    """The array with half as much room again, or at least so much."""
+    out = np.empty(max(least, len(array) + len(array) // 2), array.dtype)
+    for i in range(used):
+        out[i] = array[i]
+    return out
 
 
 @njit(cache=True, nogil=True)
