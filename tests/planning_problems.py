@@ -167,6 +167,20 @@ def random_rows(
     return tuple(rows)
 
 
+def random_policy(mdp: MDP, seed: int) -> Any:
+    """A per-pair policy with some exact zeros and some certainties."""
+    rng = np.random.default_rng(seed)
+    policy = np.zeros(mdp.n_pairs)
+    for s in range(mdp.n_states):
+        pairs = slice(mdp.pointer[s], mdp.pointer[s + 1])
+        n = mdp.pointer[s + 1] - mdp.pointer[s]
+        if n:
+            weights = rng.dirichlet(np.ones(n)) * (rng.random(n) < 0.7)
+            weights[rng.integers(n)] += 0.1
+            policy[pairs] = weights / weights.sum()
+    return policy
+
+
 def puterman_two_state(discount: float = 0.95) -> Problem:
     """Puterman's two-state example (Markov Decision Processes, section 3.1).
 

@@ -18,6 +18,7 @@ from planning_problems import (
     Row,
     gauss,
     puterman_two_state,
+    random_policy,
     random_rows,
     stored,
     truth,
@@ -32,20 +33,6 @@ from tsallax.solve import solve
 
 every_choice = pytest.mark.parametrize("choice", CHOICES, ids=lambda c: c.name)
 every_problem = pytest.mark.parametrize("problem", PROBLEMS, ids=lambda p: p.name)
-
-
-def random_policy(mdp, seed):
-    """A per-pair policy with some exact zeros and some certainties."""
-    rng = np.random.default_rng(seed)
-    policy = np.zeros(mdp.n_pairs)
-    for s in range(mdp.n_states):
-        pairs = slice(mdp.pointer[s], mdp.pointer[s + 1])
-        n = mdp.pointer[s + 1] - mdp.pointer[s]
-        if n:
-            weights = rng.dirichlet(np.ones(n)) * (rng.random(n) < 0.7)
-            weights[rng.integers(n)] += 0.1
-            policy[pairs] = weights / weights.sum()
-    return policy
 
 
 def floats(rationals):

@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 
+from planning_problems import random_policy
 from tsallax.bellman import arrays
 from tsallax.kernels import linear as kernel
 from tsallax.linear import PolicySystem, permuted, policy_matrix
@@ -16,15 +17,6 @@ ROWS = [1, 3, 12, 60]
 def dense(mdp, pi):
     rows = (mdp.transitions.toarray() * pi[:, None]).reshape(mdp.n_states, mdp.n_actions, -1)
     return np.eye(mdp.n_states) - mdp.discount * rows.sum(axis=1)
-
-
-def random_policy(mdp, seed):
-    rng = np.random.default_rng(seed)
-    pi = rng.random((mdp.n_states, mdp.n_actions)) * (
-        rng.random((mdp.n_states, mdp.n_actions)) < 0.5
-    )
-    pi[:, 0] += 0.1
-    return (pi / pi.sum(axis=1, keepdims=True)).ravel()
 
 
 def as_dense(matrix):

@@ -76,7 +76,7 @@ class Bellman:
         self.q = float(regularizer.q)
         self.arrays = arrays(mdp)
         self.width = mdp.max_actions
-        self.blocks = 4 * get_num_threads()
+        self.blocks = blocks()
         self.sweeps = 0
         n = mdp.n_states
         searched = n if self.alpha > 0.0 and self.q == 2.0 else 0
@@ -205,6 +205,11 @@ def require(caller: str, mdp: Any, regularizer: Any) -> None:
         raise InvalidInput(f"{caller} needs a regularizer such as Sparse(0.1), not {regularizer!r}")
     if np.ndim(regularizer.alpha) != 0:
         raise InvalidInput(f"{caller} needs one alpha, not an array of them")
+
+
+def blocks() -> int:
+    """Into how many parts the states are split for the threads: some more, as parts differ."""
+    return 4 * get_num_threads()
 
 
 def arrays(mdp: MDP) -> cpu.Arrays:

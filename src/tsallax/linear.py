@@ -10,11 +10,10 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
-from numba import get_num_threads
 from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
-from tsallax.bellman import SMALL, Floats
+from tsallax.bellman import SMALL, Floats, blocks
 from tsallax.kernels import cpu
 from tsallax.kernels import linear as kernel
 
@@ -39,7 +38,7 @@ def permuted(matrix: Matrix, order: NDArray[np.uint32]) -> Matrix:
     if len(matrix[2]) < SMALL:
         kernel.permute_rows(matrix, order, rank, 0, len(order), new)
     else:
-        kernel.permute(matrix, order, rank, 4 * get_num_threads(), new)
+        kernel.permute(matrix, order, rank, blocks(), new)
     return new
 
 
@@ -57,7 +56,7 @@ class PolicySystem:
         # single precision is enough to apply the factors, and half the time, though not to make
         # them next to no discount, where pivots would be lost
         self._factor = factor.astype(np.float32, copy=False)
-        self._blocks = 4 * get_num_threads()
+        self._blocks = blocks()
 
     def solve(self, b: Floats, stop: float, most: int = 200) -> Floats:
         """v with max|b - Av| <= stop, to the matrix's precision, or the best after `most` steps."""
