@@ -140,6 +140,7 @@ def test_a_callback_that_returns_false_ends_the_training():
     agent = corridor().learn(steps=10_000_000, callback=lambda agent: agent.history.episodes < 30)
     assert agent.history.episodes >= 30
     assert agent.steps < 10_000_000
+    assert cart_pole().learn(steps=10_000, callback=lambda agent: np.bool_(False)).steps < 10_000
 
 
 @pytest.mark.parametrize("make", [corridor, cart_pole], ids=["jax", "gymnasium"])
@@ -239,10 +240,66 @@ def test_an_environment_that_fails_leaves_a_usable_agent(tmp_path):
             return super().step(action)
 
     agent = DeepQ(Failing(Box(-1, 1, (2,)), Discrete(3)), **TINY)
-    with pytest.raises(RuntimeError, match="out of order"):
-        agent.learn(steps=100)
+    with pytest.raises(RuntimeError, match="out of order") as failure:
+        agent.learn(steps=100, save_to=tmp_path / "saved")
+    assert failure.value.__notes__ == [f"the agent of 40 steps was saved to {tmp_path / 'saved'}"]
+    assert DeepQ.load(tmp_path / "saved").steps == agent.steps == 40
     agent.predict([0.0, 0.0])
     agent.save(tmp_path / "agent")
+
+
+def test_a_callback_that_fails_leaves_a_file(tmp_path):
+    def failing(agent):
+        raise ValueError("no more space")
+
+    agent = corridor()
+    with pytest.raises(ValueError, match="no more space"):
+        agent.learn(steps=10_000_000, save_to=tmp_path / "agent", callback=failing)
+    assert DeepQ.load(tmp_path / "agent", env=CORRIDOR).steps == agent.steps > 0
+
+
+@pytest.mark.filterwarnings("ignore:overflow encountered in cast")
+@pytest.mark.parametrize(
+    ("wrong", "message"),
+    [
+        ({"reward": -np.inf}, "Wrong: gave the reward -inf"),
+        ({"reward": np.nan}, "Wrong: gave the reward nan"),
+        ({"seen": np.nan}, "Wrong: an observation holds nan"),
+        ({"seen": 1e39}, "Wrong: an observation holds inf"),
+    ],
+    ids=str,
+)
+def test_an_environment_that_gives_no_numbers_is_named_at_once(wrong, message):
+    class Wrong(Odd):
+        def step(self, action):
+            seen, reward, *ends = super().step(action)
+            if len(self.taken) == 7:
+                return np.full(2, wrong.get("seen", 0.0)), wrong.get("reward", reward), *ends
+            return seen, reward, *ends
+
+    agent = DeepQ(Wrong(Box(-1, 1, (2,)), Discrete(3)), **{**TINY, "start": 50})
+    with pytest.raises(InvalidInput, match=message):
+        agent.learn(steps=20)
+    assert agent.steps == 6, "what it did is not remembered"
+
+
+def test_rewards_may_be_arrays_of_one_number():
+    class Boxed(Odd):
+        def step(self, action):
+            seen, reward, *ends = super().step(action)
+            return seen, np.array([reward]), *ends
+
+    agent = DeepQ(Boxed(Box(-1, 1, (2,)), Discrete(3)), **TINY).learn(episodes=2)
+    assert agent.history["episode_return"].tolist() == [5.0, 5.0]
+
+
+def test_an_observation_outside_of_its_space_is_refused():
+    class Outside(Odd):
+        def step(self, action):
+            return -1, *super().step(action)[1:]
+
+    with pytest.raises(InvalidInput, match="not in its space"):
+        DeepQ(Outside(Discrete(7), Discrete(3)), **TINY).learn(steps=3)
 
 
 class Unrecorded(gymnasium.Wrapper):
@@ -267,6 +324,33 @@ def test_an_environment_that_cannot_be_made_twice_is_evaluated_in_another_that_i
     agent.learn(steps=20, eval_every=10, eval_episodes=2, eval_env=other)
     assert len(agent.history["evaluation_return"]) == 2
     assert agent.evaluate(3, env=other).returns.shape == (3,)
+
+
+def test_evaluating_in_the_environment_of_training_starts_a_new_episode_there():
+    env = Odd(Box(-1, 1, (2,)), Discrete(3))
+    agent = DeepQ(env, **TINY).learn(steps=8)
+    agent.evaluate(2, env=env)
+    with pytest.warns(UserWarning, match="is lost"):
+        agent.learn(steps=10)
+    assert agent.history["episode_length"].tolist() == [5, 5, 5], "3 steps of one were lost"
+    flags = agent._learner.replay.flags[:18].tolist()
+    assert [i for i, flag in enumerate(flags) if flag] == [4, 7, 12, 17]
+    for same in (env, gymnasium.wrappers.TimeLimit(env, 3)):
+        with pytest.raises(InvalidInput, match="Odd is the one to learn in: give another"):
+            agent.learn(steps=20, eval_every=10, eval_env=same)
+
+
+def test_wrappers_of_a_vector_environment_are_there_in_evaluations():
+    def short(env):
+        return gymnasium.wrappers.TimeLimit(env, 7)
+
+    several = gymnasium.make_vec("CartPole-v1", 2, vectorization_mode="sync", wrappers=[short])
+    assert DeepQ(several, **TINY).evaluate(3).lengths.tolist() == [7, 7, 7]
+    wrapped = gymnasium.wrappers.vector.ClipReward(
+        gymnasium.make_vec("CartPole-v1", 2, vectorization_mode="sync"), 0.0, 0.5
+    )
+    with pytest.raises(InvalidInput, match=r"second time \(ClipReward wraps several.*give one"):
+        DeepQ(wrapped, **TINY).evaluate(1)
 
 
 def test_environments_made_to_evaluate_in_are_closed(monkeypatch):
@@ -304,6 +388,11 @@ def test_an_environment_to_evaluate_in_must_be_of_the_same_kind():
     agent = cart_pole()
     with pytest.raises(InvalidInput, match=r"observation_shape \(2,\), but .* for \(4,\)"):
         agent.evaluate(1, env=Odd(Box(-1, 1, (2,)), Discrete(2)))
+    with pytest.raises(InvalidInput, match="Acrobot-v1: has observation_shape"):
+        agent.learn(steps=10, eval_every=5, eval_env="Acrobot-v1")
+    with pytest.raises(InvalidInput, match="holds 2 environments: give a single one"):
+        agent.learn(steps=10, eval_every=5, eval_env=gymnasium.make_vec("CartPole-v1", 2))
+    assert agent.steps == 0
 
 
 def test_steps_across_a_new_beginning_are_not_added_up(monkeypatch):
@@ -321,7 +410,7 @@ def test_steps_across_a_new_beginning_are_not_added_up(monkeypatch):
         agent.learn(steps=30)
     assert agent.steps == 13
     assert agent._learner.replay.flags[:13].tolist() == [0, 0, 0, 0, 2, 0, 0, 0, 0, 2, 0, 0, 0]
-    with pytest.warns(UserWarning, match="left out"):
+    with pytest.warns(UserWarning, match="is lost"):
         agent.learn(steps=4)
     assert agent._learner.replay.flags[10:17].tolist() == [0, 0, 2, 0, 0, 0, 0]
 
@@ -344,6 +433,9 @@ BAD_AGENTS = [
     ({"explore": "greedy"}, "unknown explore 'greedy'"),
     ({"alpha": float("nan")}, "alpha must be a number"),
     ({"alhpa": 0.1}, "unknown option 'alhpa': did you mean alpha"),
+    ({"alpha": 1e-40}, "alpha must be positive, at least 1e-30 in single precision, got 1e-40"),
+    ({"alpha": True}, "alpha must be a number"),
+    ({"capacity": 10**14}, "not enough memory for the networks and a replay of 10"),
     ({"seed": -1}, "seed must be a whole number"),
     ({"seed": 1.5}, "seed must be a whole number"),
     ({"seed": True}, "seed must be a whole number"),
@@ -414,6 +506,8 @@ BAD_LEARNING = [
     ({"steps": 10, "save_to": "x", "save_every": -3}, "save_every must be a whole number"),
     ({"steps": 10, "save_every": 5}, "save_to"),
     ({"steps": 10, "save_to": "no/such/folder/agent"}, "no/such/folder"),
+    ({"steps": 10, "save_to": "."}, "save_to '.': give the name of a file"),
+    ({"steps": 10, "save_to": ""}, "save_to '': give the name of a file"),
     ({"steps": 10, "callback": 7}, "callback"),
 ]
 

@@ -125,12 +125,33 @@ def test_several_environments_go_on_from_where_all_begin_an_episode(tmp_path):
             DeepQ.load(changed)
 
 
+def test_what_was_loaded_and_saved_again_is_what_it_was(tmp_path):
+    agent = DeepQ("CartPole-v1", environments=2, seed=3, **TINY).learn(episodes=7)
+    agent.save(tmp_path / "once")
+    DeepQ.load(tmp_path / "once").save(tmp_path / "twice")
+    once, twice = (checkpoint.read(tmp_path / name)[1] for name in ("once", "twice"))
+    assert once.keys() == twice.keys()
+    assert all(np.array_equal(once[name], twice[name]) for name in once)
+
+
+def test_a_next_action_that_cannot_be_is_refused(tmp_path):
+    cart_pole().learn(episodes=2).save(tmp_path / "agent")
+    about, arrays = checkpoint.read(tmp_path / "agent")
+    for wrong in (np.int32([2]), np.int32([-1]), np.int32([0, 0]), np.float32([0])):
+        changed = rewritten(tmp_path / "odd", about, {**arrays, "pending": wrong})
+        with pytest.raises(InvalidInput, match="damaged: its next action cannot be"):
+            DeepQ.load(changed)
+    changed = rewritten(tmp_path / "odd", about, {**arrays, "begun": np.array([3.0])})
+    with pytest.raises(InvalidInput, match="damaged: it cannot have begun"):
+        DeepQ.load(changed)
+
+
 def test_cart_pole_in_the_middle_of_an_episode_starts_a_new_one_and_says_so(tmp_path):
     agent = cart_pole().learn(episodes=2)
     agent.learn(steps=3)
     agent.save(tmp_path / "agent")
     resumed = DeepQ.load(tmp_path / "agent")
-    with pytest.warns(UserWarning, match="the episode that was under way is left out"):
+    with pytest.warns(UserWarning, match="the episode that was under way is lost"):
         resumed.learn(episodes=1)
     length = resumed.history["episode_length"][-1]
     assert resumed.steps == agent.steps + length
@@ -143,7 +164,7 @@ def test_steps_across_a_resume_are_not_added_up(tmp_path):
     resumed = DeepQ.load(tmp_path / "agent")
     before = resumed._learner.replay.flags[: agent.steps].tolist()
     assert before[-1] == 0
-    with pytest.warns(UserWarning, match="left out"):
+    with pytest.warns(UserWarning, match="is lost"):
         resumed.learn(steps=2)
     after = resumed._learner.replay.flags[: agent.steps].tolist()
     assert after == [*before[:-1], 2]
@@ -196,7 +217,7 @@ def test_a_vector_environment_goes_on_with_new_episodes_and_says_so(tmp_path):
     agent.save(tmp_path / "agent")
     resumed = DeepQ.load(tmp_path / "agent", env=poles())
     assert_same(resumed, agent)
-    with pytest.warns(UserWarning, match="left out"):
+    with pytest.warns(UserWarning, match="is lost"):
         resumed.learn(steps=30)
     assert resumed.steps == 60
 
@@ -499,6 +520,14 @@ def test_contents_that_make_no_sense_are_refused_in_one_line(case, contents, tmp
         DeepQ.load(file)
     assert message in str(refusal.value)
     assert str(refusal.value).startswith(str(file)), "it says which file"
+
+
+def test_an_agent_of_a_kind_that_is_none_is_refused(contents, tmp_path):
+    about, arrays = contents
+    file = rewritten(tmp_path / "agent", {**about, "kind": []}, arrays)
+    for read in (DeepQ.load, load):
+        with pytest.raises(InvalidInput, match=r"holds a \[\] agent"):
+            read(file)
 
 
 def test_descriptions_that_are_not_json_are_refused(contents, tmp_path):

@@ -24,7 +24,7 @@ from tsallax.mdp import MDP
 from tsallax.regularizer import Hard, Soft, Sparse, Tsallis
 from tsallax.solve import NotConverged, Solution, solve
 
-COMMAND = [sys.executable, "-m", "tsallax.cli"]
+COMMAND = [sys.executable, "-m", "tsallax"]
 
 
 def started(*arguments: str, **options: Any) -> subprocess.Popen[str]:
@@ -239,6 +239,17 @@ def test_the_discount_is_that_of_the_file_unless_given(saved: Path, capsys):
     assert [answer["discount"] for answer in told] == [0.99, 0.5]
     half = solve(MDP.load(saved).with_discount(0.5), Hard())
     assert told[1]["value_max"] == pytest.approx(half.value.max(), abs=1e-9)
+
+
+def test_a_return_that_float64_cannot_tell_does_not_cost_the_solution(tmp_path: Path, capsys):
+    problems.forest().save(tmp_path / "forest.npz")
+    words = ["--regularizer", "hard", "--discount", "0.999999999", "--tolerance", "1000000"]
+    out = tmp_path / "solution.npz"
+    code, text, _ = called(capsys, "solve", str(tmp_path / "forest.npz"), *words, "--out", str(out))
+    assert code == 0
+    assert "discount 0.999999999" in text
+    assert "expected return     not known (J)" in text
+    assert Solution.load(out).converged
 
 
 def test_options_of_an_environment_are_passed_on(capsys):

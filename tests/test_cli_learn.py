@@ -47,7 +47,7 @@ def started(*words: str, cache: Path) -> subprocess.Popen[str]:
         "JAX_PERSISTENT_CACHE_MIN_ENTRY_SIZE_BYTES": "-1",
     }
     pipe = subprocess.PIPE
-    command = [sys.executable, "-m", "tsallax.cli", *words]
+    command = [sys.executable, "-m", "tsallax", *words]
     return subprocess.Popen(command, stdout=pipe, stderr=pipe, text=True, env=environment)
 
 

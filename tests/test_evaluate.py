@@ -243,6 +243,16 @@ def test_a_probability_that_is_none_is_refused(bad):
         evaluate(mdp, np.array([bad, 1 - bad, 1.0]))
 
 
+@pytest.mark.parametrize("distance", [1e-6, 9e-10, -9e-10, 1e-13, 1e-15])
+def test_an_index_next_to_one_is_not_taken_for_one(distance):
+    mdp = MDP([[[0.9, 0.1], [1, 0]], [[0, 1], [0.8, 0.2]]], [[1, 0.5], [0, -0.5]], 0.99)
+    regularizer = Tsallis(1.0, 1.0 - distance)
+    solution = solve(mdp, regularizer, 1e-10)
+    found = evaluate(mdp, solution.policy, regularizer)
+    assert (found.value >= solution.lower - found.error).all()
+    assert found.error < 1e-9
+
+
 def test_a_policy_of_the_wrong_shape_is_refused():
     mdp = BY_NAME["garnet"].mdp()
     for shape in ((mdp.n_pairs + 1,), (mdp.n_states, mdp.n_actions + 1), (2, 2, 2), ()):

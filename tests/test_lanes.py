@@ -1,5 +1,8 @@
 """Vector arithmetic for short rows against NumPy, at every length of a row."""
 
+import math
+from decimal import Decimal
+
 import numpy as np
 import pytest
 from numba import njit
@@ -64,6 +67,45 @@ def test_bits_tell_which_numbers_are_above_zero(n):
 
 def test_the_lowest_bit():
     assert [int(lowest(U(1) << U(i) | U(1) << U(63))) for i in range(64)] == list(range(64))
+
+
+@njit
+def mapped(which, x, out):
+    i = U(0)
+    while i < len(x):
+        lane = lanes.load(x, i)
+        lanes.store(out, i, lanes.exp(lane) if which == 0 else lanes.log(lane))
+        i += lanes.WIDTH
+
+
+def test_exponentials_are_right_to_an_ulp():
+    rng = np.random.default_rng(0)
+    x = np.concatenate(
+        [-708 * rng.random(4000), -rng.random(4000), -(10.0 ** -rng.integers(1, 30, 400))]
+    )
+    out = np.empty_like(x)
+    mapped(0, x, out)
+    for ours, number in zip(out, x, strict=True):
+        right = Decimal(float(number)).exp()
+        assert abs(Decimal(float(ours)) - right) <= right * Decimal(2.0**-52)
+    x = np.array([0.0, -708.0, -708.01, -1e300, -np.inf, np.nan, -745.0, -0.0])
+    out = np.empty_like(x)
+    mapped(0, x, out)
+    np.testing.assert_array_equal(out, [1, out[1], 0, 0, 0, np.nan, 0, 1])
+    assert out[1] == pytest.approx(math.exp(-708), rel=1e-15)
+
+
+def test_logarithms_are_right_to_an_ulp():
+    rng = np.random.default_rng(1)
+    near = 1 + np.concatenate(
+        [10.0 ** rng.uniform(-16, 0, 400), -(10.0 ** rng.uniform(-16, -1, 400))]
+    )
+    x = np.concatenate([10.0 ** rng.uniform(-300, 300, 4000), rng.random(4000), near])
+    out = np.empty_like(x)
+    mapped(1, x, out)
+    for ours, number in zip(out, x, strict=True):
+        right = Decimal(float(number)).ln()
+        assert abs(Decimal(float(ours)) - right) <= abs(right) * Decimal(2.0**-52)
 
 
 def test_what_is_not_a_number_is_not_above_a_threshold():

@@ -23,7 +23,7 @@ REFUSED = [
     ({"update": "epsilon"}, "unknown update 'epsilon': choose from sparse, soft, hard, tsallis"),
     ({"explore": None}, "unknown explore None"),
     ({"alpha": 0}, "alpha must be positive"),
-    ({"alpha": -0.1}, "alpha must be positive, got -0.1"),
+    ({"alpha": -0.1}, "alpha must be positive, at least 1e-30 in single precision, got -0.1"),
     ({"alpha": NAN}, "alpha must be a number"),
     ({"alpha": INF}, "alpha must be a number"),
     ({"alpha": "warm"}, "alpha must be a number or start:end:steps, got 'warm'"),

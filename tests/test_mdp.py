@@ -349,6 +349,19 @@ def test_the_mdp_is_read_only_and_its_discount_can_be_exchanged():
     assert same(copy.deepcopy(mdp), mdp)
 
 
+@pytest.mark.parametrize("kind", [">f8", ">f4", np.float16, np.longdouble])
+def test_probabilities_may_be_any_real_numbers(kind):
+    dense, rewards = np.array([[[0.25, 0.75]], [[0.5, 0.5]]]), np.zeros((2, 1))
+    assert same(MDP(dense.astype(kind), rewards, 0.9), MDP(dense, rewards, 0.9))
+
+
+def test_actions_of_terminal_states_alone_have_their_names():
+    given = {"pairs": [(0, 0), (1, 1)], "terminal": [1], "action_names": ["go", "rest"]}
+    mdp = MDP([[0.0, 1.0], [0.0, 1.0]], [1.0, 9.0], 0.9, **given)
+    assert mdp.rewards.tolist() == [1.0]
+    assert mdp.n_actions == 2
+
+
 def test_repr_is_one_line_with_the_sizes():
     dense, rewards = random_arrays(0, 3, 2)
     text = repr(MDP(dense, rewards, 0.95, terminal=[2]))
@@ -373,6 +386,17 @@ FLAT = T.reshape(6, 3)
 ONE = {"pairs": PAIRS}
 
 REFUSED: dict[str, tuple[tuple[Any, ...], dict[str, Any], str]] = {
+    "fewer reward matrices than actions": (
+        (T, [np.zeros((3, 3))], 0.9), {}, r"2 matrices of shape \(3, 3\), not 1 of shape \(3, 3\)"),
+    "reward matrices for fewer states": (
+        (np.stack([np.eye(4)] * 2, 1), [np.zeros((2, 2))] * 2, 0.9), {},
+        r"2 matrices of shape \(4, 4\), not 2 of shape \(2, 2\)"),
+    "sparse rewards in three dimensions": (
+        (T, sp.coo_array(np.ones((3, 2, 3))), 0.9), {}, "rewards is not a valid sparse matrix"),
+    "a name that is None": ((T, R, 0.9), {"state_names": ["a", None, "c"]}, "strings, not None"),
+    "a name that a file would not keep": (
+        (T, R, 0.9), {"action_names": ["a", "a\0"]}, "which a file would not keep"),
+    "a discount beyond float64": ((T, R, 10**400), {}, "discount must be a number"),
     "negative": ((changed(T, (1, 0), [-0.5, 1.0, 0.5]), R, 0.9), {},
         r"probability from state 1, action 0 to state 0 is negative: -0\.5"),
     "negative that merges": ((sp.csr_array((np.array([1.5, -0.5, 1, 1]), np.array([0, 0, 0, 0]),

@@ -86,7 +86,7 @@ def test_ctrl_c_saves_what_the_workers_have(how: str, whole: Path, tmp_path: Pat
     command = ["reproduce", "reacher", "--quick", "--variants", "Sparse+SparseBellman-0.1"]
     command += [*sets, "--episodes", str(LONG), "--steps", "20000", *how.split()]
     process = subprocess.Popen(
-        [sys.executable, "-m", "tsallax.cli", *command, "--out", "here"],
+        [sys.executable, "-m", "tsallax", *command, "--out", "here"],
         cwd=tmp_path, stderr=subprocess.PIPE, text=True, start_new_session=True,
     )  # fmt: skip
     folder, end = tmp_path / "here" / "fleets", time.monotonic() + 90

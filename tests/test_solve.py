@@ -40,7 +40,7 @@ from planning_problems import (
 )
 from tsallax.errors import InvalidInput
 from tsallax.mdp import MDP
-from tsallax.problems import garnet, maze
+from tsallax.problems import garnet, gridworld, maze
 from tsallax.regularizer import Hard, Soft, Sparse, Tsallis
 from tsallax.solve import NotConverged, bellman, solve
 
@@ -610,6 +610,41 @@ def test_a_first_guess_that_leads_nowhere_is_dropped():
     mdp = maze(300, discount=0.999)
     guess = solve(mdp, Hard(), tolerance=375.0).value
     assert solve(mdp, Sparse(1.0), initial_value=guess).sweeps < 150
+
+
+def test_a_first_guess_with_more_rounding_than_the_tolerance_is_overcome():
+    """The rounding of values around 1e5 is above the tolerance, that of the right ones is not."""
+    mdp = gridworld(5, noise=0.0, discount=0.99999)
+    cold = solve(mdp, Hard())
+    warm = solve(mdp, Hard(), initial_value=np.full(25, 1e5))
+    assert np.abs(warm.value - cold.value).max() <= 2e-6
+    assert warm.sweeps < 60
+
+
+def test_rounding_is_not_blamed_before_the_error_is_down_to_it():
+    """A circle in which one step pays: nothing is known of it for some sweeps."""
+    n = 19
+    steps = [np.roll(np.eye(n), shift, axis=1) for shift in (1, -1)]
+    rewards = np.zeros((n, 2))
+    rewards[0, 0] = 1.0
+    solution = solve(MDP(steps, rewards, 0.99999), Hard(), 8e-6)
+    assert solution.value.max() == pytest.approx(1 / (1 - 0.99999**2), abs=8e-6)
+
+
+@pytest.mark.parametrize("seed", range(195, 202))
+@pytest.mark.parametrize("regularizer", [Soft(0.1), Sparse(0.00155)], ids=str)
+@pytest.mark.parametrize("method", ["auto", "policy_iteration"])
+def test_long_circles_next_to_no_discount_take_few_sweeps(regularizer, method, seed):
+    """BiCGSTAB with incomplete factors gets nowhere in some of these: the exact ones have to."""
+    mdp = garnet(35, 1, 1, discount=1 - 1e-5, seed=seed)
+    solution = solve(mdp, regularizer, 1e-3, method, max_sweeps=60)
+    after, now = mdp.transitions.indices, np.arange(35)
+    discount, gamma, exact = 1.0, mdp.discount, np.zeros(35)
+    for _ in range(3_500_000 // 100):  # the states run into circles of at most 35
+        exact += discount * mdp.rewards[now]
+        now, discount = after[now], discount * gamma
+    tail = discount * np.abs(mdp.rewards).max() / (1 - gamma)
+    assert np.abs(solution.value - exact).max() <= tail + 1e-3
 
 
 @pytest.mark.parametrize("distance", [1e-2, 2e-4, 1.1e-4, 1e-4, 1e-6, 1e-8])

@@ -78,9 +78,11 @@ class Bellman:
         self.width = mdp.max_actions
         self.blocks = blocks()
         self.sweeps = 0
+        self.followed = 0.0
         n = mdp.n_states
-        searched = n if self.alpha > 0.0 and self.q == 2.0 else 0
-        self.policy = cpu.Policy(np.empty(0), np.empty(n), np.full(searched, -self.alpha))
+        searched = n if self.alpha > 0.0 and self.q != 1.0 else 0
+        low = -self.alpha if self.q == 2.0 else 0.0
+        self.policy = cpu.Policy(np.empty(0), np.empty(n), np.full(searched, low))
         self.used = 0
         self.small = mdp.transitions.nnz < SMALL
         self.ends = bool(mdp.terminal.any()) or mdp.termination is not None
@@ -122,21 +124,34 @@ class Bellman:
             self.policy = self.policy._replace(weight=NO_POLICY.weight)
             memory.trim(freed)
 
-    def follow(self, v: Floats, most: int, stop: float) -> Floats:
+    def follow(self, v: Floats, most: int, stop: float) -> tuple[Floats, int, float]:
         """v <- r_pi + alpha Omega(pi) + gamma T_pi v for `self.policy`, again and again.
 
         Ends after `most` times, or when the change is the same in all states to within `stop`.
+        Returns v, how often, and how far the last change was from the same.
         """
         assert len(self.policy.weight) == self.mdp.n_pairs, "the policy was forgotten"
         v, other = v if most == 1 else v.copy(), np.empty_like(v)
         if self.small:
-            times = cpu.follow_policy_serial(self.arrays, self.policy, v, other, most, stop)
+            times, left = cpu.follow_policy_serial(self.arrays, self.policy, v, other, most, stop)
         else:
             few = most > 1 and 2 * self.used < self.mdp.n_pairs
-            times = cpu.follow_policy(
+            times, left = cpu.follow_policy(
                 self.arrays, self.policy, self.blocks, few, v, other, most, stop
             )
-        return other if times % 2 else v
+        self.followed += times * self.share
+        return (other if times % 2 else v), times, left
+
+    @property
+    def share(self) -> float:
+        """The share of the pairs that the policy uses."""
+        return self.used / max(self.mdp.n_pairs, 1)
+
+    @property
+    def work(self) -> float:
+        """What was done so far, in passes over the transitions."""
+        sweep = 1.0 if self.alpha == 0.0 else 1.5 if self.q == 2.0 else 3.0
+        return self.sweeps * sweep + self.followed
 
     def action_values(self, v: Floats) -> Floats:
         """Q(s, a) = r(s, a) + gamma sum_s' T(s'|s, a) v(s') of every pair."""

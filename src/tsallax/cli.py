@@ -146,9 +146,9 @@ def solve(
             solution = solve_mdp(mdp, chosen, tolerance, method, max_sweeps=max_sweeps)
         except NotConverged as error:
             raise typer.Exit(complain(f"not converged: {error}; nothing was written", 1)) from None
-        report = summary.summarize(source, solution)
         if out is not None:
             solution.save(out)
+        report = summary.summarize(source, solution)
         typer.echo(summary.as_json(report) if json else summary.as_text(report))
         if out is not None and not json:
             typer.echo(f"\nThe solution is in {out}")
@@ -185,7 +185,3 @@ def _regularizer(name: str, alpha: float | None, q: float | None) -> Regularizer
             elif message.endswith(f"takes no {option}"):
                 message += f": leave --{option} out"
         raise InvalidInput(message) from None
-
-
-if __name__ == "__main__":
-    main()

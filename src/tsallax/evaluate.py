@@ -247,7 +247,7 @@ def _solve(operator: Bellman, system: PolicySystem, pi: Floats, b: Floats) -> tu
         return operator.action_value_rounding(v) + 2 * UNIT * size
 
     v, left = _refined(
-        lambda r: system.solve(r, 1e-15 * size * gap),
+        lambda r: system.solve(r, 1e-15 * size * gap)[0],
         system.solve_exactly,
         missing,
         rounding,
@@ -269,7 +269,7 @@ def _visits(operator: Bellman, system: PolicySystem) -> tuple[Floats, float]:
         return float(terms * 2 * np.abs(x).sum())
 
     x, left = _refined(
-        lambda r: system.solve_transposed(r, 1e-16 / n),
+        lambda r: system.solve_transposed(r, 1e-16 / n)[0],
         lambda r: system.solve_exactly(r, transposed=True),
         missing,
         rounding,

@@ -58,12 +58,15 @@ class PolicySystem:
         self._factor = factor.astype(np.float32, copy=False)
         self._blocks = blocks()
 
-    def solve(self, b: Floats, stop: float, most: int = 200) -> Floats:
-        """v with max|b - Av| <= stop, to the matrix's precision, or the best after `most` steps."""
+    def solve(self, b: Floats, stop: float, most: int = 200) -> tuple[Floats, float]:
+        """v with max|b - Av| <= stop, or the best of `most` steps, and about max|b - Av|.
+
+        Both are to the matrix's precision.
+        """
         return self._solve(self._multiply, self._precondition, b, stop, most)
 
-    def solve_transposed(self, b: Floats, stop: float, most: int = 200) -> Floats:
-        """x with max|b - A'x| <= stop, to the matrix's precision, or the best of `most` steps."""
+    def solve_transposed(self, b: Floats, stop: float, most: int = 200) -> tuple[Floats, float]:
+        """x with max|b - A'x| <= stop, or the best of `most` steps, and about max|b - A'x|."""
         return self._solve(self._multiply_transposed, self._precondition_transposed, b, stop, most)
 
     def solve_exactly(self, b: Floats, transposed: bool = False) -> Floats:
@@ -89,7 +92,8 @@ class PolicySystem:
 
         n = len(self._order)
         columns, start = self._indices.astype(np.int64), self._start.astype(np.int64)
-        matrix = csr_array((self._data, columns, start), shape=(n, n)).tocsc()
+        data = self._data.astype(np.float64, copy=False)
+        matrix = csr_array((data, columns, start), shape=(n, n)).tocsc()
         return splu(
             matrix,
             permc_spec="MMD_AT_PLUS_A",
@@ -97,18 +101,20 @@ class PolicySystem:
             options={"SymmetricMode": True},
         )
 
-    def _solve(self, matrix: Map, precondition: Map, b: Floats, stop: float, most: int) -> Floats:
+    def _solve(
+        self, matrix: Map, precondition: Map, b: Floats, stop: float, most: int
+    ) -> tuple[Floats, float]:
         size = float(kernel.largest(b))
         if not 0.0 < size < np.inf:
-            return np.zeros_like(b)
+            return np.zeros_like(b), size
         vectors = np.empty((8, len(b)), self._data.dtype)
         vectors[0] = b[self._order] / size  # far from the ends of single precision
         with np.errstate(all="ignore"):  # a breakdown is seen in the residual
-            best = bicgstab(matrix, precondition, vectors, stop / size, most)
+            best, left = bicgstab(matrix, precondition, vectors, stop / size, most)
         out = np.empty_like(b)
         out[self._order] = best
         out *= size
-        return out
+        return out, left * size
 
     def _multiply(self, x: Floats, out: Floats) -> None:
         matrix = (self._start, self._indices, self._data)
@@ -129,8 +135,8 @@ class PolicySystem:
 
 def bicgstab(
     matrix: Map, precondition: Map, vectors: NDArray[Any], stop: float, most: int
-) -> NDArray[Any]:
-    """x with max|b - Ax| <= stop, or the best of `most` steps, for b = vectors[0].
+) -> tuple[NDArray[Any], float]:
+    """x with max|b - Ax| <= stop, or the best of `most` steps, and max|b - Ax|; b = vectors[0].
 
     Ends where r explodes: what is missing may then be solved for again.  The eight vectors are all
     the memory it takes, and are used up.
@@ -166,7 +172,7 @@ def bicgstab(
             shadow[:] = r
             p[:] = v[:] = 0.0
             rho = alpha = omega = 1.0
-    return best
+    return best, smallest
 
 
 def _safe(x: float) -> float:

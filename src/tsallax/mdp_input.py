@@ -93,7 +93,7 @@ def read_discount(discount: float) -> float:
     """Read γ, which lies in [0, 1)."""
     try:
         gamma = float(discount)
-    except (TypeError, ValueError):
+    except (TypeError, ValueError, OverflowError):
         raise InvalidInput(f"discount must be a number in [0, 1), not {discount!r}") from None
     if not 0.0 <= gamma < 1.0:
         raise InvalidInput(f"discount must lie in [0, 1), not {gamma}")
@@ -110,9 +110,11 @@ def read_names(names: Sequence[str] | None, kind: str, count: int) -> tuple[str,
         result = tuple(names)
     except TypeError:
         raise InvalidInput(f"{kind}_names must be a list of names, not {names!r}") from None
-    strange = next((name for name in result if not isinstance(name, str)), None)
-    if strange is not None:
-        raise InvalidInput(f"{kind}_names must be strings, not {strange!r}")
+    for name in result:
+        if not isinstance(name, str):
+            raise InvalidInput(f"{kind}_names must be strings, not {name!r}")
+        if name.endswith("\0"):
+            raise InvalidInput(f"{kind}_names: {name!r} ends in \\0, which a file would not keep")
     if len(result) != count:
         raise InvalidInput(f"{kind}_names has {len(result)} names for {count} {kind}s")
     if len(set(result)) != count:
@@ -206,16 +208,15 @@ def as_csr(matrix: Any, what: str) -> csr_array:
     """Read a matrix as a CSR of float64, sharing what can be shared."""
     if matrix.dtype.kind not in "biuf":
         raise InvalidInput(f"{what} must be real numbers, not of type {matrix.dtype}")
-    csr = csr_array(matrix)
     try:
+        csr = csr_array(matrix.astype(np.float64, copy=False))
         csr.check_format(full_check=True)
     except ValueError as error:
         raise InvalidInput(f"{what} is not a valid sparse matrix: {error}") from None
     small = max(csr.nnz, csr.shape[1]) <= np.iinfo(np.int32).max
     index = np.int32 if small else np.int64
-    data = csr.data.astype(np.float64, copy=False)
     indices, indptr = (array.astype(index, copy=False) for array in (csr.indices, csr.indptr))
-    return csr_array((data, indices, indptr), shape=csr.shape)
+    return csr_array((csr.data, indices, indptr), shape=csr.shape)
 
 
 def interleave(matrices: Sequence[Any], what: str) -> csr_array:
@@ -254,13 +255,13 @@ def read_layout(
         order = None
     else:
         state, action, order = _read_pairs(pairs, n_given, n_states)
+    n_actions = n_actions or int(action.max(initial=-1)) + 1
     keep = ~terminal[state]
     if not keep.all():
         state, action = state[keep], action[keep]
         order = np.flatnonzero(keep) if order is None else order[keep]
     if not state.size:
         raise InvalidInput("every state is terminal: there is nothing to decide")
-    n_actions = n_actions or int(action.max()) + 1
     return Layout(n_states, n_actions, n_given, state, action, order, pairs is None)
 
 

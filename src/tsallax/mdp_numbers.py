@@ -143,14 +143,19 @@ def row_sums(data: Floats, indptr: Ints) -> Floats:
 
 def read_rewards(rewards: Any, csr: csr_array, ends: bool, layout: Layout) -> Floats:
     """Read r(s,a), as it is or as the expectation of r(s,a,s') under T(s'|s,a)."""
+    states, actions = layout.n_states, layout.n_actions
     matrices = matrices_of(rewards)
     if matrices is not None and len(matrices[0].shape) == 2:
         if not layout.rectangular:
             raise InvalidInput("rewards with pairs= must not be a list of matrices")
+        if len(matrices) != actions or tuple(matrices[0].shape) != (states, states):
+            raise InvalidInput(
+                f"rewards as a list must hold {actions} matrices of shape ({states}, {states}), "
+                f"not {len(matrices)} of shape {tuple(matrices[0].shape)}"
+            )
         rewards = interleave(matrices, "rewards")
     elif not issparse(rewards):
         rewards = numbers(rewards, "rewards")
-    states, actions = layout.n_states, layout.n_actions
     if not isinstance(rewards, np.ndarray) and tuple(rewards.shape) == (states, actions):
         rewards = rewards.toarray()
     flat = per_pair(rewards, layout) if isinstance(rewards, np.ndarray) else None

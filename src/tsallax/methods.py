@@ -45,7 +45,7 @@ def modified_policy_iteration(bellman: Bellman, tolerance: float, least: int = 8
         most = most if fast else most // 2
         follow = max(min(2 * follow + 1 if fast else follow // 2, most), least)
         stop = max(1e-4 * (c.change[1] - c.change[0]), 0.1 * _gap(bellman, tolerance))
-        return bellman.follow(c.updated if bellman.ends else c.middle, follow, stop)
+        return bellman.follow(c.updated if bellman.ends else c.middle, follow, stop)[0]
 
     return step
 
@@ -82,13 +82,16 @@ def policy_iteration(bellman: Bellman, tolerance: float) -> Step:
                 bellman.certify(-scale * steps)
             del near, nearest, steps
         size = max(abs(c.change[0]), abs(c.change[1]))
-        missing = bellman.follow(guess, 1, math.inf)
+        missing, _, _ = bellman.follow(guess, 1, math.inf)
         missing -= guess
         matrix = policy_matrix(bellman.arrays, bellman.policy.weight, precision)
         bellman.forget()
         matrix = permuted(matrix, order)
         memory.trim(matrix[2].nbytes)
-        v = PolicySystem(matrix, order).solve(missing, max(1e-2 * size, 0.1 * gap))
+        system = PolicySystem(matrix, order)
+        v, left = system.solve(missing, max(1e-2 * size, 0.1 * gap))
+        if left > 0.5 * float(np.abs(missing).max()):
+            v = system.solve_exactly(missing)
         v += guess
         if guess is not c.updated:
             np.maximum(v, guess, out=v)

@@ -222,9 +222,11 @@ def _positive(alpha: Any) -> Any:
     if isinstance(alpha, bool) or not known:
         raise InvalidInput(f"alpha must be a positive number, not {type(alpha).__name__}")
     numeric = np.asarray(alpha, np.float64)
-    refused = numeric[~((numeric > 0) & (numeric < np.inf))]
+    least = float(np.finfo(np.float64).tiny)  # one over it is finite
+    refused = numeric[~((numeric >= least) & (numeric < np.inf))]
     if refused.size:
-        raise InvalidInput(f"alpha must be positive and finite, got {refused.flat[0]}")
+        size = f" and at least {least:.2g}" if 0 < refused.flat[0] < least else ""
+        raise InvalidInput(f"alpha must be positive{size} and finite, got {refused.flat[0]}")
     return float(alpha) if isinstance(alpha, numbers.Real) else alpha
 
 

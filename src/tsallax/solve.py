@@ -318,7 +318,9 @@ def _stop(
     overflow = not math.isfinite(c.error)
     if c.error <= tolerance and not overflow:
         return ""
-    stuck = stalled > 40 or (stalled > 2 and c.rounding > tolerance)
+    # what is left is rounding, and not the rounding of a v that is far from V*
+    rounded = c.rounding > tolerance and c.error < 10.0 * c.rounding
+    stuck = stalled > 40 or (stalled > 2 and rounded)
     if (overflow or stuck) and min(start, c.size) > 10 * largest:
         return (
             f"initial_value reaches {start:.3g}, far beyond the values of this MDP, which are "

@@ -8,6 +8,7 @@ from dataclasses import asdict, dataclass
 
 import numpy as np
 
+from tsallax.errors import InvalidInput
 from tsallax.evaluate import evaluate, gap_certificate, performance_bound
 from tsallax.solve import Solution
 
@@ -72,7 +73,7 @@ def summarize(source: str, solution: Solution) -> Summary:
     (3, 6, 0.5, 1.0)
     """
     mdp, regularizer = solution.mdp, solution.regularizer
-    worth = evaluate(mdp, solution.pair_policy, regularizer)
+    earned, entropy, worth = _worth(solution)
     certified = mdp.flatten(solution.certified_support)
     proven_in, proven_out = (int(np.count_nonzero(certified == sign)) for sign in (1, -1))
     return Summary(
@@ -99,12 +100,21 @@ def summarize(source: str, solution: Solution) -> Summary:
         certified_in=proven_in,
         certified_out=proven_out,
         certified_ratio=(proven_in + proven_out) / mdp.n_pairs,
-        expected_return=worth.expected_return,
-        entropy=worth.entropy,
-        regularized_return=worth.regularized_return,
+        expected_return=earned,
+        entropy=entropy,
+        regularized_return=worth,
         performance_bound=performance_bound(mdp, regularizer),
         gap_certificate=float(mdp.initial @ gap_certificate(mdp, solution)),
     )
+
+
+def _worth(solution: Solution) -> tuple[float, float, float]:
+    """J, entropy and regularised return; NaN where float64 cannot tell, next to no discount."""
+    try:
+        found = evaluate(solution.mdp, solution.pair_policy, solution.regularizer)
+    except InvalidInput:
+        return math.nan, math.nan, math.nan
+    return found.expected_return, found.entropy, found.regularized_return
 
 
 def as_json(summary: Summary) -> str:
@@ -126,10 +136,11 @@ def as_text(s: Summary) -> str:
     digits = max(0, min(12, -math.floor(math.log10(s.error)) if s.error > 0 else 12))
 
     def number(x: float) -> str:
-        return f"{x:,.{digits}f}"
+        return "not known" if math.isnan(x) else f"{x:,.{digits}f}"
 
+    entropy = "not known" if math.isnan(s.entropy) else f"{s.entropy:.6g}"
     rows = [
-        ("problem", f"{s.source}, discount {s.discount:g}"),
+        ("problem", f"{s.source}, discount {s.discount:.12g}"),
         (
             "size",
             f"{s.states:,} states{ends}, {s.actions:,} actions, {s.pairs:,} pairs, "
@@ -152,7 +163,7 @@ def as_text(s: Summary) -> str:
             f"{s.certified_out:,} out, {undecided:,} open",
         ),
         ("expected return", f"{number(s.expected_return)} (J)"),
-        ("regularized return", f"{number(s.regularized_return)} (entropy {s.entropy:.6g})"),
+        ("regularized return", f"{number(s.regularized_return)} (entropy {entropy})"),
         (
             "performance bound",
             f"{s.performance_bound:.6g} (the most that the exact optimum's J can lose, by theorem)",

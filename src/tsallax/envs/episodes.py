@@ -68,9 +68,9 @@ class Singles:
         observations, rewards, terminated, truncated, _ = zip(*results, strict=True)
         return Step(
             observations,
-            np.array(rewards, np.float64),
-            np.array(terminated, np.bool_),
-            np.array(truncated, np.bool_),
+            np.array(rewards, np.float64).reshape(self.size),
+            np.array(terminated, np.bool_).reshape(self.size),
+            np.array(truncated, np.bool_).reshape(self.size),
             self._stepped,
         )
 

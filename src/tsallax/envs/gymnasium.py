@@ -108,7 +108,7 @@ class HostEnvironment:
         if len(seeds) != self.n_envs:
             raise InvalidInput(f"seeds: {len(seeds)} for {self.n_envs} environments")
         self.stepped = np.ones(self.n_envs, np.bool_)
-        return self._encode(self._episodes.reset([int(seed) for seed in seeds]))
+        return self._seen(self._episodes.reset([int(seed) for seed in seeds]))
 
     def step(
         self, actions: ArrayLike
@@ -121,16 +121,24 @@ class HostEnvironment:
         """
         result: Step = self._episodes.step(self._decode(np.asarray(actions)))
         self.stepped = result.stepped
-        observations = self._encode(result.observations)
-        return observations, result.rewards, result.terminated, result.truncated
+        if not np.isfinite(result.rewards).all():
+            raise InvalidInput(f"{self.name}: gave the reward {_odd(result.rewards)}")
+        return self._seen(result.observations), result.rewards, result.terminated, result.truncated
 
     def reset_one(self, i: int, seed: int) -> NDArray[np.float32]:
         """Start a new episode in environment i; give its first observation, (size,).
 
         A vector environment that resets itself has its own seeds, and leaves this one unused.
         """
-        first: NDArray[np.float32] = self._encode([self._episodes.restart(i, int(seed))])[0]
+        first: NDArray[np.float32] = self._seen([self._episodes.restart(i, int(seed))])[0]
         return first
+
+    def _seen(self, observations: Any) -> NDArray[np.float32]:
+        """Observations as vectors, (n, size), refused where they are not finite."""
+        vectors = self._encode(observations)
+        if not np.isfinite(vectors).all():
+            raise InvalidInput(f"{self.name}: an observation holds {_odd(vectors)} (in float32)")
+        return vectors
 
     @property
     def metadata(self) -> Mapping[str, Any]:
@@ -163,6 +171,11 @@ class HostEnvironment:
         """Close the environments, but for one that was given by who still may need it."""
         for member in self._members if self._owned else []:
             member.close()
+
+
+def _odd(numbers: NDArray[Any]) -> float:
+    """The first that is not finite."""
+    return float(numbers[~np.isfinite(numbers)][0])
 
 
 def _name(env: Any) -> str:

@@ -31,9 +31,17 @@ def observation_encoder(name: str, space: Any) -> tuple[int, Encoder]:
     from gymnasium.spaces import Box, Discrete
 
     if isinstance(space, Discrete):
-        one_hot = np.eye(int(space.n), dtype=np.float32)
-        start = int(space.start)
-        return int(space.n), lambda batch: one_hot[np.asarray(batch, np.int64) - start]
+        size, start = int(space.n), int(space.start)
+
+        def one_hot(batch: Any) -> NDArray[np.float32]:
+            numbers = np.asarray(batch, np.int64).reshape(-1) - start
+            if ((numbers < 0) | (numbers >= size)).any():
+                raise InvalidInput(f"{name}: an observation of {batch} is not in its space {space}")
+            vectors = np.zeros((len(numbers), size), np.float32)
+            vectors[np.arange(len(numbers)), numbers] = 1.0
+            return vectors
+
+        return size, one_hot
     if isinstance(space, Box):
         size = int(np.prod(space.shape))
         if size == 0:

@@ -12,10 +12,9 @@ import numpy as np
 from numba import njit, prange
 from numpy.typing import NDArray
 
-from tsallax.kernels.lanes import bits_above, lowest
+from tsallax.kernels.lanes import bits_above, lowest, room
 from tsallax.kernels.row import (
     entropy_of,
-    policy_of,
     regularized_maximum,
     sparse_excess,
     sparse_policy,
@@ -42,8 +41,7 @@ class Arrays(NamedTuple):
 class Policy(NamedTuple):
     """A policy: weight[i] of every pair, and reward[s] = r_pi(s) + alpha Omega(pi(s)).
 
-    threshold[s], the last one below the largest value of the state, is where the search for the
-    next one starts.
+    threshold[s], the last one found, is where the search for the next one starts.
     """
 
     weight: Floats
@@ -100,10 +98,11 @@ def sweep_range(
     if alpha > 0.0 and q == 2.0 and len(pi.reward) > 0:
         return _sparse_range(m, alpha, width, begin, end, v, out, pi)
     row = np.empty(width)
-    work = np.empty(width)
+    p = np.empty(room(width))
     at = np.empty(width, np.uint32)
     low, high, bad = math.inf, -math.inf, False
     keep = len(pi.reward) > 0
+    searched = len(pi.threshold) > 0
     used = 0
     for s in range(begin, end):
         first, last = m.pointer[s], m.pointer[s + 1]
@@ -124,13 +123,15 @@ def sweep_range(
                 used += 1
         else:
             top = _action_values(m, s, v, row)
-            t, value, _ = regularized_maximum(row, n, top, alpha, q, work, at)
+            guess = pi.threshold[s] if searched else 0.0
+            t, value, entropy, k = regularized_maximum(row, n, top, alpha, q, guess, p, at)
+            if searched:
+                pi.threshold[s] = t
             if keep:
-                k = policy_of(row, n, top, t, alpha, q, at, work)
-                total = alpha * entropy_of(work, k, q)
+                total = alpha * entropy
                 for i in range(k):
-                    total += work[i] * m.rewards[first + at[i]]
-                    pi.weight[first + at[i]] = work[i]
+                    total += p[i] * m.rewards[first + at[i]]
+                    pi.weight[first + at[i]] = p[i]
                 pi.reward[s] = total
                 used += k
         out[s] = value
@@ -330,7 +331,8 @@ def follow_policy(
 ) -> Any:
     """v <- r_pi + alpha Omega(pi) + gamma T_pi v until the change is constant to within `stop`.
 
-    At most `most` times, using v and out in turn; returns how often (odd: the result is in out).
+    At most `most` times, using v and out in turn; returns how often (odd: the result is in out),
+    and how far the last change was from constant.
     With `gather`, the policy's rows are copied on the way: read in order, they are three times as
     fast, where they are a small part of all rows.
     """
@@ -352,10 +354,10 @@ def follow_policy(
             else:
                 low[b], high[b] = _gathered_range(rows, pi, begin, end, v, out)
         least, largest = _ends(low, high)
-        if largest - least <= stop:
-            return i + 1
+        if largest - least <= stop or i + 1 == most:
+            return i + 1, largest - least
         v, out = out, v
-    return most
+    return 0, math.nan
 
 
 @njit(cache=True, nogil=True)
@@ -363,10 +365,10 @@ def follow_policy_serial(m: Any, pi: Any, v: Any, out: Any, most: Any, stop: Any
     """`follow_policy` on one thread and in place, for small problems."""
     for i in range(most):
         low, high = _follow_range(m, pi, 0, len(v), v, out)
-        if high - low <= stop:
-            return i + 1
+        if high - low <= stop or i + 1 == most:
+            return i + 1, high - low
         v, out = out, v
-    return most
+    return 0, math.nan
 
 
 @njit(cache=True, nogil=True)
@@ -446,7 +448,7 @@ def certify_support(
 ) -> None:
     """verdict = +1 where low <= Q* <= high proves an action in the support, -1 where out of it."""
     row = np.empty(width)
-    work = np.empty(width)
+    p = np.empty(room(width))
     at = np.empty(width, np.uint32)
     for s in range(len(m.pointer) - 1):
         first = m.pointer[s]
@@ -473,11 +475,11 @@ def certify_support(
         guard = 1e-15 * (n + 8.0)
         row[:n] = low[first : first + n]
         top = row[:n].max()
-        t, _, _ = regularized_maximum(row, n, top, alpha, q, work, at)
+        t, _, _, _ = regularized_maximum(row, n, top, alpha, q, 0.0, p, at)
         out = top + alpha * (t - 1.0 / (q - 1.0)) - guard * (abs(top) + alpha)
         row[:n] = high[first : first + n]
         top = row[:n].max()
-        t, _, _ = regularized_maximum(row, n, top, alpha, q, work, at)
+        t, _, _, _ = regularized_maximum(row, n, top, alpha, q, 0.0, p, at)
         inside = top + alpha * (t - 1.0 / (q - 1.0)) + guard * (abs(top) + alpha)
         for i in range(n):
             if high[first + i] <= out:

@@ -5,6 +5,7 @@ any order, and rows of 25 actions are neither.  Here the order is written down, 
 same on every machine; a search for a threshold takes a fifth of the time.
 """
 
+import math
 from collections.abc import Callable
 from typing import Any
 
@@ -22,6 +23,16 @@ _VECTOR = ir.VectorType(ir.DoubleType(), _N)
 _ZERO = ir.Constant(_VECTOR, [0.0] * _N)
 _ONE = ir.Constant(_VECTOR, [1.0] * _N)
 _INDEX = ir.IntType(32)
+_LEAST = ir.Constant(_VECTOR, [-708.0] * _N)  # exp of less is hardly a normal number
+_WHOLE = ir.VectorType(ir.IntType(64), _N)
+_BITS_OF_ONE, _BITS_OF_ROOT, _BITS_OF_LARGE = (
+    int(np.float64(x).view(np.int64)) for x in (1.0, math.sqrt(0.5), 2.0**52)
+)
+_SHIFT = 1.5 * 2.0**52  # a number this large has no digits after the point
+_LN2 = (0.693145751953125, 1.42860682030941723212e-6)  # the first times a small integer is exact
+_PER_LN2 = 1.0 / math.log(2.0)
+_EXP = tuple(1.0 / math.factorial(k) for k in range(14))
+_LOG = tuple(2.0 / (2 * k + 3) for k in range(12))
 
 
 class _Lanes(types.Type):
@@ -53,11 +64,43 @@ def _above(builder: Any, x: Any) -> Any:
     return builder.fcmp_ordered(">", x, _ZERO)
 
 
+def _two_to(builder: Any, shifted: Any) -> Any:
+    """2^n, given n + _SHIFT: the sum's last bits are n, which become an exponent."""
+    bits = builder.shl(builder.bitcast(shifted, _WHOLE), _wholes(52))
+    return builder.bitcast(builder.add(bits, _wholes(_BITS_OF_ONE)), _VECTOR)
+
+
+def _exponent(builder: Any, x: Any) -> Any:
+    """n, as a number, of x = 2^n m with m from 1/sqrt(2) to sqrt(2)."""
+    bits = builder.sub(builder.bitcast(x, _WHOLE), _wholes(_BITS_OF_ROOT))
+    biased = builder.lshr(builder.add(bits, _wholes(1024 << 52)), _wholes(52))
+    large = builder.bitcast(builder.or_(biased, _wholes(_BITS_OF_LARGE)), _VECTOR)
+    return builder.fsub(large, ir.Constant(_VECTOR, [2.0**52 + 1024.0] * _N))
+
+
+def _mantissa(builder: Any, x: Any) -> Any:
+    """m of x = 2^n m."""
+    bits = builder.bitcast(x, _WHOLE)
+    power = builder.and_(builder.sub(bits, _wholes(_BITS_OF_ROOT)), _wholes(0xFFF << 52))
+    return builder.bitcast(builder.sub(bits, power), _VECTOR)
+
+
+def _wholes(number: int) -> Any:
+    return ir.Constant(_WHOLE, [number] * _N)
+
+
 add = _lanewise(lambda b, x, y: b.fadd(x, y), 2)
 sub = _lanewise(lambda b, x, y: b.fsub(x, y), 2)
 mul = _lanewise(lambda b, x, y: b.fmul(x, y), 2)
+div = _lanewise(lambda b, x, y: b.fdiv(x, y), 2)
 positive = _lanewise(lambda b, x: b.select(_above(b, x), x, _ZERO), 1)  # [x]₊
 above = _lanewise(lambda b, x: b.select(_above(b, x), _ONE, _ZERO), 1)  # 1 where x > 0, 0 elsewhere
+where_above = _lanewise(lambda b, x, y: b.select(_above(b, x), y, _ZERO), 2)  # y where x > 0, or 0
+at_least = _lanewise(lambda b, x, y: b.select(b.fcmp_ordered("<", x, y), y, x), 2)  # max(x, y)
+zero_below = _lanewise(lambda b, x, y: b.select(b.fcmp_ordered("<", x, _LEAST), _ZERO, y), 2)
+two_to = _lanewise(_two_to, 1)
+exponent = _lanewise(_exponent, 1)
+mantissa = _lanewise(_mantissa, 1)
 
 
 @intrinsic
@@ -142,6 +185,45 @@ def bits_above(array: Any, begin: Any, end: Any) -> Any:
         bits |= np.uint64(array[i] > 0.0) << (i - begin)
         i += np.uint64(1)
     return bits
+
+
+@njit(cache=True, nogil=True, forceinline=True)
+def exp(x: Any) -> Any:
+    """exp(x) for x <= 0, and 0 below -708: 2^n exp(r), |r| <= log(2)/2, by its series."""
+    shifted = add(mul(x, spread(_PER_LN2)), spread(_SHIFT))
+    n = sub(shifted, spread(_SHIFT))
+    r = sub(sub(x, mul(n, spread(_LN2[0]))), mul(n, spread(_LN2[1])))
+    square = mul(r, r)
+    odd, even = spread(_EXP[13]), spread(_EXP[12])
+    for i in range(11, 2, -2):  # two sums at a time
+        odd = add(mul(odd, square), spread(_EXP[i]))
+        even = add(mul(even, square), spread(_EXP[i - 1]))
+    y = add(spread(1.0), add(r, mul(square, add(even, mul(odd, r)))))
+    return zero_below(x, mul(y, two_to(shifted)))
+
+
+@njit(cache=True, nogil=True, forceinline=True)
+def log(x: Any) -> Any:
+    """log(x) for normal x > 0: n log(2) + log(m), by the series in s = (m - 1)/(m + 1)."""
+    n = exponent(x)
+    f = sub(mantissa(x), spread(1.0))
+    s = div(f, add(f, spread(2.0)))
+    z = mul(s, s)
+    square = mul(z, z)
+    odd, even = spread(_LOG[11]), spread(_LOG[10])
+    for i in range(9, 0, -2):
+        odd = add(mul(odd, square), spread(_LOG[i]))
+        even = add(mul(even, square), spread(_LOG[i - 1]))
+    half = mul(spread(0.5), mul(f, f))
+    rest = mul(s, add(half, mul(z, add(even, mul(odd, z)))))  # log(m) = f - half + rest
+    small = sub(half, add(rest, mul(n, spread(_LN2[1]))))
+    return sub(mul(n, spread(_LN2[0])), sub(small, f))
+
+
+@njit(cache=True, nogil=True)
+def room(n: Any) -> Any:
+    """How many numbers lanes read where there are n."""
+    return (np.uint64(n) + WIDTH - np.uint64(1)) // WIDTH * WIDTH
 
 
 def _is_vector(array: Any) -> bool:

@@ -15,7 +15,7 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
-from tsallax.kernels.row import policy_of, regularized_maximum
+from tsallax.kernels.row import regularized_maximum
 
 _ONE = np.uint64(1)
 _NONE = np.uint64(0)
@@ -23,12 +23,12 @@ Floats = NDArray[np.float64]
 
 
 class Table(NamedTuple):
-    """What is learnt: Q and the number of visits of every pair; and scratch as long as a row."""
+    """What is learnt: Q and the number of visits of every pair; and scratch for a row."""
 
     pointer: NDArray[np.uint64]
     q: Floats
     visits: NDArray[np.int64]
-    work: Floats
+    p: Floats
     at: NDArray[np.uint32]
 
 
@@ -113,14 +113,10 @@ def choose(t: Any, rule: Any, s: Any, u: Any) -> Any:
         return first + _greedy(row, u)
     alpha, shape = rule.explore_alpha, rule.explore_shape
     top = row.max()
-    threshold, _, k = regularized_maximum(row, n, top, alpha, shape, t.work, t.at)
+    _, _, _, k = regularized_maximum(row, n, top, alpha, shape, 0.0, t.p, t.at)
     x = u
-    if k == _NONE:
-        k = policy_of(row, n, top, threshold, alpha, shape, t.at, t.work)
-    else:
-        x *= alpha
     for i in range(k - _ONE):
-        x -= t.work[i]
+        x -= t.p[i]
         if x < 0.0:
             return first + np.uint64(t.at[i])
     return first + np.uint64(t.at[k - _ONE])
@@ -134,7 +130,7 @@ def _value(t: Any, rule: Any, s: Any) -> Any:
         return 0.0
     row = t.q[first:last]
     top = row.max()
-    return regularized_maximum(row, last - first, top, rule.alpha, rule.shape, t.work, t.at)[1]
+    return regularized_maximum(row, last - first, top, rule.alpha, rule.shape, 0.0, t.p, t.at)[1]
 
 
 @njit(cache=True, nogil=True)
@@ -195,9 +191,6 @@ def read_out(t: Any, rule: Any, value: Any, policy: Any) -> None:
         n = last - first
         row = t.q[first:last]
         top = row.max()
-        threshold, value[s], _ = regularized_maximum(
-            row, n, top, rule.alpha, rule.shape, t.work, t.at
-        )
-        k = policy_of(row, n, top, threshold, rule.alpha, rule.shape, t.at, t.work)
+        _, value[s], _, k = regularized_maximum(row, n, top, rule.alpha, rule.shape, 0.0, t.p, t.at)
         for i in range(k):
-            policy[first + np.uint64(t.at[i])] = t.work[i]
+            policy[first + np.uint64(t.at[i])] = t.p[i]

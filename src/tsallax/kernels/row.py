@@ -18,56 +18,89 @@ from numba import njit
 
 from tsallax.kernels import lanes
 
-_ONE = np.uint64(1)
+_NONE, _ONE = np.uint64(0), np.uint64(1)
 
 
 @njit(cache=True, nogil=True)
-def deformed_exp(u: Any, q: Any) -> Any:
-    """exp_q(u) = [1 + (q-1)u]₊^(1/(q-1))."""
-    if q == 2.0:
-        return max(1.0 + u, 0.0)
-    if q == 1.0:
-        return math.exp(u)
-    if 1.0 + (q - 1.0) * u <= 0.0:
-        return 0.0
-    return math.exp(math.log1p((q - 1.0) * u) / (q - 1.0))
+def regularized_maximum(
+    row: Any, n: Any, top: Any, alpha: Any, q: Any, guess: Any, p: Any, at: Any
+) -> Any:
+    """(t, value, entropy, k) of row[:n], whose maximum is `top`.
 
-
-@njit(cache=True, nogil=True)
-def regularized_maximum(row: Any, n: Any, top: Any, alpha: Any, q: Any, work: Any, at: Any) -> Any:
-    """(t, value, k) of row[:n], whose maximum is `top`; `work` and `at` are scratch as long as it.
-
-    At q=2, k is the size of the support, at[:k] its positions and work[:k] alpha times its
-    probabilities, which spares `policy_of`; elsewhere k is 0.
+    The policy gives p[i] to action at[i], i < k, and nothing to any other; p and at have room for
+    `lanes.room(n)` numbers.  A `guess` of t near it spares steps, and 0 will do.
     """
-    none = np.uint64(0)
     if alpha == 0.0 or n == _ONE:
-        return 0.0, top, none
+        k = _NONE
+        while k + _ONE < n and row[k] != top:
+            k += _ONE
+        p[0], at[0] = 1.0, k
+        return 0.0, top, 0.0, _ONE
     if q == 2.0:
-        return _sparse(row, n, top, alpha, work, at)
+        return _sparse(row, n, top, alpha, p, at)
+    for i in range(n):
+        p[i] = (row[i] - top) / alpha
+        at[i] = i
+    for i in range(n, lanes.room(n)):
+        p[i] = -math.inf
     if q == 1.0:
-        total = 0.0
-        for i in range(n):
-            total += math.exp((row[i] - top) / alpha)
-        t = math.log(total)
-        return t, top + alpha * t, none
-    t, gain = _tsallis(row, n, top, alpha, q)
-    return t, top + gain, none
+        t, gain, entropy, k = _soft(p, at, n)
+    else:
+        t, gain, entropy, k = _tsallis(p, at, n, q, guess)
+    return t, top + alpha * gain, entropy, k
+
+
+@njit(cache=True, nogil=True, forceinline=True)
+def _soft(x: Any, at: Any, n: Any) -> Any:
+    """(t, value, entropy, k) at q=1, with alpha=1 and a maximum of 0; x becomes the policy."""
+    sums, means, sizes = lanes.spread(0.0), lanes.spread(0.0), lanes.spread(0.0)
+    i = _NONE
+    while i < n:
+        lane = lanes.at_least(lanes.load(x, i), lanes.spread(-1e3))
+        p = lanes.exp(lane)
+        lanes.store(x, i, p)
+        sums = lanes.add(sums, p)
+        means = lanes.add(means, lanes.mul(p, lane))
+        sizes = lanes.add(sizes, lanes.above(p))
+        i += lanes.WIDTH
+    total, k = lanes.total(sums), n
+    if lanes.total(sizes) < n:  # some are too unlikely for float64
+        k = _support(x, at, n)
+    scale = 1.0 / total
+    for j in range(k):
+        x[j] *= scale
+    t = math.log(total)
+    return t, t, t - scale * lanes.total(means), k
+
+
+@njit(cache=True, nogil=True, forceinline=True)
+def _support(p: Any, at: Any, n: Any) -> Any:
+    """Move what is positive to the front, with its places; how many there are."""
+    k = _NONE
+    for i in range(n):
+        x = p[i]
+        p[k] = x
+        at[k] = i
+        k += np.uint64(x > 0.0)
+    return k
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
-def _sparse(row: Any, n: Any, top: Any, alpha: Any, work: Any, at: Any) -> Any:
-    """(t, value, k) at q=2, where t is 1 plus the threshold over alpha."""
+def _sparse(row: Any, n: Any, top: Any, alpha: Any, p: Any, at: Any) -> Any:
+    """`regularized_maximum` at q=2, where t is 1 plus the threshold over alpha."""
     s = sparse_threshold(row, n, top, alpha, -alpha)
-    k = np.uint64(0)
-    square = 0.0
+    k = _NONE
+    total = square = 0.0
     for i in range(n):
-        x = max(row[i] - top - s, 0.0)
-        work[k] = x
+        x = max(row[i] - top - s, 0.0) / alpha
+        p[k] = x
         at[k] = i
+        total += x
         square += x * x
         k += np.uint64(x > 0.0)
-    return 1.0 + s / alpha, top + (s + 0.5 * (square / alpha + alpha)), k
+    for i in range(k):
+        p[i] /= total
+    return 1.0 + s / alpha, top + (s + 0.5 * alpha * (square + 1.0)), 0.5 * (1.0 - square), k
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
@@ -135,93 +168,111 @@ def sparse_policy(
     return whole, mean, square
 
 
-@njit(cache=True, nogil=True)
-def _tsallis(row: Any, n: Any, top: Any, alpha: Any, q: Any) -> Any:
-    """Newton for t between 0 (one action) and ln_q n (all equal), with sum p >= 1 at the end.
+@njit(cache=True, nogil=True, error_model="numpy")
+def _tsallis(x: Any, at: Any, n: Any, q: Any, guess: Any) -> Any:
+    """(t, value, entropy, k) at any other q, with alpha=1 and a maximum of 0; x becomes the policy.
 
-    Below q = 2 the sum is convex in t, and Newton from the left is monotone.  Above, its slope is
-    infinite where an action leaves the support: every other step bisects, until the bracket is
-    `_next` wide.
+    Newton for t between 0 (one action) and ln_q n (all equal).  Below q = 2 the sum is convex in t,
+    and Newton from the left is monotone.  Above, its slope is infinite where an action leaves the
+    support: every other step bisects, until the bracket is `_next` wide, with sum p >= 1 at its
+    left end.
     """
     low, high = 0.0, -math.expm1((1.0 - q) * math.log(n)) / (q - 1.0)
-    t = 0.0
+    power = _whole_power(q)
+    close = 2.0**-53 * (n + 4.0) if q < 2.0 else 0.0
+    t = min(max(guess, low), high)
     for turn in range(200):
-        total, slope, _ = _sums(row, n, top, alpha, q, t)
+        total, slope, powers, mean = _sums(x, n, q, power, t)
         if total >= 1.0:
             low = t
         else:
             high = t
+        if abs(total - 1.0) <= close or high <= _next(low):
+            break
         step = t + (total - 1.0) / slope
-        if q < 2.0 and abs(step - t) <= 4e-16 * abs(t):
-            break
-        if q > 2.0 and (total == 1.0 or high <= _next(low)):
-            break
         if not (low < step < high) or (q > 2.0 and turn % 2 == 1):
             step = 0.5 * (low + high)
         t = step
+    after, share = t, 1.0
     if q > 2.0:
-        t = low
-    return t, alpha * (t + (_sums(row, n, top, alpha, q, t)[2] - 1.0) / q)
+        # sum p may jump across one within the last digit of t: mix the policies of both sides,
+        # which are optimal to rounding, and so is their mixture
+        t, after = low, _next(low)
+        total, _, powers, _ = _sums(x, n, q, power, t)
+        below = _sums(x, n, q, power, after)[0]
+        if total > below:
+            share = min(max((1.0 - below) / (total - below), 0.0), 1.0)
+    i = _NONE
+    while i < n:
+        lane = lanes.load(x, i)
+        p = _deformed_exp(lanes.sub(lane, lanes.spread(t)), q, power)[0]
+        if share < 1.0:
+            other = _deformed_exp(lanes.sub(lane, lanes.spread(after)), q, power)[0]
+            p = lanes.mul(p, lanes.spread(share))
+            p = lanes.add(p, lanes.mul(other, lanes.spread(1.0 - share)))
+        lanes.store(x, i, p)
+        i += lanes.WIDTH
+    k = _support(x, at, n)
+    total = 0.0
+    for j in range(k):
+        total += x[j]
+    for j in range(k):
+        x[j] /= total
+    entropy = -mean / (q * total) if q < 2.0 else entropy_of(x, k, q)
+    return t, t + (powers - 1.0) / q, entropy, k
+
+
+@njit(cache=True, nogil=True, forceinline=True)
+def _sums(x: Any, n: Any, q: Any, power: Any, t: Any) -> Any:
+    """(sum p, -d/dt sum p, sum p^q, sum p u) at t, u = x - t."""
+    sums, slopes = lanes.spread(0.0), lanes.spread(0.0)
+    powers, means = lanes.spread(0.0), lanes.spread(0.0)
+    i = _NONE
+    while i < n:
+        u = lanes.sub(lanes.load(x, i), lanes.spread(t))
+        p, lift = _deformed_exp(u, q, power)
+        sums = lanes.add(sums, p)
+        slopes = lanes.add(slopes, lanes.where_above(p, lanes.div(p, lift)))
+        powers = lanes.add(powers, lanes.where_above(p, lanes.mul(p, lift)))
+        means = lanes.add(means, lanes.where_above(p, lanes.mul(p, u)))
+        i += lanes.WIDTH
+    return lanes.total(sums), lanes.total(slopes), lanes.total(powers), lanes.total(means)
+
+
+@njit(cache=True, nogil=True, forceinline=True)
+def _deformed_exp(u: Any, q: Any, power: Any) -> Any:
+    """(exp_q(u), 1 + z) for lanes of u <= 0, z = (q-1)u: exp(log(1 + z)/(q-1)), 0 at u=-inf.
+
+    With `power`, not 0, it is (1 + z)^power.
+    """
+    one = lanes.spread(1.0)
+    z = lanes.mul(u, lanes.spread(q - 1.0))
+    lift = lanes.add(z, one)
+    if power > 0:
+        base = lanes.positive(lift)
+        p = base
+        for _ in range(power - 1):
+            p = lanes.mul(p, base)
+        return p, lift
+    lost = lanes.div(lanes.sub(z, lanes.sub(lift, one)), lift)  # what the sum rounded away
+    log = lanes.add(lanes.log(lift), lost)
+    p = lanes.exp(lanes.mul(log, lanes.spread(1.0 / (q - 1.0))))
+    finite = lanes.add(u, lanes.spread(1e308))
+    return lanes.where_above(finite, lanes.where_above(lift, p)), lift
 
 
 @njit(cache=True, nogil=True)
-def _sums(row: Any, n: Any, top: Any, alpha: Any, q: Any, t: Any) -> Any:
-    """(sum p, -d/dt sum p, sum p^q) at t."""
-    total = 0.0
-    slope = 0.0
-    power = 0.0
-    for i in range(n):
-        u = (row[i] - top) / alpha - t
-        p = deformed_exp(u, q)
-        if p > 0.0:
-            lift = 1.0 + (q - 1.0) * u
-            total += p
-            slope += p / lift
-            power += p * lift
-    return total, slope, power
+def _whole_power(q: Any) -> Any:
+    """1/(q-1) where that is a small whole number, as at q = 1.5, and 0 elsewhere."""
+    power = round(1.0 / (q - 1.0))
+    close = abs(1.0 / (q - 1.0) - power) <= 2.0**-50 * power
+    return power if close and power <= 10 else 0
 
 
 @njit(cache=True, nogil=True)
 def _next(t: Any) -> Any:
     """The next t that is worth telling apart, in arithmetic around one."""
     return t + max(2.0**-56, 2.0**-52 * t)
-
-
-@njit(cache=True, nogil=True)
-def policy_of(
-    row: Any, n: Any, top: Any, t: Any, alpha: Any, q: Any, pairs: Any, weights: Any
-) -> Any:
-    """Write the support of the policy, as positions in the row, and its probabilities; its size."""
-    k = np.uint64(0)
-    if alpha == 0.0 or n == _ONE:
-        for i in range(n):
-            if row[i] == top:
-                pairs[0] = i
-                weights[0] = 1.0
-                return _ONE
-        return k
-    # sum p may jump across one within the last digit of t where q > 2: mix the policies of both
-    # sides, which are optimal to rounding, and so is their mixture
-    after, share = t, 1.0
-    if q > 2.0:
-        after = _next(t)
-        above, below = _sums(row, n, top, alpha, q, t)[0], _sums(row, n, top, alpha, q, after)[0]
-        if above > below:
-            share = min(max((1.0 - below) / (above - below), 0.0), 1.0)
-    total = 0.0
-    for i in range(n):
-        x = (row[i] - top) / alpha
-        p = share * deformed_exp(x - t, q)
-        if share < 1.0:
-            p += (1.0 - share) * deformed_exp(x - after, q)
-        if p > 0.0:
-            pairs[k] = i
-            weights[k] = p
-            total += p
-            k += _ONE
-    for i in range(k):
-        weights[i] /= total
-    return k
 
 
 @njit(cache=True, nogil=True)
@@ -232,7 +283,7 @@ def entropy_of(weights: Any, n: Any, q: Any) -> Any:
         for i in range(n):
             total += weights[i] * (1.0 - weights[i])
         return 0.5 * total
-    if abs(q - 1.0) < 1e-9:
+    if q == 1.0:
         for i in range(n):
             if weights[i] > 0.0:
                 total -= weights[i] * math.log(weights[i])

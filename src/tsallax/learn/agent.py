@@ -10,8 +10,8 @@ import dataclasses
 import math
 import time
 import warnings
-from collections.abc import Callable, Mapping
-from contextlib import closing
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import closing, contextmanager, suppress
 from numbers import Integral
 from os import PathLike
 from pathlib import Path
@@ -55,7 +55,16 @@ class Agent:
         self.steps = 0
         self.history = History(running=np.zeros(world.n_envs), lengths=np.zeros(world.n_envs, int))
         self._world = world
-        self._algorithm, self._learner = self._build(world, self.config, self.seed)
+        try:
+            built = self._build(world, self.config, self.seed)
+            self._algorithm, self._learner = jax.block_until_ready(built)
+        except (MemoryError, RuntimeError) as error:
+            if not isinstance(error, MemoryError) and "RESOURCE_EXHAUSTED" not in str(error):
+                raise
+            raise InvalidInput(
+                f"{world.name}: not enough memory for the networks and a replay of "
+                f"{self.config.capacity} transitions: lower capacity or hidden"
+            ) from None
         self._table = None if world.table is None else jnp.asarray(world.table)
         self._feed: Feed | host.HostFeed | None = None
         self._pending: tuple[Any, Any] | None = None
@@ -119,6 +128,7 @@ class Agent:
             progress: show a progress bar; default: on a terminal.
 
         Ctrl-C ends it after the piece at hand, in a state that can be saved and goes on from there.
+        What an environment or a callback raises is passed on, after saving to `save_to`.
         """
         given = {
             "episodes": episodes,
@@ -131,6 +141,10 @@ class Agent:
         if save_every is not None and save_to is None:
             raise InvalidInput("save_every needs save_to, the file to save to")
         require_folder(save_to)
+        if self._world.learns_in(eval_env):
+            raise InvalidInput(
+                f"eval_env: {self.environment} is the one to learn in: give another, not the same"
+            )
         if callback is not None and not callable(callback):
             raise InvalidInput(f"callback must be a function of the agent, got {callback!r}")
         if episodes is None and steps is None:
@@ -144,7 +158,11 @@ class Agent:
             self._evaluation_environment(eval_env)  # refuse now what would fail then
         plan = Plan(self, episodes, steps, eval_every, save_every if save_to else None)
         saved, due = time.monotonic(), False
-        with bar(f"{self.environment}", progress) as report, interrupts() as interrupted:
+        with (
+            bar(f"{self.environment}", progress) as report,
+            interrupts() as interrupted,
+            self._saved_on_error(save_to),
+        ):
             begin, first = time.monotonic(), self.steps
             while not plan.finished() and not interrupted():
                 self._piece(plan, to_episode_end=due)
@@ -161,13 +179,27 @@ class Agent:
                         saved, due = time.monotonic(), False
                 rate = (self.steps - first) / max(now - begin, 1e-9)
                 report(plan.share(), self._status(rate))
-                if callback is not None and callback(self) is False:
+                if callback is not None and is_false(callback(self)):
                     break
             if save_to is not None:
                 self.save(save_to)
             if interrupted():
                 raise KeyboardInterrupt
         return self
+
+    @contextmanager
+    def _saved_on_error(self, path: str | PathLike[str] | None) -> Iterator[None]:
+        """Save before an error of the environment or of a callback is passed on."""
+        try:
+            yield
+        except FloatingPointError:
+            raise  # an agent whose numbers are none is not worth a file
+        except Exception as error:
+            if path is not None:
+                with suppress(Exception):
+                    self.save(path)
+                    error.add_note(f"the agent of {self.steps} steps was saved to {path}")
+            raise
 
     def _piece(self, plan: Plan, to_episode_end: bool) -> None:
         """Run some cycles, up to the next thing that has to happen between two of them."""
@@ -228,8 +260,8 @@ class Agent:
         if not isinstance(self._feed, host.HostFeed):
             if self.history.lengths.any():
                 warnings.warn(
-                    f"{self.environment}: its state cannot be saved: the episode that was under "
-                    "way is left out, and learning goes on with a new one",
+                    f"{self.environment}: the episode that was under way is lost, as its state "
+                    "cannot be saved: learning goes on with a new one",
                     stacklevel=2,
                 )
                 self.history.forget_running()
@@ -293,13 +325,16 @@ class Agent:
         """Play episodes without learning, and give their returns.
 
         They are played in an environment like that of training, made for it, or in `env`, which
-        stays open: for one given as an object that cannot be made a second time.
+        stays open: for one given as an object that cannot be made a second time. In the one of
+        training itself, the episode that was under way there is lost.
         """
         require_counts({"episodes": episodes})
         start = evaluation_seed(self.seed) if seed is None else seed
         require_seed(start)
         inside = self._world.jax
         if inside is None or env is not None:
+            if self._world.learns_in(env):
+                self._feed, self._pending, self._done = None, None, None
             with closing(self._world.fresh(env)) as environment:
                 return self.play_in(environment, episodes, deterministic, int(start))
         return play(
@@ -378,15 +413,23 @@ class Agent:
         arrays = checkpoint.flatten("learner.", learner)
         if replay and isinstance(self._feed, Feed):
             arrays |= checkpoint.flatten("feed.", self._feed)
-        elif replay and isinstance(self._feed, host.HostFeed):
-            arrays["begun"] = np.asarray(self._feed.begun, np.int64)
-            if not self.history.lengths.any():
-                arrays["pending"] = np.asarray(self._feed.action)
-                arrays["pending_share"] = np.asarray(self._feed.share)
+        elif replay and self._world.jax is None:
+            arrays |= self._host_arrays()
         history = {f"history.{k}": v for k, v in self.history.arrays().items()}
         checkpoint.write(path, about, {**arrays, **history})
         if replay:
             self.saved_at = self.steps
+
+    def _host_arrays(self) -> dict[str, NDArray[Any]]:
+        """How many episodes were begun on the host, and the action that is to open the next."""
+        begun = None if self._done is None else [done + 1 for done in self._done]
+        pending = self._pending
+        if isinstance(self._feed, host.HostFeed):
+            begun, pending = self._feed.begun, (self._feed.action, self._feed.share)
+        arrays = {} if begun is None else {"begun": np.asarray(begun, np.int64)}
+        if pending is not None and pending[0] is not None and not self.history.lengths.any():
+            arrays["pending"], arrays["pending_share"] = (np.asarray(x) for x in pending)
+        return arrays
 
     @classmethod
     def load(cls, path: str | PathLike[str], env: Any = None) -> Self:
@@ -427,10 +470,10 @@ class Agent:
                 like = jax.eval_shape(lambda: rollout.begin(inside, n, jax.random.PRNGKey(0)))
                 self._feed = checkpoint.restore(path, "feed.", like, arrays)
             if "pending" in arrays:
-                self._pending = arrays["pending"], arrays["pending_share"]
+                self._pending = self._restored_action(path, arrays)
             if "begun" in arrays:
                 begun = arrays["begun"]
-                if begun.shape != (n,) or begun.min() < 1:
+                if begun.shape != (n,) or begun.dtype.kind not in "iu" or begun.min() < 1:
                     raise InvalidInput(f"{path}: damaged: it cannot have begun {begun} episodes")
                 self._done = (begun - 1).tolist()
         history = {k.removeprefix("history."): v for k, v in arrays.items() if k[:8] == "history."}
@@ -443,6 +486,24 @@ class Agent:
             raise InvalidInput(f"{path}: damaged: a history of more than its {self.steps} steps")
         if len(self.history.running) != self.config.environments:
             raise InvalidInput(f"{path}: history.running has shape {self.history.running.shape}")
+
+    def _restored_action(
+        self, path: str | PathLike[str], arrays: dict[str, NDArray[Any]]
+    ) -> tuple[NDArray[Any], NDArray[Any]]:
+        """The action that opens the next episodes, and the share of actions it was chosen from."""
+        seen = jnp.zeros((self.config.environments, self._world.observation_size))
+        like = jax.eval_shape(
+            lambda: self._algorithm.act(self._learner, seen, 0, jax.random.PRNGKey(0))
+        )
+        action, share = arrays["pending"], arrays.get("pending_share", np.empty(0))
+        same = [
+            (x.shape, x.dtype) == (y.shape, y.dtype)
+            for x, y in zip((action, share), like, strict=True)
+        ]
+        numbers = self._world.n_actions
+        if not all(same) or (numbers and not ((action >= 0) & (action < numbers)).all()):
+            raise InvalidInput(f"{path}: damaged: its next action cannot be {action.tolist()}")
+        return action, share
 
     def become(self, shared: Any, steps: int) -> None:
         """Act from now on as one that shares what acting needs, after so many steps of learning."""
@@ -461,6 +522,11 @@ def is_whole(value: Any) -> bool:
     return isinstance(value, Integral) and not isinstance(value, bool)
 
 
+def is_false(verdict: Any) -> bool:
+    """Whether a callback said False, of Python or of NumPy; saying nothing is not that."""
+    return isinstance(verdict, bool | np.bool_) and not verdict
+
+
 def require_counts(given: Mapping[str, Any]) -> None:
     """Refuse numbers of things, by name, that are not whole and positive; None is left out."""
     for name, value in given.items():
@@ -469,8 +535,12 @@ def require_counts(given: Mapping[str, Any]) -> None:
 
 
 def require_folder(save_to: str | PathLike[str] | None) -> None:
-    """Refuse a file to save to whose folder is not there."""
-    if save_to is not None and not Path(save_to).absolute().parent.is_dir():
+    """Refuse a file to save to whose folder is not there, or which is a folder itself."""
+    if save_to is None:
+        return
+    if not str(save_to) or Path(save_to).is_dir():
+        raise InvalidInput(f"save_to {str(save_to)!r}: give the name of a file, such as agent.npz")
+    if not Path(save_to).absolute().parent.is_dir():
         raise InvalidInput(f"save_to {save_to}: there is no folder {Path(save_to).parent}")
 
 

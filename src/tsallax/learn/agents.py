@@ -105,6 +105,7 @@ def load(path: str | PathLike[str], env: Any = None) -> Agent:
     from tsallax.learn.ddpg_agent import DDPG
 
     kinds: dict[str, type[Agent]] = {cls.kind: cls for cls in (DeepQ, DDPG)}
-    if about.get("kind") not in kinds:
-        raise InvalidInput(f"{path}: holds a {about.get('kind')} agent, which is not known here")
-    return kinds[about["kind"]].load(path, env)
+    kind = str(about.get("kind"))
+    if kind not in kinds:
+        raise InvalidInput(f"{path}: holds a {kind} agent, which is not known here")
+    return kinds[kind].load(path, env)

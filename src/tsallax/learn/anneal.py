@@ -41,7 +41,7 @@ def linear(value: Any, name: str) -> Linear:
     parts = value.split(":") if isinstance(value, str) else value
     parts = parts if isinstance(parts, (tuple, list)) else [parts]
     try:
-        numbers = [float(part) for part in parts]
+        numbers = [] if any(isinstance(x, bool) for x in parts) else [float(x) for x in parts]
     except (TypeError, ValueError):
         numbers = []
     if len(numbers) == 1:

@@ -15,6 +15,7 @@ from tsallax.learn.anneal import Linear
 
 EXPLORE = ("sparse", "soft", "epsilon", "tsallis")
 UPDATE = ("sparse", "soft", "hard", "tsallis")
+LEAST_ALPHA = 1e-30  # differences of Q, divided by it, stay within single precision
 PAPER_NETWORKS = {"InvertedPendulum": (512, 512), "Reacher": (256, 256, 256, 256)}
 
 T = TypeVar("T")
@@ -76,8 +77,11 @@ class DeepQConfig:
                 raise InvalidInput(f"{word}_q is for {word}=tsallis, not {getattr(self, word)}")
             if index is not None:
                 _number(self, f"{word}_q", above=0)
-        if min(self.alpha.start, self.alpha.end) <= 0:
-            raise InvalidInput(f"alpha must be positive, got {anneal.text(self.alpha)}")
+        if not min(self.alpha.start, self.alpha.end) >= LEAST_ALPHA:
+            raise InvalidInput(
+                f"alpha must be positive, at least {LEAST_ALPHA:g} in single precision, "
+                f"got {anneal.text(self.alpha)}"
+            )
         for name in ("epsilon", "uniform", "beta"):
             if not all(0 <= value <= 1 for value in getattr(self, name)[:2]):
                 raise InvalidInput(f"{name} must be between 0 and 1")
@@ -93,8 +97,7 @@ class DeepQConfig:
             if getattr(self, name) is not None:
                 _number(self, name, above=0)
         for name in ("double", "relative_entropy", "common"):
-            if not isinstance(getattr(self, name), bool):
-                raise InvalidInput(f"{name} must be True or False, got {getattr(self, name)!r}")
+            _yes_or_no(self, name)
         if self.capacity < self.batch:
             raise InvalidInput(f"capacity {self.capacity} is less than a batch of {self.batch}")
 
@@ -145,6 +148,11 @@ def _one_of(config: Any, name: str, known: tuple[str, ...]) -> None:
     value = getattr(config, name)
     if value not in known:
         raise InvalidInput(f"unknown {name} {value!r}: choose from {', '.join(known)}")
+
+
+def _yes_or_no(config: Any, name: str) -> None:
+    if not isinstance(getattr(config, name), bool):
+        raise InvalidInput(f"{name} must be True or False, got {getattr(config, name)!r}")
 
 
 def _whole(config: Any, name: str, least: int) -> None:

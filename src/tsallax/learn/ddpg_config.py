@@ -7,7 +7,7 @@ from typing import Any, ClassVar
 
 from tsallax.errors import InvalidInput
 from tsallax.learn import anneal, noise
-from tsallax.learn.config import _number, _one_of, _option, _whole, _widths
+from tsallax.learn.config import _number, _one_of, _option, _whole, _widths, _yes_or_no
 
 
 @dataclass(frozen=True)
@@ -65,6 +65,8 @@ class DDPGConfig:
                 _number(self, name, above=0)
         for name in ("priority", "output_scale", "pull"):
             _number(self, name, at_least=0)
+        for name in ("normalize", "bounded"):
+            _yes_or_no(self, name)
         if self.tau > 1:
             raise InvalidInput(f"tau must be at most 1, got {self.tau:g}")
         if self.capacity < self.batch:

@@ -32,7 +32,14 @@ from numpy.typing import NDArray
 from tsallax.envs.environment import Environment
 from tsallax.errors import InvalidInput
 from tsallax.learn import checkpoint, config, ddpg, deep_q, rollout
-from tsallax.learn.agent import Agent, is_whole, require_counts, require_folder, require_seed
+from tsallax.learn.agent import (
+    Agent,
+    is_false,
+    is_whole,
+    require_counts,
+    require_folder,
+    require_seed,
+)
 from tsallax.learn.config import DeepQConfig
 from tsallax.learn.ddpg_config import DDPGConfig
 from tsallax.learn.episodes import Episodes, evaluation_seed, play, provenance
@@ -182,7 +189,7 @@ class Fleet:
                 if save_to is not None and self.steps // save_every > before // save_every:
                     self.save(save_to)
                 report(self.share(episodes, steps), self._status())
-                if callback is not None and callback(self) is False:
+                if callback is not None and is_false(callback(self)):
                     break
             if save_to is not None:
                 self.save(save_to)
@@ -386,8 +393,10 @@ class Fleet:
             ends = [None if end is None else int(end) for end in about["finished_at"]]
         except InvalidInput as error:
             raise InvalidInput(f"{path}: {error}") from None
-        except (KeyError, TypeError, ValueError) as error:
+        except KeyError as error:
             raise InvalidInput(f"{path}: damaged: its description lacks {error}") from None
+        except (TypeError, ValueError, OverflowError) as error:
+            raise InvalidInput(f"{path}: damaged: its description is wrong: {error}") from None
         n, alive = len(members), fleet._alive
         if len(ends) != n or fleet.steps < 0 or len(set(alive)) != len(alive) or not alive:
             raise InvalidInput(f"{path}: damaged: its description is of another fleet")

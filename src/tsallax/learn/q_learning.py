@@ -19,6 +19,7 @@ part of the result.
 from __future__ import annotations
 
 import time
+from numbers import Real
 from typing import Any, Literal
 
 import numpy as np
@@ -26,6 +27,7 @@ from numpy.typing import ArrayLike
 
 from tsallax.errors import InvalidInput
 from tsallax.kernels import q_learning as kernel
+from tsallax.kernels.lanes import room
 from tsallax.learn.samples import NEVER, Source, read_source
 from tsallax.learn.schedule import StepSize, read_step_size
 from tsallax.learn.tabular import Interrupted, TabularResult
@@ -155,7 +157,7 @@ def _read_regularizer(name: str, given: Any) -> Regularizer:
 
 def _read_explore(given: Any, update: Regularizer, epsilon: Any) -> tuple[Regularizer, float]:
     """The regulariser of the behaviour policy and the share of uniform actions."""
-    number = isinstance(epsilon, int | float | np.floating) and not isinstance(epsilon, bool)
+    number = isinstance(epsilon, Real) and not isinstance(epsilon, bool)
     if not (number and 0.0 <= epsilon <= 1.0):
         raise InvalidInput(f"epsilon must be a share from 0 to 1, not {epsilon!r}")
     if given is None:
@@ -201,7 +203,7 @@ def _read_initial(given: Any, samples: Source) -> tuple[kernel.Table, TabularRes
     visits = np.zeros(len(q), np.int64)
     if before is not None:
         visits += samples.flatten(before.visits)
-        samples.remember(visits)
+        samples.remember(visits, (before.q == -np.inf).all(1))
     width = int(np.diff(samples.pointer).max())
-    scratch = np.empty(width), np.empty(width, np.uint32)
+    scratch = np.empty(int(room(width))), np.empty(width, np.uint32)
     return kernel.Table(samples.pointer, q, visits, *scratch), before

@@ -41,8 +41,8 @@ class Source(Protocol):
     def terminal(self) -> NDArray[np.bool_]:
         """Mask (S,) of the states that are known to be terminal."""
 
-    def remember(self, visits: NDArray[np.int64]) -> None:
-        """Take note of the visits of an earlier run, by pairs."""
+    def remember(self, visits: NDArray[np.int64], ended: NDArray[np.bool_]) -> None:
+        """Take note of an earlier run: its visits, by pairs, and the states that ended episodes."""
 
     def lay_out(self, values: NDArray[Any], fill: float = 0.0) -> NDArray[Any]:
         """A per-pair vector as a table (S, A)."""
@@ -80,7 +80,7 @@ class Model:
         """Mask (S,) of the terminal states."""
         return self.mdp.terminal
 
-    def remember(self, visits: NDArray[np.int64]) -> None:
+    def remember(self, visits: NDArray[np.int64], ended: NDArray[np.bool_]) -> None:
         """Nothing: the MDP says which states are terminal."""
 
     def lay_out(self, values: NDArray[Any], fill: float = 0.0) -> NDArray[Any]:
@@ -157,9 +157,13 @@ class Environment:
         """Mask (S,) of the states in which episodes ended and from which none went on."""
         return self.entered & ~self.left
 
-    def remember(self, visits: NDArray[np.int64]) -> None:
-        """Take it that an earlier run left the states in which it took actions."""
+    def remember(self, visits: NDArray[np.int64], ended: NDArray[np.bool_]) -> None:
+        """Take it that an earlier run left the states in which it took actions.
+
+        `ended` are those in which it saw episodes end, and from which none went on.
+        """
         self.left |= visits.reshape(self.n_states, self.n_actions).any(1)
+        self.entered |= ended
 
     def lay_out(self, values: NDArray[Any], fill: float = 0.0) -> NDArray[Any]:
         """A per-pair vector as a table (S, A), `fill` at terminal states."""

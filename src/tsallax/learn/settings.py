@@ -14,6 +14,7 @@ from typing import Any
 
 from tsallax import plain_yaml
 from tsallax.errors import InvalidInput
+from tsallax.learn.plan import NEVER
 
 ALGORITHMS = {
     "deep_q": "tsallax.learn.agents:DeepQ",
@@ -70,6 +71,8 @@ class Run:
         for name in ("episodes", "steps", "eval_every", "save_every"):
             if getattr(self, name) is not None:
                 _require_whole(name, getattr(self, name), 1)
+        if self.steps is not None and self.steps >= NEVER:
+            raise InvalidInput(f"steps must be less than 2^30 in all, got {self.steps}")
 
 
 @dataclass(frozen=True)

@@ -96,7 +96,13 @@ class World:
     def fresh(self, env: Any = None, **options: Any) -> HostEnvironment:
         """Another host environment, to evaluate in: `env`, or one like that of training."""
         if env is not None:
-            return self._make(env, 1, **options)
+            made = self._make(env, 1, **options)
+            if made.n_envs != 1:
+                raise InvalidInput(
+                    f"{made.name}: holds {made.n_envs} environments: give a single one to "
+                    "evaluate in"
+                )
+            return made
         source = self._known()
         if isinstance(source, str):
             return self._make(source, 1, **options)
@@ -108,12 +114,11 @@ class World:
             )
         import gymnasium
 
-        if isinstance(source, gymnasium.vector.VectorEnv):
-            several = ("num_envs", "vectorization_mode", "vector_kwargs")
-            single = {k: v for k, v in spec.kwargs.items() if k not in several}
-            return self._make(gymnasium.make(spec.id, **single, **options), 1, owned=True)
         try:
-            again = gymnasium.make(spec, **options)
+            if isinstance(source, gymnasium.vector.VectorEnv):
+                again = _one_of_several(source, spec, options)
+            else:
+                again = gymnasium.make(spec, **options)
         except Exception as error:
             reason = " ".join(str(error).split()).split(". ")[0]
             raise InvalidInput(
@@ -121,6 +126,14 @@ class World:
                 "evaluate(env=...) and learn(eval_env=...)"
             ) from None
         return self._make(again, 1, owned=True)
+
+    def learns_in(self, env: Any) -> bool:
+        """Whether this object is the environment of training, or a wrapper of it."""
+        if env is None or isinstance(env, str) or isinstance(self.source, str):
+            return False
+        return self.source is not None and (
+            getattr(env, "unwrapped", env) is getattr(self.source, "unwrapped", self.source)
+        )
 
     def drawn(self) -> HostEnvironment:
         """Another host environment, to be drawn: that of JAX by its registered twin."""
@@ -176,11 +189,27 @@ class World:
         )
         try:
             for name in ("observation_shape", "observation_size", "n_actions", "action_shape"):
-                _require_same(self.name, name, getattr(made, name), getattr(self, name))
+                _require_same(made.name, name, getattr(made, name), getattr(self, name))
         except InvalidInput:
             made.close()
             raise
         return made
+
+
+def _one_of_several(source: Any, spec: Any, options: Mapping[str, Any]) -> Any:
+    """A single environment like those of a vector environment."""
+    import gymnasium
+
+    if isinstance(source, gymnasium.vector.VectorWrapper):
+        raise InvalidInput(f"{type(source).__name__} wraps several environments, not one")
+    given = dict(spec.kwargs)
+    for name in ("num_envs", "vectorization_mode", "vector_kwargs"):
+        given.pop(name, None)
+    wrappers = given.pop("wrappers", None) or ()
+    made = gymnasium.make(spec.id, **given, **options)
+    for wrapper in wrappers:
+        made = wrapper(made)
+    return made
 
 
 def world_of(
