@@ -13,10 +13,20 @@ from numpy.typing import NDArray
 from tsallax import memory
 from tsallax.bellman import Bellman, Certificate, Floats
 from tsallax.kernels import cpu
+from tsallax.kernels.linear import largest
 from tsallax.linear import PolicySystem, permuted, policy_matrix
 
 SINGLE = 1e-4
 """1 - gamma above which Newton's steps are made in single precision, with up to 100 actions."""
+
+FURTHEST = 64
+"""How many sweeps at most a policy is followed before it is improved."""
+
+NEWS = 4
+"""How many policies are improved before it is asked what came of following one."""
+
+NEWTON = 300.0
+"""How many sweeps of a policy it takes to make Newton's steps worth their while."""
 
 Step = Callable[[Certificate], Floats]
 
@@ -26,26 +36,62 @@ def value_iteration(bellman: Bellman, tolerance: float) -> Step:
     return lambda c: c.updated
 
 
-def modified_policy_iteration(bellman: Bellman, tolerance: float, least: int = 8) -> Step:
+class Following:
     """Follow the greedy policy for some sweeps, x <- r_pi + gamma T_pi x, then improve it.
 
-    How many, `least` or more, is learned on the way: more while the error falls fast, and fewer for
-    good where that made it fall slowly, since following a poor policy far is worse than not
-    following it.  The first policy sees one reward ahead, and traces of it in x can take long to
-    fade: it is not followed.  The sweeps also stop when the change has become constant, because the
-    enclosure then tells the rest.
+    How many, `least` or more, is learned on the way.  More while the error falls fast, and while
+    it is the policy's own value that is missing: where the change by a sweep of U is hardly less
+    constant than the last by the policy.  Fewer for good elsewhere, since following a poor policy
+    far is worse than not following it.  The first sweeps but spread the news, and tell little; the
+    first policy sees one reward ahead, and traces of it in x can take long to fade: it is not
+    followed.  The sweeps also stop when the change has become constant, because the enclosure then
+    tells the rest.
     """
-    follow, most, last = least, 64, math.inf
+
+    def __init__(self, bellman: Bellman, tolerance: float, least: int = 8) -> None:
+        self.bellman, self.tolerance, self.least = bellman, tolerance, least
+        self.sweeps_left = 0.0
+        """About how often the policy has to be followed, where its value is all that is missing."""
+        self._most, self._cap = least, FURTHEST
+        self._error = math.inf
+        self._looks = self._times = 0
+        self._before = self._after = math.nan
+
+    def look(self, c: Certificate) -> None:
+        """Take note of what came of following the last policy."""
+        span = c.change[1] - c.change[0]
+        fast = c.error < 0.5 * self._error
+        followed = self._times == self._most and self._looks >= NEWS
+        good = followed and span <= 2.0 * self._after
+        self.sweeps_left = 0.0
+        if good:
+            self.sweeps_left = _effort(self._before, self._after, self._times, c, self.tolerance)
+            self._cap = min(2 * self._cap, FURTHEST)
+        elif not fast and self._looks:
+            self._cap //= 2
+        if self._looks:
+            most = 2 * self._most + 1 if good or fast else self._most // 2
+            self._most = max(min(most, self._cap), self.least)
+        self._error, self._before = c.error, span
+        self._looks += 1
+
+    def step(self, c: Certificate) -> Floats:
+        """The next v."""
+        if self._looks == 1:
+            return c.updated
+        stop = max(1e-4 * self._before, 0.1 * _gap(self.bellman, self.tolerance))
+        start = c.updated if self.bellman.ends else c.middle
+        v, self._times, self._after = self.bellman.follow(start, self._most, stop)
+        return v
+
+
+def modified_policy_iteration(bellman: Bellman, tolerance: float) -> Step:
+    """Follow each greedy policy for some sweeps, see `Following`."""
+    following = Following(bellman, tolerance)
 
     def step(c: Certificate) -> Floats:
-        nonlocal follow, most, last
-        first, fast, last = last == math.inf, c.error < 0.5 * last, c.error
-        if first:
-            return c.updated
-        most = most if fast else most // 2
-        follow = max(min(2 * follow + 1 if fast else follow // 2, most), least)
-        stop = max(1e-4 * (c.change[1] - c.change[0]), 0.1 * _gap(bellman, tolerance))
-        return bellman.follow(c.updated if bellman.ends else c.middle, follow, stop)[0]
+        following.look(c)
+        return following.step(c)
 
     return step
 
@@ -90,7 +136,7 @@ def policy_iteration(bellman: Bellman, tolerance: float) -> Step:
         memory.trim(matrix[2].nbytes)
         system = PolicySystem(matrix, order)
         v, left = system.solve(missing, max(1e-2 * size, 0.1 * gap))
-        if left > 0.5 * float(np.abs(missing).max()):
+        if left > 0.5 * largest(missing):
             v = system.solve_exactly(missing)
         v += guess
         if guess is not c.updated:
@@ -105,24 +151,34 @@ def policy_iteration(bellman: Bellman, tolerance: float) -> Step:
 def auto(bellman: Bellman, tolerance: float) -> Step:
     """Modified policy iteration, and policy iteration from where that would take too long.
 
-    A Newton step costs as much as tens of sweeps, so the cheap method may take its time, unless it
-    stalls or its rate promises no end.
+    How long it would take is foretold from the policy that was followed, where its value is all
+    that is missing, and else from how the error fell by the last sweeps.
     """
-    cheap = modified_policy_iteration(bellman, tolerance, least=2)
+    cheap = Following(bellman, tolerance, least=2)
     newton = policy_iteration(bellman, tolerance)
-    errors: list[float] = []
+    seen: list[tuple[float, float]] = []
     slow = False
 
     def step(c: Certificate) -> Floats:
         nonlocal slow
-        errors.append(c.error)
-        n = len(errors)
-        stalls = n >= 8 and errors[-1] > 0.8 * errors[-5]
-        endless = n >= 24 and errors[-1] * (errors[-1] / errors[-12]) ** 2 > tolerance
-        slow = slow or stalls or endless
-        return newton(c) if slow else cheap(c)
+        if not slow:
+            cheap.look(c)
+            seen.append((c.error, bellman.work))
+            slow = cheap.sweeps_left > NEWTON
+            if len(seen) >= 8:
+                (error, work), (now, done) = seen[-5], seen[-1]
+                left = _effort(error, now, done - work, c, tolerance)
+                slow = slow or left > NEWTON * bellman.share
+        return newton(c) if slow else cheap.step(c)
 
     return step
+
+
+def _effort(before: float, after: float, spent: float, c: Certificate, tolerance: float) -> float:
+    """What it takes to reach the tolerance, if it goes on as from `before` to `after`."""
+    if not after < before:
+        return math.inf
+    return spent * math.log(c.error / tolerance) / math.log(before / max(after, 1e-300 * before))
 
 
 def _gap(bellman: Bellman, tolerance: float) -> float:
