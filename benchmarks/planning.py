@@ -3,6 +3,7 @@
     python benchmarks/planning.py                 the whole table (about ten minutes)
     python benchmarks/planning.py --problem maze  one problem
     python benchmarks/planning.py --floor         one sweep next to one matrix-vector product
+    python benchmarks/planning.py --methods       what `auto` picks, next to each method
     python benchmarks/planning.py --million hard  1,000,000 states x 4 actions: time and memory
 
 Every solver runs in a process of its own, one after the other on the same problem, in three rounds,
@@ -217,7 +218,9 @@ def floor() -> None:
         v = np.random.default_rng(0).random(mdp.n_states)
         seconds = best_time(lambda: mdp.transitions @ v, 1.0)[0]  # noqa: B023
         print(f"{name:<8}  csr @ v          {seconds * 1e3:6.3f} ms, one core")
-        for regularizer in (tsallax.Hard(), tsallax.Sparse(0.1), tsallax.Soft(0.1)):
+        for regularizer in (
+            tsallax.Hard(), tsallax.Sparse(0.1), tsallax.Soft(0.1), tsallax.Tsallis(0.1, 1.5),
+        ):  # fmt: skip
             operator = Bellman(mdp, regularizer)
             value = tsallax.solve(mdp, regularizer).value.copy()
             work = {
@@ -229,8 +232,44 @@ def floor() -> None:
                 for label, call in work.items():
                     call()
                     seconds = best_time(call, 1.0)[0]
-                    shown = f"{regularizer.name:<6}  {label}"
+                    shown = f"{regularizer.name:<7} {label}"
                     print(f"{name:<8}  {shown}  {seconds * 1e3:6.3f} ms, {cores}", flush=True)
+
+
+def methods() -> None:
+    """The time of `auto` over that of the best method, for many kinds of problems."""
+    import tsallax
+
+    kinds = {
+        "unicycle": tsallax.problems.unicycle,
+        "garnet, 2 successors": lambda **more: tsallax.problems.garnet(3_000, 10, 2, **more),
+        "maze": lambda **more: tsallax.problems.maze(100, 100, **more),
+        "gridworld": lambda **more: tsallax.problems.gridworld(100, 100, **more),
+    }
+    regularizers = [
+        tsallax.Hard(), tsallax.Sparse(0.1), tsallax.Sparse(10.0), tsallax.Soft(0.1),
+        tsallax.Soft(10.0), tsallax.Tsallis(0.1, 1.5), tsallax.Tsallis(1.0, 1.5),
+    ]  # fmt: skip
+    names = ("auto", "modified_policy_iteration", "policy_iteration", "value_iteration")
+    print(f"{'problem':<21} {'gamma':<6} {'regularizer':<26} ", end="")
+    print("".join(f"{name.replace('_iteration', ''):>18}" for name in names), "auto/best")
+    for kind, make in kinds.items():
+        ratios = []
+        for discount in (0.9, 0.99, 0.999):
+            mdp = make(discount=discount)
+            for regularizer in regularizers:
+                times = {}
+                for name in names:
+                    first = tsallax.solve(mdp, regularizer, ERROR, name)  # may compile
+                    call = lambda: tsallax.solve(mdp, regularizer, ERROR, name)  # noqa: B023, E731
+                    few = first.iterations < 2_000
+                    times[name] = best_time(call, 0.2)[0] if few else first.seconds
+                ratios.append(times["auto"] / min(times.values()))
+                row = "".join(f"{1e3 * times[name]:15.2f} ms" for name in names)
+                shown = f"{kind:<21} {discount:<6} {regularizer!s:<26}"
+                print(f"{shown} {row}{ratios[-1]:10.2f}", flush=True)
+        mean = float(np.exp(np.mean(np.log(ratios))))
+        print(f"{kind}: auto over the best {mean:.2f} on average, {max(ratios):.2f} at most")
 
 
 def million(name: str) -> None:
@@ -265,6 +304,7 @@ def main() -> None:
     parser.add_argument("--problem", choices=PROBLEMS, action="append")
     parser.add_argument("--million", choices=["hard", "sparse"])
     parser.add_argument("--floor", action="store_true")
+    parser.add_argument("--methods", action="store_true")
     parser.add_argument("--worker", help=argparse.SUPPRESS)
     arguments = parser.parse_args()
     if arguments.worker:
@@ -272,6 +312,9 @@ def main() -> None:
         return
     if arguments.floor:
         floor()
+        return
+    if arguments.methods:
+        methods()
         return
     if arguments.million:
         million(arguments.million)
