@@ -165,10 +165,11 @@ def auto(bellman: Bellman, tolerance: float) -> Step:
             cheap.look(c)
             seen.append((c.error, bellman.work))
             slow = cheap.sweeps_left > NEWTON
-            if len(seen) >= 8:
-                (error, work), (now, done) = seen[-5], seen[-1]
-                left = _effort(error, now, done - work, c, tolerance)
-                slow = slow or left > NEWTON * bellman.share
+            if len(seen) > NEWS:
+                (before, work), (after, done) = seen[-1 - NEWS], seen[-1]
+                left = _effort(before, after, done - work, c, tolerance)
+                slow = slow or after > 0.8 * before
+                slow = slow or (len(seen) >= 2 * NEWS and left > NEWTON * bellman.share)
         return newton(c) if slow else cheap.step(c)
 
     return step
