@@ -74,6 +74,11 @@ class Bellman:
         self.mdp = mdp
         self.alpha = float(regularizer.alpha)
         self.q = float(regularizer.q)
+        self.kind = (
+            self.alpha if self.alpha > 0.0 else None,
+            self.q if self.q != 2.0 else None,
+        )
+        """alpha and q as the kernels want them, None for hard and sparse."""
         self.arrays = arrays(mdp)
         self.width = mdp.max_actions
         self.blocks = blocks()
@@ -97,17 +102,15 @@ class Bellman:
         self._bonus = self.alpha * (1.0 + float(regularizer.max_entropy(self.width)))
 
     def apply(self, v: Floats) -> Floats:
-        """Uv."""
+        """Uv; `self.policy` becomes greedy in v."""
         out = np.empty_like(v)
-        self._sweep(v, out, NO_POLICY)
+        self._sweep(v, out)
         return out
 
     def certify(self, v: Floats) -> Certificate:
         """Uv with the enclosure of V* that it proves; `self.policy` becomes greedy in v."""
         out = np.empty_like(v)
-        if not len(self.policy.weight):
-            self.policy = self.policy._replace(weight=np.empty(self.mdp.n_pairs))
-        low, high, self.used = self._sweep(v, out, self.policy)
+        low, high, self.used = self._sweep(v, out)
         before, after = (float(max(-x.min(), x.max())) for x in (v, out))
         rounding = self._rounding(max(before, after))
         down = _gain(self._shift_high if low < 0 else self._shift_low) * low
@@ -121,7 +124,7 @@ class Bellman:
         """Let go of the policy's weights until the next certificate, if they take much memory."""
         freed = self.policy.weight.nbytes
         if freed > memory.LARGE:
-            self.policy = self.policy._replace(weight=NO_POLICY.weight)
+            self.policy = self.policy._replace(weight=np.empty(0))
             memory.trim(freed)
 
     def follow(self, v: Floats, most: int, stop: float) -> tuple[Floats, int, float]:
@@ -193,13 +196,15 @@ class Bellman:
         cpu.policy_residual(self.arrays, pi, b, v, out)
         return out
 
-    def _sweep(self, v: Floats, out: Floats, pi: cpu.Policy) -> tuple[float, float, int]:
+    def _sweep(self, v: Floats, out: Floats) -> tuple[float, float, int]:
         self.sweeps += 1
-        common = (self.arrays, self.alpha, self.q, self.width)
+        if not len(self.policy.weight):
+            self.policy = self.policy._replace(weight=np.empty(self.mdp.n_pairs))
+        common = (self.arrays, *self.kind, self.width)
         if self.small:
-            low, high, used = cpu.sweep_range(*common, 0, len(v), v, out, pi)
+            low, high, used = cpu.sweep_range(*common, 0, len(v), v, out, self.policy)
         else:
-            low, high, used = cpu.sweep(*common, self.blocks, v, out, pi)
+            low, high, used = cpu.sweep(*common, self.blocks, v, out, self.policy)
         return float(low), float(high), int(used)
 
     def _rounding(self, size: float) -> float:
@@ -207,9 +212,6 @@ class Bellman:
         dot = (self._successors + 8) * (self._reward + size)
         maximum = 8 * (self.width + 8) * self._bonus
         return UNIT * (dot + maximum) / (1.0 - self._shift_high)
-
-
-NO_POLICY = cpu.Policy(np.zeros(0), np.zeros(0), np.zeros(0))
 
 
 def require(caller: str, mdp: Any, regularizer: Any) -> None:

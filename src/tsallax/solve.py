@@ -101,13 +101,14 @@ class Solution:
         soft policy (q <= 1) uses every action.
         """
         bellman = Bellman(self.mdp, self.regularizer)
+        if bellman.alpha > 0.0 and bellman.q <= 1.0:
+            return self.mdp.table(np.ones(self.mdp.n_pairs, np.int8))
         low, high = (bellman.action_values(v) for v in (self.lower, self.upper))
         verdict = np.zeros(self.mdp.n_pairs, np.int8)
         slack = bellman.action_value_rounding(self.lower, self.upper)
         cpu.certify_support(
-            bellman.arrays, bellman.alpha, bellman.q, bellman.width, low - slack, high + slack,
-            verdict,
-        )  # fmt: skip
+            bellman.arrays, *bellman.kind, bellman.width, low - slack, high + slack, verdict
+        )
         return self.mdp.table(verdict)
 
     @property

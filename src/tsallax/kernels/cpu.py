@@ -90,18 +90,53 @@ def _best_action(m: Any, s: Any, v: Any) -> Any:
 def sweep_range(
     m: Any, alpha: Any, q: Any, width: Any, begin: Any, end: Any, v: Any, out: Any, pi: Any
 ) -> Any:
-    """out = Uv and, unless pi is empty, its greedy policy, for the states begin..end.
+    """out = Uv and its greedy policy, for the states begin..end.
 
+    alpha is None for the hard operator, and q for the sparse one: Numba then compiles no other.
     Returns min and max of out - v, NaN where a value is not finite, and about how many pairs the
     policy uses.
     """
-    if alpha > 0.0 and q == 2.0 and len(pi.reward) > 0:
+    if alpha is None:
+        return _hard_range(m, begin, end, v, out, pi)
+    if q is None:
         return _sparse_range(m, alpha, width, begin, end, v, out, pi)
+    return _tsallis_range(m, alpha, q, width, begin, end, v, out, pi)
+
+
+@njit(cache=True, nogil=True)
+def _hard_range(m: Any, begin: Any, end: Any, v: Any, out: Any, pi: Any) -> Any:
+    """`sweep_range` of the hard operator."""
+    low, high, bad = math.inf, -math.inf, False
+    used = 0
+    for s in range(begin, end):
+        first, last = m.pointer[s], m.pointer[s + 1]
+        if first == last:
+            out[s] = 0.0
+            pi.reward[s] = 0.0
+            continue
+        value, best = _best_action(m, s, v)
+        for i in range(first, last):
+            pi.weight[i] = 0.0
+        pi.weight[best] = 1.0
+        pi.reward[s] = m.rewards[best]
+        used += 1
+        out[s] = value
+        change = value - v[s]
+        bad |= not math.isfinite(change)
+        low = min(low, change)
+        high = max(high, change)
+    return (math.nan, math.nan, used) if bad else (low, high, used)
+
+
+@njit(cache=True, nogil=True)
+def _tsallis_range(
+    m: Any, alpha: Any, q: Any, width: Any, begin: Any, end: Any, v: Any, out: Any, pi: Any
+) -> Any:
+    """`sweep_range` at any q."""
     row = np.empty(width)
     p = np.empty(room(width))
     at = np.empty(width, np.uint32)
     low, high, bad = math.inf, -math.inf, False
-    keep = len(pi.reward) > 0
     searched = len(pi.threshold) > 0
     used = 0
     for s in range(begin, end):
@@ -109,37 +144,27 @@ def sweep_range(
         n = last - first
         if n == 0:
             out[s] = 0.0
-            if keep:
-                pi.reward[s] = 0.0
+            pi.reward[s] = 0.0
             continue
-        if keep:
-            for i in range(first, last):
-                pi.weight[i] = 0.0
-        if alpha == 0.0:
-            value, best = _best_action(m, s, v)
-            if keep:
-                pi.weight[best] = 1.0
-                pi.reward[s] = m.rewards[best]
-                used += 1
-        else:
-            top = _action_values(m, s, v, row)
-            guess = pi.threshold[s] if searched else 0.0
-            t, value, entropy, k = regularized_maximum(row, n, top, alpha, q, guess, p, at)
-            if searched:
-                pi.threshold[s] = t
-            if keep:
-                total = alpha * entropy
-                for i in range(k):
-                    total += p[i] * m.rewards[first + at[i]]
-                    pi.weight[first + at[i]] = p[i]
-                pi.reward[s] = total
-                used += k
+        top = _action_values(m, s, v, row)
+        guess = pi.threshold[s] if searched else 0.0
+        t, value, entropy, k = regularized_maximum(row, n, top, alpha, q, guess, p, at)
+        if searched:
+            pi.threshold[s] = t
+        for i in range(first, last):
+            pi.weight[i] = 0.0
+        total = alpha * entropy
+        for i in range(k):
+            total += p[i] * m.rewards[first + at[i]]
+            pi.weight[first + at[i]] = p[i]
+        pi.reward[s] = total
+        used += k
         out[s] = value
         change = value - v[s]
         bad |= not math.isfinite(change)
         low = min(low, change)
         high = max(high, change)
-    return (math.nan, math.nan, used) if bad else (low, high, used)
+    return (math.nan, math.nan, int(used)) if bad else (low, high, int(used))
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
@@ -446,43 +471,67 @@ def reach(m: Any, sources: Any) -> Any:
 def certify_support(
     m: Any, alpha: Any, q: Any, width: Any, low: Any, high: Any, verdict: Any
 ) -> None:
-    """verdict = +1 where low <= Q* <= high proves an action in the support, -1 where out of it."""
-    row = np.empty(width)
+    """verdict = +1 where low <= Q* <= high proves an action in the support, -1 where out of it.
+
+    alpha and q may be None as in `sweep_range`; q is not 1 or less, where all are in.
+    """
+    if alpha is None:
+        _certify_best(m, low, high, verdict)
+    else:
+        _certify_threshold(m, alpha, q, width, low, high, verdict)
+
+
+@njit(cache=True, nogil=True)
+def _certify_best(m: Any, low: Any, high: Any, verdict: Any) -> None:
+    """`certify_support` of the hard operator: in are the best actions."""
+    for s in range(len(m.pointer) - 1):
+        first, last = m.pointer[s], m.pointer[s + 1]
+        if first == last:
+            continue
+        out = low[first:last].max()
+        best = first + np.uint64(high[first:last].argmax())
+        second = -math.inf
+        for i in range(first, last):
+            if i != best:
+                second = max(second, high[i])
+        for i in range(first, last):
+            rest = second if i == best else high[best]
+            verdict[i] = 1 if low[i] >= rest else 0
+            if high[i] < out:
+                verdict[i] = -1
+
+
+@njit(cache=True, nogil=True)
+def _certify_threshold(
+    m: Any, alpha: Any, q: Any, width: Any, low: Any, high: Any, verdict: Any
+) -> None:
     p = np.empty(room(width))
     at = np.empty(width, np.uint32)
     for s in range(len(m.pointer) - 1):
-        first = m.pointer[s]
-        n = m.pointer[s + 1] - first
-        if n == 0:
+        first, last = m.pointer[s], m.pointer[s + 1]
+        if last - first == 1:
+            verdict[first] = 1
             continue
-        if alpha > 0.0 and (q <= 1.0 or n == 1):
-            verdict[first : first + n] = 1
+        if first == last:
             continue
-        if alpha == 0.0:
-            # an optimal action: nothing can be above it
-            out = low[first : first + n].max()
-            best = high[first : first + n].argmax()
-            second = -math.inf
-            for i in range(n):
-                if i != best:
-                    second = max(second, high[first + i])
-            for i in range(n):
-                rest = second if i == best else high[first + best]
-                verdict[first + i] = 1 if low[first + i] >= rest else 0
-                if high[first + i] < out:
-                    verdict[first + i] = -1
-            continue
-        guard = 1e-15 * (n + 8.0)
-        row[:n] = low[first : first + n]
-        top = row[:n].max()
-        t, _, _, _ = regularized_maximum(row, n, top, alpha, q, 0.0, p, at)
-        out = top + alpha * (t - 1.0 / (q - 1.0)) - guard * (abs(top) + alpha)
-        row[:n] = high[first : first + n]
-        top = row[:n].max()
-        t, _, _, _ = regularized_maximum(row, n, top, alpha, q, 0.0, p, at)
-        inside = top + alpha * (t - 1.0 / (q - 1.0)) + guard * (abs(top) + alpha)
-        for i in range(n):
-            if high[first + i] <= out:
-                verdict[first + i] = -1
-            elif low[first + i] > inside:
-                verdict[first + i] = 1
+        below, slack = _threshold(low[first:last], alpha, q, p, at)
+        out = below - slack
+        above, slack = _threshold(high[first:last], alpha, q, p, at)
+        inside = above + slack
+        for i in range(first, last):
+            if high[i] <= out:
+                verdict[i] = -1
+            elif low[i] > inside:
+                verdict[i] = 1
+
+
+@njit(cache=True, nogil=True)
+def _threshold(row: Any, alpha: Any, q: Any, p: Any, at: Any) -> Any:
+    """(what an action must be worth to be in the support, its rounding)."""
+    n = np.uint64(len(row))
+    top = row.max()
+    rounding = 1e-15 * (n + 8.0) * (abs(top) + alpha)
+    if q is None:
+        return top + sparse_threshold(row, n, top, alpha, -alpha), rounding
+    t, _, _, _ = regularized_maximum(row, n, top, alpha, q, 0.0, p, at)
+    return top + alpha * (t - 1.0 / (q - 1.0)), rounding
