@@ -6,7 +6,7 @@ PIP := -m pip install --quiet --quiet --disable-pip-version-check --no-input
 DEMO := out/demo
 WORKERS ?= 2
 
-.PHONY: demo test test-slow test-browser lint bench docs clean
+.PHONY: demo test kernels test-slow test-browser lint bench docs clean
 
 # The paper's planning figures and theorems, on this machine's CPU, and the learning results of the
 # repository, as one HTML report.
@@ -15,8 +15,12 @@ demo: $(VENV)/.installed
 	$(VENV)/bin/tsallax report $(DEMO) results
 
 # Everything that a change must pass.
-test: lint
+test: $(VENV)/.installed-test
+	@$(MAKE) --no-print-directory -j2 lint kernels
 	$(VENV)/bin/python -m pytest -n $(WORKERS) --dist worksteal -q
+
+kernels: $(VENV)/.installed-test
+	@$(VENV)/bin/python tests/compile_kernels.py
 
 lint: $(VENV)/.installed-test
 	$(VENV)/bin/ruff check .
