@@ -340,6 +340,13 @@ def test_evaluating_in_the_environment_of_training_starts_a_new_episode_there():
             agent.learn(steps=20, eval_every=10, eval_env=same)
 
 
+def test_an_evaluation_that_is_refused_leaves_the_episode_alone():
+    agent, other = corridor().learn(steps=8), corridor().learn(steps=8)
+    with pytest.raises(InvalidInput, match="neither an id nor a Gymnasium environment"):
+        agent.evaluate(1, env=CORRIDOR)
+    assert_same(agent.learn(steps=8), other.learn(steps=8))
+
+
 def test_wrappers_of_a_vector_environment_are_there_in_evaluations():
     def short(env):
         return gymnasium.wrappers.TimeLimit(env, 7)

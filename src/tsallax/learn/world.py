@@ -128,12 +128,10 @@ class World:
         return self._make(again, 1, owned=True)
 
     def learns_in(self, env: Any) -> bool:
-        """Whether this object is the environment of training, or a wrapper of it."""
-        if env is None or isinstance(env, str) or isinstance(self.source, str):
+        """Whether this object is the host's environment of training, or a wrapper of it."""
+        if self.jax is not None or self.source is None or isinstance(self.source, str):
             return False
-        return self.source is not None and (
-            getattr(env, "unwrapped", env) is getattr(self.source, "unwrapped", self.source)
-        )
+        return getattr(env, "unwrapped", env) is getattr(self.source, "unwrapped", self.source)
 
     def drawn(self) -> HostEnvironment:
         """Another host environment, to be drawn: that of JAX by its registered twin."""
