@@ -276,6 +276,7 @@ def test_options_of_an_environment_are_passed_on(capsys):
         ),
         ("solve FILE --alpha 0", ["alpha must be positive"]),
         ("solve FILE --alpha nan", ["alpha must be positive"]),
+        ("solve FILE --alpha 1e-310", ["alpha must be positive and at least 2.2e-308"]),
         ("solve FILE --alpha x", ["--alpha", "tsallax solve --help"]),
         ("solve FILE --alpha", ["--alpha", "--help"]),
         ("solve FILE --alpha 1 --discount 1", ["discount must lie in [0, 1)"]),

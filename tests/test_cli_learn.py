@@ -379,6 +379,11 @@ def test_no_checkpoint_is_promised_where_none_was_written(tmp_path: Path, capsys
         ("train CartPole-v1 --seed -1 --episodes 3", ["seed", "-1"]),
         ("train CartPole-v1 --seed 4294967296 --episodes 3", ["seed", "2^32 - 1"]),
         ("train CartPole-v1 --episodes 0", ["episodes must be", "at least 1"]),
+        ("train CartPole-v1 --steps 2000000000", ["steps must be less than 2^30 in all"]),
+        (
+            "train CartPole-v1 --steps 9 --set capacity=100000000000000",
+            ["not enough memory", "lower capacity"],
+        ),
         ("train CartPole-v1", ["give --episodes or --steps"]),
         ("train --episodes 3", ["no environment", "Reacher-v5"]),
         ("train --resume", ["no environment"]),

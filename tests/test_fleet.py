@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from itertools import product
 from pathlib import Path
 from typing import Any
@@ -13,6 +14,7 @@ import pytest
 import tsallax
 from tsallax.envs.multigoal import multigoal
 from tsallax.errors import InvalidInput
+from tsallax.learn import checkpoint
 from tsallax.learn.config import DeepQConfig
 from tsallax.learn.ddpg_config import DDPGConfig
 from tsallax.learn.fleet import Fleet, Member
@@ -68,6 +70,16 @@ def test_a_fleet_of_ddpg_learns_what_its_agents_would_learn_alone(together, tmp_
     assert fleet.evaluate(1, 5).returns == pytest.approx(expected, rel=1e-3)
     again = Fleet.load(tmp_path / "fleet.npz")
     assert again.evaluate(1, 5).returns == pytest.approx(expected, rel=1e-3)
+
+
+def test_a_description_that_makes_no_sense_is_refused(tmp_path: Path):
+    path = tmp_path / "fleet.npz"
+    Fleet("MultiGoal-v0", [member()], actions=3).save(path)
+    about, arrays = checkpoint.read(path)
+    for name, wrong in (("steps", math.inf), ("alive", [math.inf]), ("seconds", [])):
+        checkpoint.write(path, {**about, name: wrong}, arrays)
+        with pytest.raises(InvalidInput, match="fleet.npz: damaged: its description is wrong"):
+            Fleet.load(path)
 
 
 def test_agents_of_two_kinds_are_no_fleet():
