@@ -78,7 +78,7 @@ def test_a_description_that_makes_no_sense_is_refused(tmp_path: Path):
     about, arrays = checkpoint.read(path)
     for name, wrong in (("steps", math.inf), ("alive", [math.inf]), ("seconds", [])):
         checkpoint.write(path, {**about, name: wrong}, arrays)
-        with pytest.raises(InvalidInput, match="fleet.npz: damaged: its description is wrong"):
+        with pytest.raises(InvalidInput, match="damaged: its description is wrong"):
             Fleet.load(path)
 
 
