@@ -38,7 +38,7 @@ test-browser: $(VENV)/.installed-test $(VENV)/.installed-browser
 	  $(VENV)/bin/playwright install chromium || \
 	  { echo "No browser: install Chromium, such as with: apt-get install chromium"; exit 1; }
 	@$(VENV)/bin/python tests/browser.py
-	$(VENV)/bin/python -m pytest -q tests/test_browser.py
+	$(VENV)/bin/python -m pytest -q tests/paper/page/test_browser.py
 
 # Speed and memory next to the peers, which have an environment of their own.
 bench: $(BENCH)/.installed

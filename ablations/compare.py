@@ -12,10 +12,10 @@ from dataclasses import replace
 from pathlib import Path
 from statistics import median
 
-from tsallax.paper.runs import rows
-from tsallax.paper.runs.tasks import TASKS
+from tsallax.paper.sweep import rows
+from tsallax.paper.sweep.tasks import TASKS
 from tsallax.paper.tables.cells import gather
-from tsallax.paper.tables.duels import duel
+from tsallax.paper.tables.improvement import duel
 
 HERE = Path(__file__).parent
 ROOT = HERE.parent

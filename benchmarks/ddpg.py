@@ -24,10 +24,10 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from tsallax.deep.ddpg_config import DDPGConfig
+from tsallax.deep.fleet import Fleet, Member
+from tsallax.deep.training_schedule import NEVER
 from tsallax.envs import Reacher
-from tsallax.learn.ddpg_config import DDPGConfig
-from tsallax.learn.fleet import Fleet, Member
-from tsallax.learn.plan import NEVER
 
 THEIRS: dict[str, Any] = {
     "learning_rate": 1e-3,

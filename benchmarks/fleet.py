@@ -16,9 +16,9 @@ from typing import Any
 import jax
 
 from tsallax import DeepQ
-from tsallax.learn.config import DeepQConfig
-from tsallax.learn.fleet import Fleet, Member
-from tsallax.learn.plan import NEVER
+from tsallax.deep.deep_q_config import DeepQConfig
+from tsallax.deep.fleet import Fleet, Member
+from tsallax.deep.training_schedule import NEVER
 
 VARIANTS = list(
     product(("sparse", "soft", "epsilon"), ("sparse", "soft", "hard"), (1.0, 0.1, 0.01))

@@ -198,7 +198,7 @@ def floor() -> None:
     import jax.numpy as jnp
 
     from tsallax import Sparse
-    from tsallax.learn import adam, network
+    from tsallax.deep import adam, network
 
     key = jax.random.PRNGKey(0)
     net = network.init(key, 4, (512, 512), 1001, 0.01)
@@ -230,7 +230,7 @@ def memory() -> None:
     """Bytes of a replay of a million transitions of Reacher against those of its raw numbers."""
     import jax
 
-    from tsallax.learn import replay
+    from tsallax.deep import replay
 
     ring = jax.eval_shape(lambda: replay.init(1_000_000, 10, (), "int32"))
     total = sum(leaf.size * leaf.dtype.itemsize for leaf in jax.tree.leaves(ring))

@@ -211,7 +211,7 @@ def compare(name: str, folder: Path) -> None:
 def floor() -> None:
     """One sweep, and two of the policy it found, next to SciPy's matrix-vector product."""
     import tsallax
-    from tsallax.bellman import Bellman
+    from tsallax.planning.bellman import Bellman
 
     for name in ("garnet", "unicycle"):
         mdp = problem(name, 0.99)
@@ -241,10 +241,10 @@ def methods() -> None:
     import tsallax
 
     kinds = {
-        "unicycle": tsallax.problems.unicycle,
-        "garnet, 2 successors": lambda **more: tsallax.problems.garnet(3_000, 10, 2, **more),
+        "unicycle": tsallax.problems.unicycle_mdp,
+        "garnet, 2 successors": lambda **more: tsallax.problems.garnet_mdp(3_000, 10, 2, **more),
         "maze": lambda **more: tsallax.problems.maze(100, 100, **more),
-        "gridworld": lambda **more: tsallax.problems.gridworld(100, 100, **more),
+        "gridworld": lambda **more: tsallax.problems.grid_mdps(100, 100, **more),
     }
     regularizers = [
         tsallax.Hard(), tsallax.Sparse(0.1), tsallax.Sparse(10.0), tsallax.Soft(0.1),
@@ -280,11 +280,11 @@ def million(name: str) -> None:
         return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
 
     regularizer = tsallax.Sparse(0.1) if name == "sparse" else tsallax.Hard()
-    small = tsallax.problems.gridworld(150, 150)
+    small = tsallax.problems.grid_mdps(150, 150)
     tsallax.solve(small, regularizer)  # loads the compiled kernels
     before = peak()
     begin = time.perf_counter()
-    mdp = tsallax.problems.gridworld(1000, 1000, discount=0.99)
+    mdp = tsallax.problems.grid_mdps(1000, 1000, discount=0.99)
     built, seconds = peak(), time.perf_counter() - begin
     t = mdp.transitions
     csr = (t.data.nbytes + t.indices.nbytes + t.indptr.nbytes) / 2**20

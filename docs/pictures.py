@@ -6,8 +6,7 @@ import jax
 import matplotlib.pyplot as plt
 import numpy as np
 
-from tsallax import Soft, Sparse, Tsallis
-from tsallax.paper import style
+from tsallax import Soft, Sparse, Tsallis, plotting
 
 HERE = Path(__file__).parent / "images"
 ANGLES = np.linspace(-np.pi, np.pi, 121)
@@ -25,8 +24,8 @@ def alphas() -> None:
         for rule, name in ((Sparse(alpha), "sparse"), (Soft(alpha), "soft")):
             p = np.asarray(rule.policy(Q))
             label = f"{name}: {np.mean(p > 0):.0%} of the actions"
-            ax.fill_between(ANGLES, p, alpha=0.25, color=style.COLOUR[name])
-            ax.plot(ANGLES, p, color=style.COLOUR[name], label=label)
+            ax.fill_between(ANGLES, p, alpha=0.25, color=plotting.COLOUR[name])
+            ax.plot(ANGLES, p, color=plotting.COLOUR[name], label=label)
         ax.set_title(f"alpha = {alpha:g}")
         ax.set_ylim(0, ax.get_ylim()[1] * 1.45)
         ax.legend(fontsize=7.5, frameon=False, loc="upper left")
@@ -52,6 +51,6 @@ def indices() -> None:
 
 if __name__ == "__main__":
     jax.config.update("jax_enable_x64", True)
-    with style.paper_style():
+    with plotting.paper_style():
         alphas()
         indices()

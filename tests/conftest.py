@@ -14,18 +14,17 @@ os.environ.setdefault("JAX_COMPILATION_CACHE_DIR", str(CACHE))
 os.environ.setdefault("JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS", "0.3")
 os.environ.setdefault("JAX_PERSISTENT_CACHE_MIN_ENTRY_SIZE_BYTES", "-1")
 
-ROUGHLY = {
-    "test_agent", "test_cli_learn", "test_checkpoint", "test_ddpg", "test_fleet", "test_killed",
-    "test_ray", "test_replay", "test_rollout", "test_sweep",
-}  # fmt: skip
-"""Tests of what happens to agents, not of how well they are compiled: without XLA's optimisations
-they take two thirds of the time. JAX_DISABLE_MOST_OPTIMIZATIONS=0 runs them with."""
+UNOPTIMISED = ("cli", "deep", "paper", "runs")
+"""Folders with tests of what agents do, not of how well they are compiled: without XLA's
+optimisations they take two thirds of the time. JAX_DISABLE_MOST_OPTIMIZATIONS=0 runs them with."""
+OPTIMISED = {"test_deep_q", "test_network"}
 
 
 @pytest.fixture(autouse=True, scope="module")
 def _optimisations(request: pytest.FixtureRequest):
-    name = request.module.__name__ if request.module else ""
-    if name not in ROUGHLY or "JAX_DISABLE_MOST_OPTIMIZATIONS" in os.environ:
+    folder = request.path.relative_to(request.config.rootpath).parts[1]
+    exempt = folder not in UNOPTIMISED or request.path.stem in OPTIMISED
+    if exempt or "JAX_DISABLE_MOST_OPTIMIZATIONS" in os.environ:
         yield
         return
     import jax

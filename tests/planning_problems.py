@@ -17,7 +17,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from oracle import Enclosure, ExactMDP, Pair, exact_mdp, optimal_support, optimal_value
-from tsallax.mdp import MDP
+from tsallax.planning.mdp import MDP
 from tsallax.regularizer import Hard, Regularizer, Soft, Sparse, Tsallis
 
 REPRESENTATIONS = ("dense", "csr", "list", "pairs")

@@ -8,7 +8,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from tsallax.envs.environment import Environment
+from tsallax.envs.jax.environment import Environment
 
 TINY: dict[str, Any] = {
     "hidden": (16,), "batch": 8, "capacity": 96, "start": 0, "copy_every": 25,

@@ -6,10 +6,10 @@ import dataclasses
 from pathlib import Path
 from typing import Any
 
-from tsallax.learn.fleet import Fleet
-from tsallax.paper.runs import rows
-from tsallax.paper.runs.sweep import Sweep
-from tsallax.paper.runs.tasks import TASKS, choose
+from tsallax.deep.fleet import Fleet
+from tsallax.paper.sweep import rows
+from tsallax.paper.sweep.jobs import Sweep
+from tsallax.paper.sweep.tasks import TASKS, choose
 
 OPTIONS: dict[str, Any] = {
     "hidden": [8],

@@ -14,7 +14,8 @@ from typing import Any
 import pytest
 
 import tsallax
-from tsallax import cli, problems, simplex
+from tsallax import problems, simplex
+from tsallax.cli import app
 
 ROOT = Path(__file__).parents[1]
 HEAVY = ("gymnasium", "mujoco", "matplotlib", "ray", "numba", "torch", "pandas")
@@ -168,7 +169,7 @@ def test_commands_of_a_document_are_read_without_error(document, capsys):
     for block in blocks(document, "console"):
         for line in re.findall(r"^\$ tsallax (.*)$", block, re.M):
             words = line.split()
-            assert cli.run([words[0], "--help"]) == 0
+            assert app.run([words[0], "--help"]) == 0
             known = capsys.readouterr().out
             assert all(word in known for word in words if word.startswith("--"))
 
@@ -176,7 +177,7 @@ def test_commands_of_a_document_are_read_without_error(document, capsys):
 def test_the_summary_in_the_readme_is_the_one_that_is_printed(capsys):
     block = next(b for b in blocks("README.md", "console") if b.startswith("$ tsallax solve"))
     command, *shown = block.splitlines()
-    assert cli.run(command.split()[2:]) == 0
+    assert app.run(command.split()[2:]) == 0
     printed = capsys.readouterr().out.splitlines()
     number = re.compile(r"\d[\d.]*(?:e[-+]?\d+)?")
     for here, there in zip(shown, printed, strict=True):

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from scipy.stats import mannwhitneyu, trim_mean
 
 from tsallax.errors import InvalidInput
-from tsallax.paper.tables.statistics import (
+from tsallax.statistics import (
     FAILS,
     HOLDS,
     OPEN,

@@ -5,81 +5,83 @@
 >>> solution = tsallax.solve(mdp, tsallax.Sparse(alpha=0.5))
 >>> bool(((solution.lower <= solution.value) & (solution.value <= solution.upper)).all())
 True
+
+Everything public is a name of this package or of its modules `simplex`, `problems` and `envs`;
+all other modules are private. A name is imported when it is first used.
 """
 
-import sys
 from importlib import import_module
-from importlib.metadata import PackageNotFoundError, version
-from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
-try:
-    __version__ = version("tsallax")
-except PackageNotFoundError:  # a source tree that is not installed
-    __version__ = "0.1.0"
+from tsallax.provenance import __version__
 
 if TYPE_CHECKING:
     from tsallax import envs, problems, simplex
+    from tsallax.deep.ddpg_agent import DDPG
+    from tsallax.deep.ddpg_config import DDPGConfig
+    from tsallax.deep.deep_q_agent import DeepQ
+    from tsallax.deep.deep_q_config import DeepQConfig
+    from tsallax.deep.evaluation_episodes import Episodes
+    from tsallax.deep.fleet import Diverged, Fleet, Member
+    from tsallax.deep.load import load_agent
     from tsallax.errors import InvalidInput
-    from tsallax.evaluate import Evaluation, evaluate, gap_certificate, performance_bound
-    from tsallax.learn.agents import DeepQ
-    from tsallax.learn.ddpg_agent import DDPG
-    from tsallax.learn.q_learning import q_learning
-    from tsallax.learn.schedule import StepSize
-    from tsallax.learn.tabular import Interrupted, TabularResult
-    from tsallax.mdp import MDP
+    from tsallax.paper.report import reproduce
+    from tsallax.planning.evaluation import (
+        Evaluation,
+        evaluate,
+        gap_certificate,
+        performance_bound,
+    )
+    from tsallax.planning.mdp import MDP
+    from tsallax.planning.solver import NotConverged, Solution, bellman, solve
     from tsallax.regularizer import Hard, Regularizer, Soft, Sparse, Tsallis
-    from tsallax.solve import NotConverged, Solution, bellman, solve
+    from tsallax.tabular.learning import q_learning
+    from tsallax.tabular.step_size import StepSize
+    from tsallax.tabular.tabular_result import Interrupted, TabularResult
 
-_HOME = {
-    "envs": "tsallax.envs",
-    "simplex": "tsallax.simplex",
-    "problems": "tsallax.problems",
-    "InvalidInput": "tsallax.errors",
-    "Hard": "tsallax.regularizer",
-    "Soft": "tsallax.regularizer",
-    "Sparse": "tsallax.regularizer",
-    "Tsallis": "tsallax.regularizer",
-    "Regularizer": "tsallax.regularizer",
-    "MDP": "tsallax.mdp",
-    "solve": "tsallax.solve",
-    "bellman": "tsallax.solve",
-    "Solution": "tsallax.solve",
-    "NotConverged": "tsallax.solve",
-    "evaluate": "tsallax.evaluate",
-    "Evaluation": "tsallax.evaluate",
-    "performance_bound": "tsallax.evaluate",
-    "gap_certificate": "tsallax.evaluate",
-    "DDPG": "tsallax.learn.ddpg_agent",
-    "DeepQ": "tsallax.learn.agents",
-    "q_learning": "tsallax.learn.q_learning",
-    "StepSize": "tsallax.learn.schedule",
-    "TabularResult": "tsallax.learn.tabular",
-    "Interrupted": "tsallax.learn.tabular",
-}
 _MODULES = ("envs", "problems", "simplex")
+_MODULE_OF = {
+    "DDPG": "deep.ddpg_agent",
+    "DDPGConfig": "deep.ddpg_config",
+    "DeepQ": "deep.deep_q_agent",
+    "DeepQConfig": "deep.deep_q_config",
+    "Diverged": "deep.fleet",
+    "Episodes": "deep.evaluation_episodes",
+    "Evaluation": "planning.evaluation",
+    "Fleet": "deep.fleet",
+    "Hard": "regularizer",
+    "Interrupted": "tabular.tabular_result",
+    "InvalidInput": "errors",
+    "MDP": "planning.mdp",
+    "Member": "deep.fleet",
+    "NotConverged": "planning.solver",
+    "Regularizer": "regularizer",
+    "Soft": "regularizer",
+    "Solution": "planning.solver",
+    "Sparse": "regularizer",
+    "StepSize": "tabular.step_size",
+    "TabularResult": "tabular.tabular_result",
+    "Tsallis": "regularizer",
+    "bellman": "planning.solver",
+    "evaluate": "planning.evaluation",
+    "gap_certificate": "planning.evaluation",
+    "load_agent": "deep.load",
+    "performance_bound": "planning.evaluation",
+    "q_learning": "tabular.learning",
+    "reproduce": "paper.report",
+    "solve": "planning.solver",
+}
 
-__all__ = [*sorted(_HOME), "__version__"]
-
-
-class _Package(ModuleType):
-    """Keeps `tsallax.solve` the function when the module of that name is imported, and so on."""
-
-    def __setattr__(self, name: str, value: Any) -> None:
-        public = name in _HOME and name not in _MODULES
-        if not (public and isinstance(value, ModuleType)):
-            super().__setattr__(name, value)
-
-
-sys.modules[__name__].__class__ = _Package
+__all__ = ["__version__", *_MODULES, *_MODULE_OF]
 
 
 def __getattr__(name: str) -> Any:
     """Import a public name when it is first used, so that `import tsallax` itself is quick."""
-    if name not in _HOME:
+    if name in _MODULES:
+        return import_module(f"tsallax.{name}")
+    if name not in _MODULE_OF:
         raise AttributeError(f"module 'tsallax' has no attribute {name!r}")
-    module = import_module(_HOME[name])
-    value = module if name in _MODULES else getattr(module, name)
+    value = getattr(import_module(f"tsallax.{_MODULE_OF[name]}"), name)
     globals()[name] = value
     return value
 

@@ -1,6 +1,6 @@
 """`python -m tsallax` is `tsallax`."""
 
-from tsallax.cli import main
+from tsallax.cli.app import main
 
 if __name__ == "__main__":
     main()

@@ -1,24 +1,77 @@
-"""What can go wrong by a user's doing, and Ctrl-C."""
+"""`InvalidInput`: input that cannot be used, with the culprit and the remedy as fields."""
 
-import sys
-from collections.abc import Iterator
-from contextlib import contextmanager
+from __future__ import annotations
+
+from collections.abc import Callable
+from os import PathLike
+from typing import Any, Self
+
+Spelling = Callable[[str, Any], str]
+"""How a caller writes an argument: its name and an example of its value, or None without one."""
+
+
+def python_argument(name: str, example: Any = None) -> str:
+    """An argument as Python code has it.
+
+    >>> python_argument("actions", 31), python_argument("actions")
+    ('actions=31', 'actions')
+    """
+    return name if example is None else f"{name}={example}"
 
 
 class InvalidInput(ValueError):
-    """Input that cannot be used, refused before any work starts."""
+    """Input that cannot be used, refused before any work starts.
+
+    Attributes:
+        problem: what is wrong, in a few words.
+        source: the file, environment or option at fault, put in front; None where there is none.
+        add: name and example of the argument that is missing.
+        omit: name of the argument that should be left out.
+
+    >>> error = InvalidInput("has real actions", source="Reacher-v5", add=("actions", 31))
+    >>> print(error)
+    Reacher-v5: has real actions: give actions, such as actions=31
+    >>> print(error.message(lambda name, example: f"--{name} {example or ''}".strip()))
+    Reacher-v5: has real actions: give --actions, such as --actions 31
+    """
+
+    def __init__(
+        self,
+        problem: str,
+        *,
+        source: str | PathLike[str] | None = None,
+        add: tuple[str, Any] | None = None,
+        omit: str | None = None,
+    ) -> None:
+        super().__init__(problem)
+        self.problem = problem
+        self.source = None if source is None else str(source)
+        self.add = add
+        self.omit = omit
+
+    def message(self, spelling: Spelling = python_argument) -> str:
+        """One line: source, problem and remedy, with arguments as the caller spells them."""
+        parts = [] if self.source is None else [self.source]
+        parts.append(self.problem)
+        if self.add is not None:
+            name, example = self.add
+            parts.append(f"give {spelling(name, None)}, such as {spelling(name, example)}")
+        if self.omit is not None:
+            parts.append(f"leave {spelling(self.omit, None)} out")
+        return ": ".join(parts)
+
+    def of(self, source: str | PathLike[str]) -> Self:
+        """The same error with the file or environment at fault, unless it names it already."""
+        if self.source is None and not self.problem.startswith(f"{source}: "):
+            self.source = str(source)
+        return self
+
+    def __str__(self) -> str:
+        return self.message()
+
+    def __reduce__(self) -> Any:
+        return _rebuild, (type(self), self.problem, self.source, self.add, self.omit)
 
 
-@contextmanager
-def interruptible() -> Iterator[None]:
-    """Let Ctrl-C through as itself: inside a call of Numba it may come out as a SystemError."""
-    already = sys.exception()
-    try:
-        yield
-    except SystemError as error:
-        cause: BaseException | None = error
-        while cause is not None and cause is not already:
-            if isinstance(cause, KeyboardInterrupt):
-                raise KeyboardInterrupt from error
-            cause = cause.__cause__ or cause.__context__
-        raise
+def _rebuild(cls: type[InvalidInput], problem: str, source: Any, add: Any, omit: Any) -> Any:
+    return cls(problem, source=source, add=add, omit=omit)

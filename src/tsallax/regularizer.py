@@ -21,26 +21,20 @@ A regulariser Omega with coefficient alpha gives four functions, and everything 
 `Tsallis(alpha, 2)` is `Sparse(alpha)` and `Tsallis(alpha, 1)` is `Soft(alpha)`, bit for bit. All
 are JAX pytrees: alpha is a leaf, to be mapped with `jax.vmap` or differentiated, and the index is
 static. Alpha is one number per call; an array of them is mapped.
-
-Planning does without JAX, which is loaded when a value, policy or entropy is first asked for: the
-functions are in `tsallax.regularizer_jax`, and so is what makes pytrees of the classes here.
 """
 
-import math
-import numbers
-import sys
 from abc import ABC, abstractmethod
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, ClassVar, final, overload
+from typing import Any, ClassVar, final, overload
 
+import jax
+import jax.numpy as jnp
 import numpy as np
+from jax import Array, lax
+from jax.typing import ArrayLike
 
+from tsallax import checks, simplex
 from tsallax.errors import InvalidInput
-from tsallax.lazy import import_after
-
-if TYPE_CHECKING:
-    from jax import Array
-    from jax.typing import ArrayLike
 
 __all__ = ["Hard", "Regularizer", "Soft", "Sparse", "Tsallis", "by_name"]
 
@@ -55,29 +49,17 @@ class Regularizer(ABC):
     alpha: Any
     q: float
 
-    def value(
-        self, values: "ArrayLike", axis: int = -1, where: "ArrayLike | None" = None
-    ) -> "Array":
+    @abstractmethod
+    def value(self, values: ArrayLike, axis: int = -1, where: ArrayLike | None = None) -> Array:
         """max_p <p, values> + alpha Omega(p)."""
-        from tsallax import regularizer_jax
 
-        return regularizer_jax.value(self, values, axis, where)
-
-    def policy(
-        self, values: "ArrayLike", axis: int = -1, where: "ArrayLike | None" = None
-    ) -> "Array":
+    @abstractmethod
+    def policy(self, values: ArrayLike, axis: int = -1, where: ArrayLike | None = None) -> Array:
         """argmax_p <p, values> + alpha Omega(p); the first maximiser where alpha is 0."""
-        from tsallax import regularizer_jax
 
-        return regularizer_jax.policy(self, values, axis, where)
-
-    def entropy(
-        self, policy: "ArrayLike", axis: int = -1, where: "ArrayLike | None" = None
-    ) -> "Array":
+    @abstractmethod
+    def entropy(self, policy: ArrayLike, axis: int = -1, where: ArrayLike | None = None) -> Array:
         """Omega(policy), without alpha; the policy is taken to be a distribution."""
-        from tsallax import regularizer_jax
-
-        return regularizer_jax.entropy(self, policy, axis, where)
 
     @overload
     def max_entropy(self, n: int) -> float: ...
@@ -109,6 +91,25 @@ class Hard(Regularizer):
     alpha: float = field(default=0.0, init=False, repr=False)
     q: float = field(default=2.0, init=False, repr=False)
 
+    def value(self, values: ArrayLike, axis: int = -1, where: ArrayLike | None = None) -> Array:
+        """max values."""
+        z, dtype = simplex.rows(values, axis, where)
+        first = jnp.argmax(z, -1, keepdims=True)
+        top = jnp.take_along_axis(z, first, -1)[..., 0]
+        return (top + 0 * top).astype(dtype)
+
+    def policy(self, values: ArrayLike, axis: int = -1, where: ArrayLike | None = None) -> Array:
+        """All probability on the first maximiser."""
+        z, dtype = simplex.rows(values, axis, where)
+        p = jax.nn.one_hot(jnp.argmax(z, -1), z.shape[-1], dtype=z.dtype)
+        p = p + lax.stop_gradient(0 * jnp.max(z, -1, keepdims=True))
+        return jnp.moveaxis(p, -1, axis).astype(dtype)
+
+    def entropy(self, policy: ArrayLike, axis: int = -1, where: ArrayLike | None = None) -> Array:
+        """0 for every policy."""
+        p, dtype = simplex.rows(policy, axis, where, fill=0.0)
+        return jnp.sum(0 * p, -1).astype(dtype)
+
     def max_entropy(self, n: Any) -> Any:
         """0 for every n."""
         return 0.0 * _count(n)
@@ -116,6 +117,24 @@ class Hard(Regularizer):
 
 class _Family(Regularizer):
     """The four functions of the Tsallis entropy with index q, for a coefficient alpha > 0."""
+
+    def value(self, values: ArrayLike, axis: int = -1, where: ArrayLike | None = None) -> Array:
+        """max_p <p, values> + alpha Omega_q(p)."""
+        z, dtype = simplex.rows(values, axis, where)
+        maximum: Array = simplex.maximum(self.q, z, _coefficient(self.alpha, z.dtype))
+        return maximum.astype(dtype)
+
+    def policy(self, values: ArrayLike, axis: int = -1, where: ArrayLike | None = None) -> Array:
+        """argmax_p <p, values> + alpha Omega_q(p)."""
+        z, dtype = simplex.rows(values, axis, where)
+        p = simplex.maximizer(self.q, z, _coefficient(self.alpha, z.dtype))
+        return jnp.moveaxis(p, -1, axis).astype(dtype)
+
+    def entropy(self, policy: ArrayLike, axis: int = -1, where: ArrayLike | None = None) -> Array:
+        """Omega_q(policy)."""
+        p, dtype = simplex.rows(policy, axis, where, fill=0.0)
+        omega: Array = simplex.entropy(self.q, p)
+        return omega.astype(dtype)
 
     def max_entropy(self, n: Any) -> Any:
         """(1 - n^(1-q)) / (q (q - 1)), log n for q = 1."""
@@ -178,7 +197,7 @@ class Tsallis(_Family):
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "alpha", _positive(self.alpha))
-        object.__setattr__(self, "q", index(self.q))
+        object.__setattr__(self, "q", checks.entropic_index(self.q))
 
 
 def by_name(name: str, alpha: Any = None, q: float | None = None) -> Regularizer:
@@ -202,24 +221,11 @@ def by_name(name: str, alpha: Any = None, q: float | None = None) -> Regularizer
     return regularizer
 
 
-def index(q: Any) -> float:
-    """The entropic index as a checked Python number."""
-    if isinstance(q, bool) or not isinstance(q, numbers.Real):
-        raise InvalidInput(f"q must be a plain number, not {type(q).__name__}")
-    number = float(q)
-    if not 0 < number < math.inf:
-        raise InvalidInput(f"q must be positive and finite, got {q}")
-    return number
-
-
 def _positive(alpha: Any) -> Any:
     """A coefficient alpha > 0; a traced one is let through, to give NaN if it is not."""
-    jax = sys.modules.get("jax")  # perhaps not there, or just being imported
-    tracer = getattr(getattr(jax, "core", None), "Tracer", ())
-    if isinstance(alpha, tracer):
+    if isinstance(alpha, jax.core.Tracer):
         return alpha
-    known = isinstance(alpha, numbers.Real | np.ndarray | getattr(jax, "Array", np.ndarray))
-    if isinstance(alpha, bool) or not known:
+    if not (checks.is_number(alpha) or isinstance(alpha, np.ndarray | Array)):
         raise InvalidInput(f"alpha must be a positive number, not {type(alpha).__name__}")
     numeric = np.asarray(alpha, np.float64)
     least = float(np.finfo(np.float64).tiny)  # one over it is finite
@@ -227,7 +233,7 @@ def _positive(alpha: Any) -> Any:
     if refused.size:
         size = f" and at least {least:.2g}" if 0 < refused.flat[0] < least else ""
         raise InvalidInput(f"alpha must be positive{size} and finite, got {refused.flat[0]}")
-    return float(alpha) if isinstance(alpha, numbers.Real) else alpha
+    return float(alpha) if checks.is_number(alpha) else alpha
 
 
 def _count(n: Any) -> Any:
@@ -238,4 +244,44 @@ def _count(n: Any) -> Any:
     return count.astype(np.float64) if count.ndim else float(count)
 
 
-import_after("jax", "tsallax.regularizer_jax")
+def _coefficient(alpha: Any, dtype: Any) -> Array:
+    if jnp.ndim(alpha):
+        raise InvalidInput(
+            f"alpha of shape {jnp.shape(alpha)} must be one number per call: use jax.vmap"
+        )
+    number = jnp.asarray(_not_underflowing(alpha, dtype), dtype)
+    return jnp.where(number > 0, number, jnp.nan)
+
+
+def _not_underflowing(alpha: Any, dtype: Any) -> Any:
+    """alpha, or the smallest normal number where it is known, positive and would become 0."""
+    if not isinstance(alpha, float | np.ndarray):
+        return alpha
+    least = float(jnp.finfo(dtype).tiny)
+    small = (alpha > 0) & (alpha < least)
+    return np.where(small, least, alpha)[()] if np.any(small) else alpha
+
+
+def _register(cls: type[Regularizer]) -> None:
+    """Make a pytree with the leaf alpha; leaves that JAX puts back are not checked again."""
+
+    def flatten(r: Any) -> tuple[tuple[Any], float]:
+        return (_not_underflowing(r.alpha, jnp.result_type(float)),), r.q
+
+    def flatten_with_keys(r: Any) -> tuple[tuple[tuple[Any, Any]], float]:
+        leaves, q = flatten(r)
+        return ((jax.tree_util.GetAttrKey("alpha"), leaves[0]),), q
+
+    def unflatten(q: float, leaves: Any) -> Regularizer:
+        r = object.__new__(cls)
+        object.__setattr__(r, "alpha", leaves[0])
+        if not hasattr(cls, "q"):
+            object.__setattr__(r, "q", q)
+        return r
+
+    jax.tree_util.register_pytree_with_keys(cls, flatten_with_keys, unflatten, flatten)
+
+
+jax.tree_util.register_static(Hard)
+for _cls in (Soft, Sparse, Tsallis):
+    _register(_cls)

@@ -28,7 +28,6 @@ Conventions shared by all functions here:
 """
 
 import math
-import numbers
 from collections.abc import Callable
 from functools import partial
 from typing import Any
@@ -39,8 +38,8 @@ import numpy as np
 from jax import Array, lax
 from jax.typing import ArrayLike
 
+from tsallax import checks
 from tsallax.errors import InvalidInput
-from tsallax.regularizer import index
 
 __all__ = ["entmax", "sparsemax", "spmax", "support", "threshold", "tsallis_max"]
 
@@ -94,7 +93,7 @@ def entmax(z: ArrayLike, q: float, axis: int = -1, where: ArrayLike | None = Non
     [83. 17.  0.]
     """
     z, dtype = rows(z, axis, where)
-    return jnp.moveaxis(maximizer(index(q), z, 1.0), -1, axis).astype(dtype)
+    return jnp.moveaxis(maximizer(checks.entropic_index(q), z, 1.0), -1, axis).astype(dtype)
 
 
 def tsallis_max(z: ArrayLike, q: float, axis: int = -1, where: ArrayLike | None = None) -> Array:
@@ -104,7 +103,7 @@ def tsallis_max(z: ArrayLike, q: float, axis: int = -1, where: ArrayLike | None 
     Array(0.6931472, dtype=float32)
     """
     z, dtype = rows(z, axis, where)
-    value: Array = maximum(index(q), z, 1.0)
+    value: Array = maximum(checks.entropic_index(q), z, 1.0)
     return value.astype(dtype)
 
 
@@ -117,7 +116,7 @@ def rows(
         if jnp.issubdtype(z.dtype, jnp.complexfloating):
             raise InvalidInput(f"values must be real, got {z.dtype}")
         z = z.astype(float)
-    if not (isinstance(axis, numbers.Integral) and -z.ndim <= axis < z.ndim):
+    if not (checks.is_integer(axis) and -z.ndim <= axis < z.ndim):
         raise InvalidInput(f"values of shape {z.shape} have no axis {axis}")
     if z.shape[axis] == 0:
         raise InvalidInput(f"values of shape {z.shape} have no actions along axis {axis}")

@@ -1,4 +1,4 @@
-"""Environments in pure JAX, even grids over actions, and the bridge to Gymnasium.
+"""Environments in pure JAX, even grids over actions, and the adapter to Gymnasium.
 
 `InvertedPendulum`, `Reacher` and `MultiGoal` are `Environment`s: data and pure functions, for
 `jax.vmap` and `jax.lax.scan`. The first two equal Gymnasium's InvertedPendulum-v5 and Reacher-v5.
@@ -11,72 +11,33 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from tsallax.envs.discretize import Discretize
-    from tsallax.envs.environment import Environment
-    from tsallax.envs.gymnasium import HostEnvironment
-    from tsallax.envs.inverted_pendulum import InvertedPendulum
-    from tsallax.envs.multigoal import MultiGoal
-    from tsallax.envs.reacher import Reacher
+    from tsallax.envs.gymnasium.adapter import HostEnvironment
+    from tsallax.envs.gymnasium.registration import register
+    from tsallax.envs.jax.catalogue import jax_environment
+    from tsallax.envs.jax.environment import Environment
+    from tsallax.envs.jax.inverted_pendulum import InvertedPendulum
+    from tsallax.envs.jax.multigoal_env import MultiGoal
+    from tsallax.envs.jax.reacher import Reacher
 
-_HOME = {
+_MODULE_OF = {
     "Discretize": "discretize",
-    "Environment": "environment",
-    "HostEnvironment": "gymnasium",
-    "InvertedPendulum": "inverted_pendulum",
-    "MultiGoal": "multigoal",
-    "Reacher": "reacher",
-}
-_BY_ID = {
-    "InvertedPendulum-v5": "InvertedPendulum",
-    "MultiGoal-v0": "MultiGoal",
-    "Reacher-v5": "Reacher",
+    "Environment": "jax.environment",
+    "HostEnvironment": "gymnasium.adapter",
+    "InvertedPendulum": "jax.inverted_pendulum",
+    "MultiGoal": "jax.multigoal_env",
+    "Reacher": "jax.reacher",
+    "jax_environment": "jax.catalogue",
+    "register": "gymnasium.registration",
 }
 
-__all__ = [
-    "Discretize",
-    "Environment",
-    "HostEnvironment",
-    "InvertedPendulum",
-    "MultiGoal",
-    "Reacher",
-    "jax_environment",
-    "register",
-]
-
-
-def jax_environment(name: str) -> Environment | None:
-    """Give the JAX environment of an id, with or without version and namespace, or None.
-
-    >>> from tsallax import envs
-    >>> envs.jax_environment("Reacher-v5") is envs.jax_environment("tsallax/Reacher")
-    True
-    >>> envs.jax_environment("Reacher-v4") is envs.jax_environment("CartPole-v1") is None
-    True
-    """
-    plain = name.removeprefix("tsallax/")
-    for identity, constant in _BY_ID.items():
-        if plain in (identity, identity.rsplit("-v", 1)[0]):
-            environment: Environment = __getattr__(constant)
-            return environment
-    return None
-
-
-def register() -> None:
-    """Make "tsallax/InvertedPendulum-v5", "tsallax/Reacher-v5" and "tsallax/MultiGoal-v0" known.
-
-    >>> import gymnasium
-    >>> from tsallax import envs
-    >>> envs.register()
-    >>> gymnasium.make("tsallax/MultiGoal-v0").spec.max_episode_steps
-    50
-    """
-    import_module("tsallax.envs.registered")
+__all__ = list(_MODULE_OF)
 
 
 def __getattr__(name: str) -> Any:
-    """Import a public name when it is first used."""
-    if name not in _HOME:
+    """Import a public name when it is first used: Gymnasium is not loaded before it is needed."""
+    if name not in _MODULE_OF:
         raise AttributeError(f"module 'tsallax.envs' has no attribute {name!r}")
-    value = getattr(import_module(f"tsallax.envs.{_HOME[name]}"), name)
+    value = getattr(import_module(f"tsallax.envs.{_MODULE_OF[name]}"), name)
     globals()[name] = value
     return value
 

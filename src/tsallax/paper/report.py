@@ -10,19 +10,17 @@ from __future__ import annotations
 import dataclasses
 import json
 import os
-import platform
 import time
 from collections.abc import Callable, Mapping, Sequence
 from datetime import UTC, datetime
 from functools import partial
 from importlib import import_module
-from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
-from tsallax import __version__
+from tsallax import provenance
 from tsallax.errors import InvalidInput
-from tsallax.files import whole
+from tsallax.files.atomic import whole
 from tsallax.paper.page import files_of, page
 from tsallax.paper.result import Report, Result, write_csv
 from tsallax.progress import bar
@@ -93,7 +91,7 @@ def write_report(
             one name those of the first folder count.
         out: the folder to write to; default: the first.
     """
-    from tsallax.paper.runs.learned import write_tables
+    from tsallax.paper.sweep.execution import write_tables
 
     sources = [Path(folder) for folder in folders]
     for source in sources:
@@ -120,7 +118,7 @@ def _experiment(name: str, quick: bool) -> Callable[[Report], Result]:
 
 def write_result(result: Result, folder: Path, *, seconds: float, quick: bool = False) -> None:
     """Write an experiment's figures, data and parameters; the parameters last."""
-    from tsallax.paper.style import paper_style
+    from tsallax.plotting import paper_style
 
     for picture in result.pictures:
         with paper_style():
@@ -152,7 +150,7 @@ def write_result(result: Result, folder: Path, *, seconds: float, quick: bool = 
         "hardware": result.hardware,
         "seconds": round(seconds, 2),
         "date": datetime.now(UTC).isoformat(timespec="seconds"),
-        "environment": environment(),
+        "environment": provenance.of_planning(),
     }
     with whole(folder / f"{result.name}.json") as path:
         path.write_text(json.dumps(record, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
@@ -173,29 +171,3 @@ def write_page(folder: Path) -> Path:
     with whole(folder / "index.html") as path:
         path.write_text(text, encoding="utf-8")
     return folder / "index.html"
-
-
-def environment() -> dict[str, Any]:
-    """What the numbers were computed with.
-
-    >>> sorted(environment())
-    ['cores', 'cpu', 'jax', 'numba', 'numpy', 'python', 'scipy', 'system', 'tsallax']
-    """
-    return {
-        "tsallax": __version__,
-        "python": platform.python_version(),
-        **{name: version(name) for name in ("numpy", "scipy", "numba", "jax")},
-        "system": f"{platform.system()} {platform.machine()}",
-        "cpu": _cpu(),
-        "cores": os.cpu_count(),
-    }
-
-
-def _cpu() -> str:
-    try:
-        for line in Path("/proc/cpuinfo").read_text(encoding="utf-8").splitlines():
-            if line.startswith("model name"):
-                return line.split(":", 1)[1].strip()
-    except OSError:
-        pass
-    return platform.processor() or platform.machine()

@@ -1,9 +1,9 @@
 """Problems to plan in: functions that return an `MDP`."""
 
-from tsallax.problems.forest import forest
-from tsallax.problems.garnet import garnet
-from tsallax.problems.gridworld import gridworld, maze
-from tsallax.problems.multigoal import multigoal
-from tsallax.problems.unicycle import unicycle
+from tsallax.problems.forest_mdp import forest
+from tsallax.problems.garnet_mdp import garnet
+from tsallax.problems.grid_mdps import gridworld, maze
+from tsallax.problems.multigoal_mdp import multigoal
+from tsallax.problems.unicycle_mdp import unicycle
 
 __all__ = ["forest", "garnet", "gridworld", "maze", "multigoal", "unicycle"]

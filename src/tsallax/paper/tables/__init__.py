@@ -6,23 +6,33 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 
-from tsallax.learn.anneal import linear
+from tsallax.deep.linear_schedule import linear
 from tsallax.paper.result import Result, Table
 from tsallax.paper.result import Row as Line
-from tsallax.paper.runs.rows import Row
-from tsallax.paper.runs.tasks import VARIANTS, Reported, Task, reported
-from tsallax.paper.style import paper_style
-from tsallax.paper.tables.again import commands
-from tsallax.paper.tables.cells import DDPG, RULE, TOP, Cell, Ranking, Runs, gather, ranking, times
-from tsallax.paper.tables.claims import claims, rows_of, tally, updates
-from tsallax.paper.tables.comparison import best_rows, comparison
-from tsallax.paper.tables.curves import chart
-from tsallax.paper.tables.duel_figure import duel_figure
-from tsallax.paper.tables.duels import duel_rows, duels, group_rows
-from tsallax.paper.tables.figures import curves_figure, returns_figure
-from tsallax.paper.tables.parameters import hardware, missing, parameters
-from tsallax.paper.tables.statistics import LEAST, Array, iqm, mean_of, resample
-from tsallax.paper.tables.words import digits, episodes, listed, number, plural, shown
+from tsallax.paper.sweep.rows import Row
+from tsallax.paper.sweep.tasks import VARIANTS, Reported, Task, reported
+from tsallax.paper.tables.cells import (
+    DDPG,
+    RULE,
+    TOP,
+    Cell,
+    Ranking,
+    Runs,
+    gather,
+    ranking,
+    times,
+)
+from tsallax.paper.tables.commands import commands
+from tsallax.paper.tables.formatting import digits, episodes, listed, number, plural, shown
+from tsallax.paper.tables.improvement import duel_rows, duels, group_rows
+from tsallax.paper.tables.improvement_figure import duel_figure
+from tsallax.paper.tables.mean_curves import chart
+from tsallax.paper.tables.paper_comparison import best_rows, comparison
+from tsallax.paper.tables.run_options import hardware, missing, parameters
+from tsallax.paper.tables.table_figures import curves_figure, returns_figure
+from tsallax.paper.tables.verdicts import claims, rows_of, tally, updates
+from tsallax.plotting import paper_style
+from tsallax.statistics import LEAST, Array, iqm, mean_of, resample
 
 FIGURES = {"pendulum": "Figure 3", "reacher": "Figure 4"}
 

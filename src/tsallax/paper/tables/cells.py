@@ -14,9 +14,9 @@ import numpy as np
 from scipy.stats import rankdata
 
 from tsallax.errors import InvalidInput
-from tsallax.paper.runs.rows import Row
-from tsallax.paper.runs.tasks import Task, Variant
-from tsallax.paper.tables.statistics import Array, resample
+from tsallax.paper.sweep.rows import Row
+from tsallax.paper.sweep.tasks import Task, Variant
+from tsallax.statistics import Array, resample
 
 Cell = tuple[str, int | None]
 """An algorithm's name and its number of actions."""

@@ -1,0 +1,166 @@
+"""Checks of arguments: each returns the value in its plain Python type or raises `InvalidInput`.
+
+A number is a real number of Python or NumPy; a Boolean is not a number.
+"""
+
+from __future__ import annotations
+
+import math
+import numbers
+import os
+from collections.abc import Iterable
+from os import PathLike
+from pathlib import Path
+from typing import Any
+
+from tsallax.errors import InvalidInput
+
+
+def is_number(value: Any) -> bool:
+    """Whether it is one real number, and not a Boolean.
+
+    >>> is_number(1), is_number(1.5), is_number(True), is_number("1")
+    (True, True, False, False)
+    """
+    return isinstance(value, numbers.Real) and not isinstance(value, bool)
+
+
+def is_integer(value: Any) -> bool:
+    """Whether it is one integer, of Python or NumPy, and not a Boolean.
+
+    >>> is_integer(3), is_integer(3.0), is_integer(True)
+    (True, False, False)
+    """
+    return isinstance(value, numbers.Integral) and not isinstance(value, bool)
+
+
+def number(
+    name: str,
+    value: Any,
+    *,
+    above: float = -math.inf,
+    at_least: float = -math.inf,
+    below: float = math.inf,
+    at_most: float = math.inf,
+) -> float:
+    """A finite number within limits.
+
+    >>> number("discount", 0.9, at_least=0, below=1)
+    0.9
+    >>> number("learning_rate", -1, above=0)
+    Traceback (most recent call last):
+    tsallax.errors.InvalidInput: learning_rate must be a number above 0, got -1
+    """
+    inside = is_number(value) and math.isfinite(value)
+    if not (inside and above < value < below and at_least <= value <= at_most):
+        limits = (("above", above), ("of at least", at_least), ("below", below), ("up to", at_most))
+        words = " and ".join(f"{word} {limit:g}" for word, limit in limits if math.isfinite(limit))
+        raise InvalidInput(f"{name} must be {f'a number {words}'.strip()}, got {value!r}")
+    return float(value)
+
+
+def count(name: str, value: Any, at_least: int = 1, below: int | None = None) -> int:
+    """An integer, at least 1 unless said otherwise.
+
+    >>> count("episodes", 10)
+    10
+    >>> count("episodes", 2.5)
+    Traceback (most recent call last):
+    tsallax.errors.InvalidInput: episodes must be an integer of at least 1, got 2.5
+    """
+    if not (is_integer(value) and value >= at_least and (below is None or value < below)):
+        limit = "" if below is None else f" and below {below}"
+        raise InvalidInput(
+            f"{name} must be an integer of at least {at_least}{limit}, got {value!r}"
+        )
+    return int(value)
+
+
+def probability(name: str, value: Any) -> float:
+    """A number from 0 to 1.
+
+    >>> probability("epsilon", 0.1)
+    0.1
+    """
+    return number(name, value, at_least=0, at_most=1)
+
+
+def flag(name: str, value: Any) -> bool:
+    """True or False.
+
+    >>> flag("double", True)
+    True
+    """
+    if not isinstance(value, bool):
+        raise InvalidInput(f"{name} must be True or False, got {value!r}")
+    return value
+
+
+def one_of(name: str, value: Any, known: Iterable[str]) -> str:
+    """One of some words.
+
+    >>> one_of("explore", "sprase", ("sparse", "soft"))
+    Traceback (most recent call last):
+    tsallax.errors.InvalidInput: unknown explore 'sprase': choose from sparse, soft
+    """
+    words = tuple(known)
+    if not isinstance(value, str) or value not in words:
+        raise InvalidInput(f"unknown {name} {value!r}: choose from {', '.join(words)}")
+    return value
+
+
+def seed(value: Any, name: str = "seed") -> int:
+    """A seed of random numbers, from 0 to 2^32 - 1.
+
+    >>> seed(7)
+    7
+    """
+    if not (is_integer(value) and 0 <= value < 2**32):
+        raise InvalidInput(f"{name} must be an integer from 0 to 2^32 - 1, got {value!r}")
+    return int(value)
+
+
+def entropic_index(q: Any) -> float:
+    """The index q > 0 of a Tsallis entropy.
+
+    >>> entropic_index(1.5)
+    1.5
+    """
+    if not is_number(q):
+        raise InvalidInput(f"q must be a plain number, not {type(q).__name__}")
+    if not 0 < q < math.inf:
+        raise InvalidInput(f"q must be positive and finite, got {q}")
+    return float(q)
+
+
+def output_file(name: str, path: str | PathLike[str]) -> Path:
+    """The path of a file that can be written: its folder is there, and it is no folder itself.
+
+    >>> output_file("--out", "missing/solution.npz")
+    Traceback (most recent call last):
+    tsallax.errors.InvalidInput: --out missing/solution.npz: there is no folder missing
+    """
+    file = Path(path)
+    if not str(path) or file.is_dir():
+        raise InvalidInput(f"{name} {str(path)!r}: is a folder, give the name of a file")
+    folder = file.parent
+    if not folder.is_dir():
+        raise InvalidInput(f"{name} {path}: there is no folder {folder}")
+    if not os.access(folder, os.W_OK):
+        raise InvalidInput(f"{name} {path}: the folder {folder} cannot be written to")
+    return file
+
+
+def output_folder(path: str | PathLike[str], name: str = "") -> Path:
+    """A folder to write to, made if need be; `name` is the option that names it."""
+    folder = Path(path)
+    subject = f"{name} {folder}".strip()
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except FileExistsError:
+        raise InvalidInput(f"{subject}: is a file, give the name of a folder") from None
+    except OSError as error:
+        raise InvalidInput(f"{subject}: cannot be made: {error.strerror or error}") from None
+    if not os.access(folder, os.W_OK):
+        raise InvalidInput(f"{subject}: cannot be written to")
+    return folder

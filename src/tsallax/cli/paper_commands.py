@@ -1,0 +1,197 @@
+"""The commands for the paper: `tsallax reproduce` and `tsallax report`."""
+
+from __future__ import annotations
+
+import signal
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from tsallax.cli.shared import complain, note, one_line_errors, set_values
+from tsallax.errors import InvalidInput
+
+if TYPE_CHECKING:
+    from tsallax.paper.sweep.jobs import Sweep
+
+FIGURES = ("figure1", "figure2a", "figure2b", "theorems")
+LEARNED = ("reacher", "pendulum")
+
+
+def register(app: typer.Typer) -> None:
+    """Add the commands to the program."""
+    app.command(short_help="Compute figures and tables of the paper again.")(reproduce)
+    app.command(short_help="Make one page of results.")(report)
+
+
+def reproduce(
+    what: Annotated[
+        list[str] | None,
+        typer.Argument(
+            metavar="NAME",
+            help=f"{', '.join(FIGURES)}, all (these four, the default), {', '.join(LEARNED)}.",
+        ),
+    ] = None,
+    out: Annotated[Path, typer.Option(help="The folder of the report.")] = Path("out/paper"),
+    quick: Annotated[
+        bool, typer.Option("--quick", help="Small grids, few cases and short runs, to try it out.")
+    ] = False,
+    actions: Annotated[
+        str | None, typer.Option(metavar="N,N,...", help="Numbers of actions.  [default: paper's]")
+    ] = None,
+    variants: Annotated[
+        str | None,
+        typer.Option(
+            metavar="NAME,...",
+            help="Such as Sparse+SparseBellman-0.1, EpsGrdy+Bellman, DDPG.  [default: all 28]",
+        ),
+    ] = None,
+    alphas: Annotated[
+        str | None, typer.Option(metavar="X,X,...", help="Coefficients.  [default: 1,0.1,0.01]")
+    ] = None,
+    seeds: Annotated[int | None, typer.Option(help="Runs of each variant.  [default: 3]")] = None,
+    episodes: Annotated[
+        int | None, typer.Option(help="Of a run.  [default: paper's, 10000 and 3000]")
+    ] = None,
+    steps: Annotated[
+        int | None, typer.Option(help="The most of a run.  [default: 500000 and 400000]")
+    ] = None,
+    set_: Annotated[
+        list[str] | None,
+        typer.Option("--set", metavar="OPTION=VALUE", help="For all variants; may be repeated."),
+    ] = None,
+    device: Annotated[
+        str | None, typer.Option(help="cpu or gpu.  [default: gpu if there is one]")
+    ] = None,
+    at_once: Annotated[
+        int | None, typer.Option(help="Agents of a fleet.  [default: 81 on a gpu, 1 on a cpu]")
+    ] = None,
+    processes: Annotated[
+        int | None, typer.Option(help="Fleets to train side by side.  [default: 1]")
+    ] = None,
+    ray: Annotated[
+        str | None,
+        typer.Option(metavar="ADDRESS", help="Train on a Ray cluster: an address, auto or local."),
+    ] = None,
+) -> None:
+    """Compute figures and tables of the paper again, next to its values, as one HTML report.
+
+    \b
+    Examples:
+      tsallax reproduce figure1 --quick
+      tsallax reproduce figure2a figure2b --out out/unicycle
+      tsallax reproduce reacher --quick
+      tsallax reproduce reacher pendulum --device gpu --seeds 3
+      tsallax reproduce reacher --actions 121 --variants Sparse+SparseBellman-0.1,DDPG
+      tsallax reproduce reacher --quick --processes 4
+      tsallax reproduce pendulum --ray auto --out /shared/folder
+
+    \b
+    figure1    multi-goal point mass: sparse and softmax policies of 9 and 49 actions
+    figure2a   unicycle: the cost of regularisation against the number of actions
+    figure2b   unicycle: the support ratio against alpha
+    theorems   every lemma and theorem, checked on many random MDPs
+    reacher    27 variants of deep Q-learning and DDPG: 327 runs of 10,000 episodes
+    pendulum   likewise, inverted pendulum
+
+    The last two take minutes on a large GPU and weeks on a CPU. Every run becomes a row in
+    the folder when it is finished. An interrupted command goes on where it was, on another
+    machine too, and trains nothing twice.
+    """
+    names = what or ["all"]
+    for name in names:
+        if name not in (*FIGURES, *LEARNED, "all"):
+            known = ", ".join((*FIGURES, *LEARNED))
+            raise typer.Exit(complain(f"cannot reproduce {name!r}: choose from {known}, all", 2))
+    figures = [name for name in FIGURES if name in names or "all" in names]
+    tasks = [name for name in LEARNED if name in names]
+    only = {
+        "--actions": actions, "--variants": variants, "--alphas": alphas, "--seeds": seeds,
+        "--episodes": episodes, "--steps": steps, "--set": set_, "--device": device,
+        "--at-once": at_once, "--processes": processes, "--ray": ray,
+    }  # fmt: skip
+    with one_line_errors():
+        for option, value in only.items():
+            if value is not None and not tasks:
+                raise InvalidInput(f"{option} is for {' and '.join(LEARNED)}: name one of them")
+        from tsallax import paper
+
+        sweeps = [
+            _sweep(name, actions, variants, alphas, seeds, episodes, steps, set_, quick)
+            for name in tasks
+        ]
+        if sweeps:
+            from tsallax.paper.sweep.execution import learned, require_means, write_tables
+
+            many = 1 if processes is None else processes
+            require_means(device, ray, at_once, many)
+        if figures:
+            index = paper.reproduce(figures, out, quick=quick)
+        if sweeps:
+            signal.signal(signal.SIGINT, signal.default_int_handler)
+            try:
+                learned(sweeps, out, device=device, ray=ray, at_once=at_once, processes=many)
+            except KeyboardInterrupt:
+                note(f"what was done is in {out}: the same command goes on from there")
+                raise typer.Exit(complain("interrupted", 130)) from None
+            write_tables([out], out)
+            index = paper.write_page(out)
+        typer.echo(f"The report is in {index}")
+
+
+def _sweep(
+    name: str, actions: str | None, variants: str | None, alphas: str | None, seeds: int | None,
+    episodes: int | None, steps: int | None, set_: list[str] | None, quick: bool,
+) -> Sweep:  # fmt: skip
+    """What the options ask for."""
+    from tsallax.paper.sweep import jobs as sweeps
+    from tsallax.paper.sweep.tasks import TASKS, choose
+
+    task = TASKS[name]
+    asked = sweeps.sweep_of(task, quick)
+    given: dict[str, Any] = {
+        "actions": None if actions is None else tuple(_numbers("--actions", actions, int, "9,121")),
+        "seeds": seeds,
+        "episodes": episodes,
+        "steps": steps,
+        "options": {**asked.options, **set_values(set_)} if set_ else None,
+    }
+    if episodes is not None and steps is None:
+        scaled = -(-asked.steps * max(episodes, 1) // asked.episodes)
+        given["steps"] = max(scaled, task.length)
+    if variants is not None or alphas is not None:
+        words = None if variants is None else [word.strip() for word in variants.split(",")]
+        numbers = None if alphas is None else _numbers("--alphas", alphas, float, "0.1,0.01")
+        given["variants"] = tuple(choose(words, numbers))
+    return sweeps.checked(asked, {k: v for k, v in given.items() if v is not None})
+
+
+def _numbers(option: str, text: str, kind: type, example: str) -> list[Any]:
+    try:
+        return [kind(part) for part in text.split(",")]
+    except ValueError:
+        raise InvalidInput(f"{option} {text}: must be numbers, such as {example}") from None
+
+
+def report(
+    folders: Annotated[
+        list[Path], typer.Argument(metavar="DIR", help="Folders of reproduce, or of rows.")
+    ],
+    out: Annotated[
+        Path | None, typer.Option(help="The folder to write to.  [default: the first DIR]")
+    ] = None,
+) -> None:
+    """Make one page, index.html, of all results in some folders: tables, curves and figures.
+
+    \b
+    Examples:
+      tsallax report out/paper
+      tsallax report results --out out/results
+      tsallax report out/figures results --out out/all
+
+    Rows of several folders are put together. The page needs no other file and no network.
+    """
+    with one_line_errors():
+        from tsallax import paper
+
+        typer.echo(f"The report is in {paper.write_report(folders, out)}")

@@ -1,0 +1,75 @@
+"""Agents as files: plain arrays and JSON in one `.npz`, written whole or not at all.
+
+Reading checks every checksum, never unpickles and never imports anything that a file names.
+"""
+
+from __future__ import annotations
+
+import json
+from os import PathLike
+from typing import Any, TypeVar
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from numpy.typing import NDArray
+
+from tsallax.errors import InvalidInput
+from tsallax.files import npz
+from tsallax.files.npz import Format
+
+AGENT = Format("tsallax agent", 1, "agent", "agent.save", {"json": ("U", 0)})
+
+T = TypeVar("T")
+
+
+def write(path: str | PathLike[str], about: dict[str, Any], arrays: dict[str, Any]) -> None:
+    """Write what an agent is (JSON) and its arrays."""
+    text = json.dumps({**about, "arrays": sorted(arrays)})
+    npz.write(path, AGENT, {"json": text, **arrays})
+
+
+def read(path: str | PathLike[str]) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
+    """Read what `write` wrote."""
+    arrays = npz.read_all(path, AGENT)
+    text = arrays.pop("json", None)
+    try:
+        about = json.loads(str(text)) if text is not None and text.dtype.kind == "U" else None
+    except (ValueError, RecursionError):
+        about = None
+    if not isinstance(about, dict):
+        raise InvalidInput(f"{path}: damaged: its description is not JSON")
+    if about.pop("arrays", None) != sorted(arrays):
+        raise InvalidInput(f"{path}: damaged: it does not hold the arrays that it should")
+    return about, arrays
+
+
+def flatten(prefix: str, tree: Any) -> dict[str, NDArray[Any]]:
+    """The leaves of a pytree by the names of their fields: `online.hidden.0.weight`."""
+    leaves = jax.tree_util.tree_leaves_with_path(tree)
+    return {prefix + _name(path): np.asarray(leaf) for path, leaf in leaves}
+
+
+def restore(path: str | PathLike[str], prefix: str, like: T, arrays: dict[str, Any]) -> T:
+    """A pytree of the same shapes as `like`, from named arrays."""
+
+    def leaf(place: Any, expected: Any) -> Any:
+        name = prefix + _name(place)
+        if name not in arrays:
+            raise InvalidInput(f"{path}: incomplete: {name} missing")
+        found = arrays[name]
+        if found.shape != expected.shape or found.dtype != expected.dtype:
+            raise InvalidInput(
+                f"{path}: {name} has type {found.dtype} and shape {found.shape}, "
+                f"not {expected.dtype} and {expected.shape}"
+            )
+        if found.dtype.kind == "f" and not np.isfinite(found).all():
+            raise InvalidInput(f"{path}: damaged: {name} has a number that is not finite")
+        return jnp.array(found)
+
+    restored: T = jax.tree_util.tree_map_with_path(leaf, like)
+    return restored
+
+
+def _name(path: Any) -> str:
+    return ".".join(str(getattr(key, "name", getattr(key, "idx", key))) for key in path)

@@ -1,0 +1,336 @@
+"""Deep deterministic policy gradient (Lillicrap et al. 2015), the paper's baseline.
+
+    a_t = mu(s_t; phi) with noise, in its actions or in phi; at random for the first steps
+    s_{t+1}, r_t from the environment; store (s_t, a_t, r_t, s_{t+1})
+    draw a batch (s_j, a_j, r_j, s'_j)
+    y_j = r_j + gamma Q(s'_j, mu(s'_j; phi^-); theta^-)
+    a step down  mean_j (y_j - Q(s_j, a_j; theta))^2  by theta
+    a step up    mean_j Q(s_j, mu(s_j; phi); theta)   by phi
+    theta^- <- theta^- + tau (theta - theta^-),  phi^- <- phi^- + tau (phi - phi^-)
+
+The networks see observations in units of their running mean and deviation, and actions in units of
+half their range. Two things that the original lacks make it dependable: y keeps to what discounted
+sums of the rewards seen so far can be, and phi pays for the square of what goes into the tanh of
+mu = tanh(u), without which an actor at a bound may never leave it. Options turn them off.
+
+Everything here is a pure function of one agent; many agents are the same functions under
+`jax.vmap`.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import jax
+import jax.numpy as jnp
+from jax import Array
+from jax.typing import ArrayLike
+
+from tsallax.deep import (
+    adam,
+    exploration_noise,
+    linear_schedule,
+    network,
+    replay,
+    running_moments,
+)
+from tsallax.deep.adam import Adam
+from tsallax.deep.ddpg_config import DDPGConfig
+from tsallax.deep.deep_q import Metrics
+from tsallax.deep.environment_spec import World
+from tsallax.deep.exploration_noise import Noise
+from tsallax.deep.linear_schedule import Linear
+from tsallax.deep.network import Network
+from tsallax.deep.replay import Batch, Replay, Transition
+from tsallax.deep.running_moments import Moments
+from tsallax.errors import InvalidInput
+
+KNOBS = ("sigma", "beta", "learning_rate", "actor_rate", "tau", "pull")
+"""The options in which agents that share a program may differ."""
+
+
+class Knobs(NamedTuple):
+    """The numbers in which agents that share a program may differ."""
+
+    sigma: Linear
+    beta: Linear
+    learning_rate: Array
+    actor_rate: Array
+    tau: Array
+    pull: Array
+
+
+class Pair(NamedTuple):
+    """mu and Q."""
+
+    actor: Network
+    critic: Network
+
+
+class Learner(NamedTuple):
+    """All that an agent has learned and all that its future depends on, but for the environment."""
+
+    online: Pair
+    target: Pair
+    actor_adam: Adam
+    critic_adam: Adam
+    replay: Replay
+    moments: Moments | None
+    rewards: Array
+    """The least and the largest so far, and 0."""
+    noise: Noise
+    knobs: Knobs
+    key: Array
+
+
+class Shared(NamedTuple):
+    """What acting needs of a learner."""
+
+    actor: Network
+    moments: Moments | None
+    noise: Noise
+    knobs: Knobs
+
+
+@dataclass(frozen=True)
+class PolicyGradient:
+    """The algorithm as data: what fixes the program, but not the numbers it works with."""
+
+    observation_size: int
+    low: tuple[float, ...]
+    high: tuple[float, ...]
+    config: DDPGConfig
+
+    def init(self, key: Array, knobs: Knobs) -> Learner:
+        """theta^- = theta, phi^- = phi and an empty memory."""
+        key, for_actor, for_critic, for_noise = jax.random.split(key, 4)
+        c, size, d = self.config, self.observation_size, len(self.low)
+        actor = network.init(for_actor, size, c.hidden, d, c.output_scale)
+        critic = network.init(for_critic, size + d, c.hidden, 1, c.output_scale)
+        online = Pair(actor, critic)
+        return Learner(
+            online=online,
+            target=jax.tree.map(jnp.copy, online),
+            actor_adam=adam.init(actor),
+            critic_adam=adam.init(critic),
+            replay=replay.init(self.capacity, size, (d,), jnp.result_type(float)),
+            moments=running_moments.init(size) if c.normalize else None,
+            rewards=jnp.zeros(2),
+            noise=exploration_noise.init(
+                c.noise, for_noise, (c.environments, d), actor, knobs.sigma.start
+            ),
+            knobs=knobs,
+            key=key,
+        )
+
+    @property
+    def capacity(self) -> int:
+        """That of the configuration, rounded up to whole steps of all environments."""
+        n = self.config.environments
+        return -(-self.config.capacity // n) * n
+
+    def greedy(self, learner: Learner, observation: Array) -> Array:
+        """mu(s; phi^-): the average over recent updates is steadier than phi."""
+        return self._real(self._mu(learner.target.actor, self._seen(learner, observation)))
+
+    def act(
+        self, learner: Learner, observation: Array, step: ArrayLike, key: Array
+    ) -> tuple[Array, Array]:
+        """An exploring action for each observation; it has no support to speak of (NaN)."""
+        key, other = jax.random.split(key)
+        actor, process = learner.online.actor, learner.noise.process
+        moved = self._explore(learner, actor, observation, step, key, process)
+        anything = jax.random.uniform(other, moved.shape, minval=-1.0, maxval=1.0)
+        action = jnp.where(jnp.asarray(step) < self.config.start, anything, moved)
+        return self._real(action), jnp.full((), jnp.nan)
+
+    def sampled(self, learner: Learner, observation: Array, step: ArrayLike, key: Array) -> Array:
+        """mu(s; phi^-) with noise, that of `ou` independent of what came before."""
+        actor = learner.target.actor
+        return self._real(self._explore(learner, actor, observation, step, key, None))
+
+    def store(self, learner: Learner, transition: Transition, step: ArrayLike) -> Learner:
+        """Add a transition of each environment to the memory, and let the noise go on."""
+        c, now = self.config, learner.noise
+        key = jax.random.fold_in(jax.random.fold_in(learner.key, step), 3)
+        ended = transition.terminated | transition.truncated
+        if now.process is not None:
+            now = now._replace(process=exploration_noise.drift(now.process, c.ou_rate, ended, key))
+        if now.actor is not None and now.size is not None:
+            again = exploration_noise.perturbed(learner.online.actor, now.size, key)
+            pick = jax.tree.map(lambda a, b: jnp.where(ended[0], a, b), again, now.actor)
+            now = now._replace(actor=pick)
+        known = learner.moments
+        if known is not None:
+            known = running_moments.update(known, transition.observation, transition.valid)
+        r = jnp.where(transition.valid, transition.reward, 0)
+        low, high = learner.rewards
+        return learner._replace(
+            replay=replay.add(learner.replay, transition, step),
+            moments=known,
+            rewards=jnp.stack([jnp.minimum(low, jnp.min(r)), jnp.maximum(high, jnp.max(r))]),
+            noise=now,
+        )
+
+    def learn(self, learner: Learner, written: ArrayLike, key: Array) -> tuple[Learner, Metrics]:
+        """One update of theta, phi and their targets, from `written` transitions."""
+        c, knobs = self.config, learner.knobs
+        key, other = jax.random.split(key)
+        batch = replay.sample(
+            learner.replay,
+            key,
+            c.batch,
+            written,
+            discount=c.discount,
+            n_envs=c.environments,
+            n_step=c.n_step,
+        )
+        s, a = self._seen(learner, batch.observation), self._scaled(batch.action)
+        y = self._target(learner, batch)
+        weight = jnp.ones(())
+        if c.priority > 0:
+            beta = linear_schedule.at(knobs.beta, written)
+            weight = replay.importance(batch, written, self.capacity, beta)
+
+        def loss(critic: Network) -> tuple[Array, Array]:
+            error = y - self._q(critic, s, a)
+            return jnp.mean(weight * error**2), error
+
+        (mean, error), slope = jax.value_and_grad(loss, has_aux=True)(learner.online.critic)
+        slope = adam.clipped(slope, c.clip)
+        critic, critic_adam = adam.update(
+            learner.critic_adam, learner.online.critic, slope, knobs.learning_rate
+        )
+
+        def cost(actor: Network) -> Array:
+            u = network.values(actor, s)
+            return knobs.pull * jnp.mean(u**2) - jnp.mean(self._q(critic, s, jnp.tanh(u)))
+
+        slope = adam.clipped(jax.grad(cost)(learner.online.actor), c.clip)
+        actor, actor_adam = adam.update(
+            learner.actor_adam, learner.online.actor, slope, knobs.actor_rate
+        )
+        online = Pair(actor, critic)
+        learner = learner._replace(
+            online=online,
+            target=jax.tree.map(lambda t, o: t + knobs.tau * (o - t), learner.target, online),
+            actor_adam=actor_adam,
+            critic_adam=critic_adam,
+        )
+        if c.priority > 0:
+            memory = replay.prioritize(learner.replay, batch.index, error, c.priority)
+            learner = learner._replace(replay=memory)
+        if learner.noise.size is not None:
+            moved = self._mu(exploration_noise.perturbed(actor, learner.noise.size, other), s)
+            apart, sigma = moved - self._mu(actor, s), linear_schedule.at(knobs.sigma, written)
+            size = exploration_noise.adapted(learner.noise.size, apart, sigma)
+            learner = learner._replace(noise=learner.noise._replace(size=size))
+        return learner, Metrics(mean, jnp.mean(y))
+
+    def copy(self, learner: Learner) -> Learner:
+        """Nothing: the targets follow with every update."""
+        return learner
+
+    def shared(self, learner: Learner) -> Shared:
+        """What acting needs, and learning does not suffice with."""
+        return Shared(learner.target.actor, learner.moments, learner.noise, learner.knobs)
+
+    def complete(self, shared: Shared, fresh: Learner) -> Learner:
+        """A learner that acts as the one that was shared."""
+        actor, known, now, knobs = shared
+        both = fresh.online._replace(actor=actor)
+        return fresh._replace(online=both, target=both, moments=known, noise=now, knobs=knobs)
+
+    def _explore(
+        self,
+        learner: Learner,
+        actor: Network,
+        observation: Array,
+        step: ArrayLike,
+        key: Array,
+        process: Array | None,
+    ) -> Array:
+        """mu(s) with noise, in half ranges; `process` takes the place of independent draws."""
+        s = self._seen(learner, observation)
+        if learner.noise.actor is not None:
+            return self._mu(learner.noise.actor, s)
+        mean = self._mu(actor, s)
+        draw = jax.random.normal(key, mean.shape) if process is None else process
+        return mean + linear_schedule.at(learner.knobs.sigma, step) * draw
+
+    def _target(self, learner: Learner, batch: Batch) -> Array:
+        """y = r + gamma Q(s', mu(s'; phi^-); theta^-), between min r and max r over 1 - gamma."""
+        after = self._seen(learner, batch.next_observation)
+        value = self._q(learner.target.critic, after, self._mu(learner.target.actor, after))
+        y = batch.reward + batch.discount * value
+        if self.config.bounded:
+            low, high = learner.rewards / (1 - self.config.discount)
+            y = jnp.clip(y, low, high)
+        return y
+
+    def _seen(self, learner: Learner, observation: Array) -> Array:
+        if learner.moments is None:
+            return observation
+        return running_moments.standardize(learner.moments, observation)
+
+    def _mu(self, actor: Network, s: Array) -> Array:
+        """mu(s; phi), between -1 and 1."""
+        return jnp.tanh(network.values(actor, s))
+
+    def _q(self, critic: Network, s: Array, a: Array) -> Array:
+        """Q(s, a; theta)."""
+        return network.values(critic, jnp.concatenate([s, a], -1))[..., 0]
+
+    def _scaled(self, action: Array) -> Array:
+        """A real action in units of half the range, from the middle."""
+        low, high = jnp.asarray(self.low), jnp.asarray(self.high)
+        return (action - (low + high) / 2) / ((high - low) / 2)
+
+    def _real(self, action: Array) -> Array:
+        """The action of the environment, never beyond its bounds."""
+        low, high = jnp.asarray(self.low), jnp.asarray(self.high)
+        return jnp.clip((low + high) / 2 + (high - low) / 2 * action, low, high)
+
+
+def program(world: World, configs: Sequence[DDPGConfig]) -> tuple[PolicyGradient, list[Knobs]]:
+    """The algorithm that agents share who differ in KNOBS alone, and the numbers of each."""
+    default = DDPGConfig()
+    static = {name: getattr(default, name) for name in KNOBS}
+    settings = dataclasses.replace(configs[0], **static)
+    algorithm = PolicyGradient(world.observation_size, *_bounds(world), settings)
+    return algorithm, [knobs_of(config) for config in configs]
+
+
+def _bounds(world: World) -> tuple[tuple[float, ...], tuple[float, ...]]:
+    """The ends of the actions' ranges, which must be finite and apart."""
+    assert world.low is not None
+    assert world.high is not None
+    for i, (low, high) in enumerate(zip(world.low, world.high, strict=True)):
+        if not (math.isfinite(low) and math.isfinite(high) and low < high):
+            raise InvalidInput(
+                f"{world.name}: dimension {i} of its actions ranges from {low:g} to {high:g}: "
+                "DDPG needs finite bounds, for which gymnasium.wrappers.RescaleAction or "
+                "ClipAction may be of use"
+            )
+    return world.low, world.high
+
+
+def knobs_of(config: DDPGConfig) -> Knobs:
+    """The numbers of one agent's configuration."""
+
+    def array(schedule: Linear) -> Linear:
+        return Linear(*(jnp.asarray(x, jnp.float32) for x in schedule))
+
+    rate = config.learning_rate
+    return Knobs(
+        sigma=array(config.sigma),
+        beta=array(config.beta),
+        learning_rate=jnp.asarray(rate, jnp.float32),
+        actor_rate=jnp.asarray(config.actor_rate or rate, jnp.float32),
+        tau=jnp.asarray(config.tau, jnp.float32),
+        pull=jnp.asarray(config.pull, jnp.float32),
+    )

@@ -1,0 +1,72 @@
+"""`DDPG`, the agent that learns by deep deterministic policy gradient."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, ClassVar
+
+import jax
+
+from tsallax.deep.agent import Agent
+from tsallax.deep.ddpg import Learner, program
+from tsallax.deep.ddpg_config import DDPGConfig
+from tsallax.deep.deep_q_agent import settings_of
+from tsallax.deep.environment_spec import World, world_of
+
+
+class DDPG(Agent):
+    """Deep deterministic policy gradient, for environments whose actions are real numbers.
+
+    Args:
+        env: the id of an environment, a Gymnasium environment or vector environment, or one of
+            `tsallax.envs`. Those that exist in JAX run there: InvertedPendulum-v5, Reacher-v5.
+        seed: fixes everything.
+        config: a `DDPGConfig` or a dict of its options.
+        backend: "jax" or "gymnasium"; default: jax where there is such an environment.
+        env_options: further arguments of `gymnasium.make`.
+        noise, sigma, normalize, ...: the options of `DDPGConfig`.
+
+    >>> import tsallax
+    >>> agent = tsallax.DDPG("Reacher-v5", seed=0, hidden=(16,), start=0)
+    >>> agent = agent.learn(episodes=3)
+    >>> agent.steps, agent.history.episodes, agent.predict([0.0] * 10).shape
+    (150, 3, (2,))
+    """
+
+    kind: ClassVar[str] = "ddpg"
+    Config: ClassVar[type] = DDPGConfig
+    config: DDPGConfig
+
+    def __init__(
+        self,
+        env: Any,
+        *,
+        seed: int = 0,
+        config: DDPGConfig | Mapping[str, Any] | None = None,
+        backend: str = "auto",
+        env_options: Mapping[str, Any] | None = None,
+        **options: Any,
+    ) -> None:
+        settings = settings_of(DDPGConfig, config, options)
+        world = world_of(
+            env,
+            actions=None,
+            n_envs=settings.environments,
+            continuous=True,
+            backend=backend,
+            options=env_options or {},
+        )
+        super().__init__(world, settings, seed)
+
+    def _build(self, world: World, settings: DDPGConfig, seed: int) -> tuple[Any, Learner]:
+        algorithm, (knobs,) = program(world, [settings])
+        return algorithm, _init(algorithm, jax.random.PRNGKey(seed), knobs)
+
+    def _words(self) -> str:
+        return f"noise={self.config.noise!r}"
+
+    def _status(self, rate: float) -> str:
+        return f"{rate:.0f} steps/s  return {self.history.recent():.4g}"
+
+
+_init = jax.jit(lambda algorithm, key, knobs: algorithm.init(key, knobs), static_argnums=0)

@@ -1,0 +1,292 @@
+"""Sparse deep Q-learning, Algorithm 1 of the paper, for any pair of regularisers.
+
+    a_t ~ explore.policy(Q(s_t, .; theta))
+    s_{t+1}, r_t from the environment; store (s_t, a_t, r_t, s_{t+1}) with the largest priority
+    draw a batch (s_j, a_j, r_j, s'_j) by priority, with importance weights w_j
+    y_j = r_j + gamma update.value(Q(s'_j, .; theta^-))
+    minimise  sum_j w_j (y_j - Q(s_j, a_j; theta))^2;  priorities from |y_j - Q(s_j, a_j; theta)|
+    theta^- <- theta every c steps
+
+With explore = update = Sparse(alpha) and n_step = 1 this is the paper's algorithm; Soft, Hard and
+Tsallis give the others. With more steps, r_j is the discounted sum of their rewards and s'_j what
+they led to. Epsilon-greedy is Hard with a share of uniform actions. Everything here is a pure
+function of one agent; many agents are the same functions under `jax.vmap`.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import jax
+import jax.numpy as jnp
+from jax import Array
+from jax.typing import ArrayLike
+
+from tsallax.deep import adam, linear_schedule, network, replay
+from tsallax.deep.adam import Adam
+from tsallax.deep.deep_q_config import DeepQConfig, hidden_layers
+from tsallax.deep.environment_spec import World
+from tsallax.deep.linear_schedule import Linear
+from tsallax.deep.network import Body, Layer, Network
+from tsallax.deep.regularizer_choice import Choice
+from tsallax.deep.replay import Batch, Replay, Transition
+from tsallax.errors import InvalidInput
+
+KNOBS = (
+    "explore",
+    "update",
+    "alpha",
+    "explore_q",
+    "update_q",
+    "epsilon",
+    "uniform",
+    "beta",
+    "learning_rate",
+)
+"""The options in which agents that share a program may differ."""
+
+WHOLE = 2
+"""With up to so many actions for each transition of a batch, the output layer is moved whole."""
+
+Rule = tuple[str, float | None]
+
+
+class Knobs(NamedTuple):
+    """The numbers in which agents that share a program may differ."""
+
+    alpha: Linear
+    uniform: Linear
+    beta: Linear
+    learning_rate: Array
+    explore: Array
+    update: Array
+
+
+class Learner(NamedTuple):
+    """All that an agent has learned and all that its future depends on, but for the environment."""
+
+    online: Network
+    target: Network
+    adam: Adam
+    replay: Replay
+    knobs: Knobs
+    key: Array
+
+
+class Metrics(NamedTuple):
+    """What an update tells about itself."""
+
+    loss: Array
+    value: Array
+
+
+@dataclass(frozen=True)
+class DeepQLearning:
+    """Algorithm 1 as data: what fixes the program, but not the numbers it works with."""
+
+    observation_size: int
+    n_actions: int
+    hidden: tuple[int, ...]
+    explore: Choice
+    update: Choice
+    config: DeepQConfig
+
+    def init(self, key: Array, knobs: Knobs) -> Learner:
+        """theta = theta^- and an empty memory."""
+        key, sub = jax.random.split(key)
+        c = self.config
+        online = network.init(
+            sub, self.observation_size, self.hidden, self.n_actions, c.output_scale, c.common
+        )
+        bias = jnp.full_like(online.output.bias, c.initial_value)
+        online = online._replace(output=online.output._replace(bias=bias))
+        memory = replay.init(self.capacity, self.observation_size, (), jnp.int32)
+        target = jax.tree.map(jnp.copy, online)
+        return Learner(online, target, adam.init(online), memory, knobs, key)
+
+    @property
+    def capacity(self) -> int:
+        """That of the configuration, rounded up to whole steps of all environments."""
+        n = self.config.environments
+        return -(-self.config.capacity // n) * n
+
+    def policy(self, learner: Learner, observation: Array, step: ArrayLike) -> Array:
+        """explore.policy(Q(s, .; theta)), without the uniform share."""
+        q = network.values(learner.online, observation)
+        return self.explore.policy(
+            q, learner.knobs.explore, linear_schedule.at(learner.knobs.alpha, step)
+        )
+
+    def values(self, learner: Learner, observation: Array) -> Array:
+        """Q(s, .; theta)."""
+        return network.values(learner.online, observation)
+
+    def greedy(self, learner: Learner, observation: Array) -> Array:
+        """argmax_a Q(s, a; theta)."""
+        return jnp.argmax(network.values(learner.online, observation), -1)
+
+    def act(
+        self, learner: Learner, observation: Array, step: ArrayLike, key: Array
+    ) -> tuple[Array, Array]:
+        """An action of the exploring policy for each observation, and the support's share."""
+        p = self.policy(learner, observation, step)
+        key, coin, other = jax.random.split(key, 3)
+        uniform = jax.random.bernoulli(
+            coin, linear_schedule.at(learner.knobs.uniform, step), p.shape[:-1]
+        )
+        anything = jax.random.randint(other, p.shape[:-1], 0, self.n_actions)
+        action = jnp.where(uniform, anything, draw(key, p))
+        return action, jnp.mean(p > 0)
+
+    def sampled(self, learner: Learner, observation: Array, step: ArrayLike, key: Array) -> Array:
+        """An action of explore.policy for each observation, without the uniform share."""
+        return draw(key, self.policy(learner, observation, step))
+
+    def store(self, learner: Learner, transition: Transition, step: ArrayLike) -> Learner:
+        """Add a transition of each environment to the memory."""
+        return learner._replace(replay=replay.add(learner.replay, transition, step))
+
+    def learn(self, learner: Learner, written: ArrayLike, key: Array) -> tuple[Learner, Metrics]:
+        """One update of theta and of the priorities, from `written` transitions."""
+        c = self.config
+        batch = replay.sample(
+            learner.replay,
+            key,
+            c.batch,
+            written,
+            discount=c.discount,
+            n_envs=c.environments,
+            n_step=c.n_step,
+        )
+        weight = replay.importance(
+            batch, written, self.capacity, linear_schedule.at(learner.knobs.beta, written)
+        )
+        y = batch.reward + batch.discount * self._value(learner, batch, written)
+
+        def loss(body: Body, rows: Layer) -> tuple[Array, Array]:
+            error = y - network.chosen(body, rows, batch.observation)
+            return jnp.mean(weight * _cost(error, c.huber)), error
+
+        rows = network.rows(learner.online, batch.action)
+        (mean, error), gradient = jax.value_and_grad(loss, (0, 1), has_aux=True)(
+            learner.online.body, rows
+        )
+        online, moments = self._descend(learner, batch.action, *gradient)
+        memory = learner.replay
+        if c.priority > 0:
+            memory = replay.prioritize(memory, batch.index, error, c.priority)
+        learner = learner._replace(online=online, adam=moments, replay=memory)
+        return learner, Metrics(mean, jnp.mean(y))
+
+    def _descend(
+        self, learner: Learner, action: Array, body: Body, rows: Layer
+    ) -> tuple[Network, Adam]:
+        """A step of Adam against the gradient of the body and of the rows of the actions."""
+        c, rate = self.config, learner.knobs.learning_rate
+        if self.n_actions <= WHOLE * c.batch:
+            gradient = Network(body, adam.spread(action, rows, self.n_actions))
+            whole: tuple[Network, Adam] = adam.update(
+                learner.adam, learner.online, adam.clipped(gradient, c.clip), rate
+            )
+            return whole
+        online, (mean, square, count) = learner.online, learner.adam
+        pace = adam.pace(count + 1, rate)
+        summed = adam.sum_rows(action, rows)
+        if c.clip is not None:
+            dense = sum(jnp.sum(g * g) for g in jax.tree.leaves(body))
+            sparse = sum(jnp.sum(g * s) for g, s in zip(rows, summed))
+            factor = adam.shrink(c.clip, dense + sparse)
+            body, summed = jax.tree.map(lambda g: factor * g, (body, summed))
+        moved = adam.update_dense(online.body, mean.body, square.body, body, pace)
+        output = [
+            adam.update_rows(p, m, v, action, g, pace)
+            for p, m, v, g in zip(online.output, mean.output, square.output, summed)
+        ]
+        online, mean, square = (Network(b, Layer(*o)) for b, o in zip(moved, zip(*output)))
+        return online, Adam(mean, square, count + 1)
+
+    def copy(self, learner: Learner) -> Learner:
+        """theta^- <- theta."""
+        return learner._replace(target=jax.tree.map(jnp.copy, learner.online))
+
+    def shared(self, learner: Learner) -> tuple[Network, Knobs]:
+        """What acting needs, and learning does not suffice with."""
+        return learner.online, learner.knobs
+
+    def complete(self, shared: tuple[Network, Knobs], fresh: Learner) -> Learner:
+        """A learner that acts as the one that was shared."""
+        return fresh._replace(online=shared[0], target=shared[0], knobs=shared[1])
+
+    def _value(self, learner: Learner, batch: Batch, step: ArrayLike) -> Array:
+        """update.value(Q(s', .; theta^-)), the value of what follows."""
+        alpha, which = linear_schedule.at(learner.knobs.alpha, step), learner.knobs.update
+        q = network.values(learner.target, batch.next_observation)
+        if self.config.double:
+            p = self.update.policy(
+                network.values(learner.online, batch.next_observation), which, alpha
+            )
+            value = jnp.sum(p * q, -1) + alpha * self.update.entropy(p, which)
+        else:
+            value = self.update.value(q, which, alpha)
+        if self.config.relative_entropy:
+            value = value - alpha * self.update.max_entropy(self.n_actions, which)
+        return value
+
+
+def _cost(error: Array, huber: float | None) -> Array:
+    """The square of the error, or Huber's compromise with its size."""
+    if huber is None:
+        return error**2
+    size = jnp.abs(error)
+    return jnp.where(size <= huber, error**2, huber * (2 * size - huber))
+
+
+def draw(key: Array, p: Array) -> Array:
+    """An index from each distribution p (..., n); never one of probability zero."""
+    above = jnp.cumsum(p, -1)
+    return replay.place(p, above, jax.random.uniform(key, p.shape[:-1]) * above[..., -1])
+
+
+def program(world: World, configs: Sequence[DeepQConfig]) -> tuple[DeepQLearning, list[Knobs]]:
+    """The algorithm that agents share who differ in KNOBS alone, and the numbers of each."""
+    if world.n_actions is None:
+        raise InvalidInput(f"{world.name}: DeepQ needs a finite number of actions")
+    rules = [_rules(config) for config in configs]
+    explore, update = (tuple(dict.fromkeys(column)) for column in zip(*rules))
+    default = DeepQConfig()
+    static = {name: getattr(default, name) for name in (*KNOBS, "start", "copy_every")}
+    algorithm = DeepQLearning(
+        world.observation_size,
+        world.n_actions,
+        hidden_layers(configs[0], world.name),
+        Choice(explore),
+        Choice(update),
+        dataclasses.replace(configs[0], **static),
+    )
+    places = ((explore.index(e), update.index(u)) for e, u in rules)
+    return algorithm, [knobs_of(c, *place) for c, place in zip(configs, places)]
+
+
+def _rules(c: DeepQConfig) -> tuple[Rule, Rule]:
+    """The regularisers that explore and update."""
+    return ("hard" if c.explore == "epsilon" else c.explore, c.explore_q), (c.update, c.update_q)
+
+
+def knobs_of(config: DeepQConfig, explore: int = 0, update: int = 0) -> Knobs:
+    """The numbers of one agent's configuration."""
+
+    def array(schedule: Linear) -> Any:
+        return Linear(*(jnp.asarray(x, jnp.float32) for x in schedule))
+
+    share = config.epsilon if config.explore == "epsilon" else config.uniform
+    return Knobs(
+        alpha=array(config.alpha),
+        uniform=array(share),
+        beta=array(config.beta),
+        learning_rate=jnp.asarray(config.learning_rate, jnp.float32),
+        explore=jnp.asarray(explore, jnp.int32),
+        update=jnp.asarray(update, jnp.int32),
+    )

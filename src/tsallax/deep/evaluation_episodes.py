@@ -1,0 +1,67 @@
+"""Episodes of evaluation: their returns and lengths."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Any
+
+import jax
+import numpy as np
+from jax import Array
+from numpy.typing import NDArray
+
+from tsallax.deep import loop_jax
+from tsallax.deep.loop_jax import Algorithm
+from tsallax.envs.jax.environment import Environment
+
+
+@dataclass(frozen=True)
+class Episodes:
+    """The returns and lengths of evaluation episodes.
+
+    >>> Episodes(np.array([1.0, 3.0]), np.array([10, 20]))
+    Episodes(mean return 2, standard error 1, 2 episodes)
+    """
+
+    returns: NDArray[np.float64]
+    lengths: NDArray[np.int64]
+
+    @property
+    def mean(self) -> float:
+        """The mean return."""
+        return float(self.returns.mean())
+
+    @property
+    def standard_error(self) -> float:
+        """Of the mean, over these episodes of one agent; it says nothing about other agents."""
+        n = len(self.returns)
+        return float(self.returns.std(ddof=1) / math.sqrt(n)) if n > 1 else math.nan
+
+    def __repr__(self) -> str:
+        error = f"standard error {self.standard_error:.4g}"
+        return f"Episodes(mean return {self.mean:.6g}, {error}, {len(self.returns)} episodes)"
+
+
+def evaluation_seed(seed: int) -> int:
+    """The seed of an agent's evaluations, where none is given."""
+    return (seed + 1_000_003) % 2**32
+
+
+def play(
+    algorithm: Algorithm,
+    environment: Environment,
+    learner: Any,
+    table: Array | None,
+    *,
+    step: int,
+    episodes: int,
+    deterministic: bool,
+    seed: int,
+) -> Episodes:
+    """Play episodes in a JAX environment, which depend on the seed and on the agent's steps."""
+    key = jax.random.fold_in(jax.random.PRNGKey(seed), step)
+    total, length = loop_jax.play(
+        algorithm, environment, deterministic, episodes, learner, table, step, key
+    )
+    return Episodes(np.asarray(total, np.float64), np.asarray(length, np.int64))

@@ -1,0 +1,115 @@
+"""The JAX environments as Gymnasium environments, registered when this module is imported.
+
+`gymnasium.make("tsallax.envs.gymnasium.registration:tsallax/Reacher-v5")` imports it, as does
+`tsallax.envs.register()`, after which `gymnasium.make("tsallax/Reacher-v5")` is enough.
+"""
+
+from __future__ import annotations
+
+from functools import cache
+from typing import Any
+
+import gymnasium
+import jax
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from tsallax.envs.jax.catalogue import jax_environment
+from tsallax.envs.jax.drawing import DRAW, Picture
+from tsallax.envs.jax.environment import Environment, State
+from tsallax.errors import InvalidInput
+
+Observation = NDArray[np.float32]
+
+
+class JaxEnv(gymnasium.Env[Observation, NDArray[np.float32]]):
+    """A JAX environment with Gymnasium's interface; it runs on the CPU.
+
+    Made by `gymnasium.make`, the step limit is left to Gymnasium's `TimeLimit`.
+
+    >>> import gymnasium
+    >>> env = gymnasium.make("tsallax.envs.gymnasium.registration:tsallax/Reacher-v5")
+    >>> observation, _ = env.reset(seed=0)
+    >>> observation.shape, env.action_space.shape, env.spec.max_episode_steps
+    ((10,), (2,), 50)
+    """
+
+    metadata = {"render_modes": ["rgb_array"]}  # noqa: RUF012
+
+    def __init__(self, name: str, render_mode: str | None = None) -> None:
+        environment = jax_environment(name)
+        if environment is None:
+            known = ", ".join(DRAW)
+            raise InvalidInput(f"{name}: no environment in JAX; there are {known}")
+        if render_mode not in (None, "rgb_array"):
+            raise InvalidInput(f"{name}: render_mode {render_mode!r}, should be 'rgb_array'")
+        self.environment = environment
+        self.render_mode = render_mode
+        self._draw, frames = DRAW[environment.name]
+        self.metadata = {**self.metadata, "render_fps": frames}
+        size = (environment.observation_size,)
+        self.observation_space = gymnasium.spaces.Box(-np.inf, np.inf, size, np.float32)
+        low, high = np.array([environment.action_low, environment.action_high], np.float32)
+        self.action_space = gymnasium.spaces.Box(low, high, dtype=np.float32)
+        self.state: State = None
+        self._reset, self._step = _compiled(environment)
+        self._cpu = jax.local_devices(backend="cpu")[0]
+
+    def reset(
+        self, *, seed: int | None = None, options: dict[str, Any] | None = None
+    ) -> tuple[Observation, dict[str, Any]]:
+        """Start an episode."""
+        super().reset(seed=seed, options=options)
+        with jax.default_device(self._cpu):
+            key = jax.random.PRNGKey(int(self.np_random.integers(2**31)))
+        self.set_state(self._reset(jax.device_put(key, self._cpu)))
+        return np.array(self.environment.observe(self.state), np.float32), {}
+
+    def step(self, action: ArrayLike) -> tuple[Observation, float, bool, bool, dict[str, Any]]:
+        """Take an action."""
+        if self.state is None:
+            raise InvalidInput(f"{self.environment.name}: call reset() before step()")
+        given = np.asarray(action, np.float32)
+        self.state, observation, reward, terminated, cut = self._step(self.state, given)
+        truncated = self.spec is None and bool(cut)
+        return np.array(observation, np.float32), float(reward), bool(terminated), truncated, {}
+
+    def set_state(self, state: State) -> None:
+        """Go to a state; its `step` counts towards the limit."""
+        self.state = jax.device_put(state, self._cpu)
+
+    def render(self) -> Picture | None:  # type: ignore[override]
+        """Draw the state, if the environment was made with render_mode="rgb_array"."""
+        if self.render_mode is None:
+            return None
+        if self.state is None:
+            raise InvalidInput(f"{self.environment.name}: call reset() before render()")
+        return self._draw(self.state)
+
+
+@cache
+def _compiled(environment: Environment) -> tuple[Any, Any]:
+    return jax.jit(environment.reset), jax.jit(environment.step)
+
+
+def register() -> None:
+    """Make "tsallax/InvertedPendulum-v5", "tsallax/Reacher-v5" and "tsallax/MultiGoal-v0" known.
+
+    >>> import gymnasium
+    >>> register()
+    >>> gymnasium.make("tsallax/MultiGoal-v0").spec.max_episode_steps
+    50
+    """
+    for name in DRAW:
+        environment = jax_environment(name)
+        identity = f"tsallax/{name}"
+        if environment is not None and identity not in gymnasium.registry:
+            gymnasium.register(
+                identity,
+                entry_point="tsallax.envs.gymnasium.registration:JaxEnv",
+                max_episode_steps=environment.limit,
+                kwargs={"name": name},
+            )
+
+
+register()

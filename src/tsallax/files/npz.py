@@ -1,0 +1,100 @@
+"""Files of plain arrays: one `.npz`, no pickles, versioned, written whole or not at all.
+
+A file is written under a temporary name and moved into place when it is complete. Reading checks
+the checksums of all arrays before it looks at any of them, and never unpickles anything.
+"""
+
+from __future__ import annotations
+
+import os
+import zipfile
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from os import PathLike
+from pathlib import Path
+from typing import Any, BinaryIO
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tsallax.errors import InvalidInput
+from tsallax.files.atomic import whole
+
+Kind = tuple[str, int]
+"""The kind of an array's numbers, as in `dtype.kind`, and its number of dimensions."""
+
+
+@dataclass(frozen=True)
+class Format:
+    """What a kind of file is called, who writes it, and the arrays it holds."""
+
+    name: str
+    version: int
+    what: str
+    writer: str
+    required: Mapping[str, Kind]
+    optional: Mapping[str, Kind] = field(default_factory=dict)
+
+
+def write(path: str | PathLike[str], form: Format, arrays: Mapping[str, Any]) -> None:
+    """Write arrays as a file of the given format."""
+    content = {"format": form.name, "version": form.version, **arrays}
+    try:
+        with whole(path) as partial, open(partial, "xb") as file:
+            _write_arrays(file, content)
+            file.flush()
+            os.fsync(file.fileno())
+    except OSError as error:
+        raise InvalidInput(f"{path}: cannot be written: {error.strerror or error}") from error
+
+
+def _write_arrays(file: BinaryIO, arrays: Mapping[str, Any]) -> None:
+    """Write an `.npz` that depends on the arrays alone, not on the time of writing."""
+    with zipfile.ZipFile(file, "w") as archive:
+        for name, value in arrays.items():
+            with archive.open(zipfile.ZipInfo(f"{name}.npy"), "w", force_zip64=True) as member:
+                np.lib.format.write_array(member, np.asarray(value), allow_pickle=False)
+
+
+def read(path: str | PathLike[str], form: Format) -> dict[str, NDArray[Any]]:
+    """Read the arrays of a file, each with the kind and dimension it must have."""
+    arrays = read_all(path, form)
+    missing = [key for key in form.required if key not in arrays]
+    if missing:
+        raise InvalidInput(f"{path}: incomplete: {', '.join(missing)} missing")
+    wanted = {**form.required, **form.optional}
+    arrays = {key: arrays[key] for key in wanted if key in arrays}
+    for key, array in arrays.items():
+        kind, ndim = wanted[key]
+        if array.dtype.kind != kind or array.ndim != ndim:
+            raise InvalidInput(f"{path}: {key} has type {array.dtype} and {array.ndim} dimensions")
+    return arrays
+
+
+def read_all(path: str | PathLike[str], form: Format) -> dict[str, NDArray[Any]]:
+    """Read every array of a file of the given format and version.
+
+    What zipfile and NumPy raise on damaged bytes is not documented, so all of it is caught.
+    """
+    if not Path(path).is_file():
+        raise InvalidInput(f"{path}: no such file")
+    try:
+        with zipfile.ZipFile(path) as archive:
+            damaged = archive.testzip()
+        if damaged is not None:
+            raise InvalidInput(f"{path}: damaged: {damaged} does not match its checksum")
+        with np.load(path, allow_pickle=False) as file:
+            name = file["format"] if "format" in file.files else None
+            if name is None or name.dtype.kind != "U" or str(name) != form.name:
+                raise InvalidInput(f"{path}: not a file written by {form.writer}")
+            version = file["version"] if "version" in file.files else np.array(-1)
+            if version.shape != () or version.dtype.kind not in "iu" or version != form.version:
+                raise InvalidInput(
+                    f"{path}: version {version}, but this tsallax reads version {form.version}"
+                )
+            return {key: file[key] for key in file.files if key not in ("format", "version")}
+    except InvalidInput:
+        raise
+    except Exception as error:
+        reason = " ".join(str(error).split()) or type(error).__name__
+        raise InvalidInput(f"{path}: not a readable {form.what} file: {reason}") from None

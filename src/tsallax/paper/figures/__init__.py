@@ -1,0 +1,1 @@
+"""The planning figures and theorems of the paper."""

@@ -1,0 +1,215 @@
+"""Train the fleets of a sweep as tasks of a Ray cluster, which may be this machine alone.
+
+A task trains one fleet in a folder that all nodes share. Where a worker or its node is lost, Ray
+runs the task again, and the fleet goes on from its last checkpoint.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import logging
+import os
+import re
+import secrets
+import socket
+import time
+import warnings
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from tsallax.errors import InvalidInput
+from tsallax.interrupts import deferred
+from tsallax.paper.sweep.jobs import SAVING_SECONDS, Job, train
+
+RETRIES = 5
+"""How often a fleet may lose its worker."""
+REACHED_SECONDS = 5.0
+PROBED_SECONDS = 60.0
+QUIET = {
+    "RAY_USAGE_STATS_ENABLED": "0",
+    "RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO": "0",
+    "RAY_DEDUP_LOGS_SKIP_REGEX": ".",
+}
+"""What Ray reads when it is imported: no statistics, no advice, no line for every lost worker."""
+TOKEN = "RAY_AUTH_MODE"
+"""The variable that makes Ray show the cluster's token."""
+OBJECTS = 100 * 2**20
+"""Bytes of memory for what tasks hand over, which is next to nothing."""
+
+
+def train_on_ray(jobs: Sequence[Job], address: str, draw: Callable[[], None]) -> None:
+    """Train every job as a task; `draw` is called about once a second.
+
+    Args:
+        jobs: the fleets, with one folder that all workers see.
+        address: "local" for a new Ray on this machine, "auto", "host:port" or "ray://host:port".
+        draw: shows how far the jobs are.
+    """
+    if not jobs:
+        return
+    with _cluster(address) as ray:
+        _require_gpus(ray, jobs)
+        _require_shared(ray, {job.folder for job in jobs})
+        task = ray.remote(max_retries=RETRIES)(_train)
+        tasks = {}
+        for job in jobs:
+            needs = {"num_gpus": 1} if job.device == "gpu" else {"num_cpus": 1}
+            here = dataclasses.replace(job, device=job.device or "cpu")
+            tasks[task.options(**needs, name=job.name).remote(here)] = job
+        with deferred() as interrupted:
+            try:
+                _wait(ray, tasks, draw, interrupted)
+            except BaseException:
+                _cancel(ray, list(tasks))
+                raise
+
+
+def _train(job: Job) -> str | None:
+    """What a worker does; the text of an error that a user can mend."""
+    try:
+        train(job)
+    except InvalidInput as error:
+        return str(error)
+    return None
+
+
+def _wait(
+    ray: Any, tasks: dict[Any, Job], draw: Callable[[], None], interrupted: Callable[[], bool]
+) -> None:
+    """Wait for all tasks, or for the first that fails."""
+    left = list(tasks)
+    while left:
+        done, left = ray.wait(left, timeout=1.0)
+        if interrupted():
+            raise KeyboardInterrupt
+        for each in done:
+            try:
+                wrong = ray.get(each)
+            except ray.exceptions.RayTaskError:
+                raise
+            except ray.exceptions.RayError as error:
+                raise InvalidInput(
+                    f"the fleet {tasks[each].name} lost its worker {RETRIES + 1} times "
+                    f"({_first_line(error)}): what is saved goes on with the same command"
+                ) from None
+            if wrong is not None:
+                raise InvalidInput(wrong)
+        draw()
+
+
+def _cancel(ray: Any, tasks: list[Any]) -> None:
+    """Interrupt the workers and let them save."""
+    for each in tasks:
+        ray.cancel(each, force=False)
+    ray.wait(tasks, num_returns=len(tasks), timeout=SAVING_SECONDS)
+
+
+@contextmanager
+def _cluster(address: str) -> Iterator[Any]:
+    """Ray, connected and quiet; left as it was if it was connected already."""
+    require_ray(address)
+    import ray
+
+    if ray.is_initialized():
+        yield ray
+        return
+    _connect(ray, address)
+    try:
+        yield ray
+    finally:
+        ray.shutdown()
+
+
+def _connect(ray: Any, address: str) -> None:
+    logging.getLogger("ray").setLevel(logging.ERROR)
+    options: dict[str, Any] = {"log_to_driver": False, "logging_level": logging.ERROR}
+    if address == "local":
+        options |= {"include_dashboard": False, "object_store_memory": OBJECTS}
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # of forks beside JAX, of which nothing runs yet
+        try:
+            ray.init(address=address, **options)
+        except Exception as error:
+            ray.shutdown()
+            hint = "" if TOKEN in os.environ else f" (if it asks for a token, set {TOKEN}=token)"
+            text = f"--ray {address}: cannot be reached: {_first_line(error)}{hint}"
+            raise InvalidInput(text) from None
+
+
+def require_ray(address: str) -> None:
+    """Refuse soon what is no cluster; Ray would try for a minute."""
+    for name, value in QUIET.items():
+        os.environ.setdefault(name, value)
+    try:
+        import ray  # noqa: F401
+    except ImportError:
+        raise InvalidInput("--ray needs ray: pip install 'tsallax[ray]'") from None
+    if address in ("local", "auto"):
+        return
+    found = re.fullmatch(r"(?:ray://)?\[?([^\s/]+?)\]?:(\d{1,5})", address)
+    if found is None or not 0 < int(found[2]) < 2**16:
+        raise InvalidInput(f"--ray {address}: must be local, auto, host:port or ray://host:port")
+    try:
+        socket.create_connection((found[1], int(found[2])), REACHED_SECONDS).close()
+    except OSError as error:
+        raise InvalidInput(
+            f"--ray {address}: cannot be reached: {error.strerror or error}"
+        ) from None
+
+
+def _require_gpus(ray: Any, jobs: Sequence[Job]) -> None:
+    if any(job.device == "gpu" for job in jobs) and not ray.cluster_resources().get("GPU"):
+        raise InvalidInput("--device gpu: no node of the Ray cluster has a GPU")
+
+
+def _require_shared(ray: Any, folders: set[str]) -> None:
+    """Refuse a folder that a node does not see, with a file that each node looks for."""
+    from ray.util.scheduling_strategies import NodeAffinitySchedulingStrategy
+
+    nodes = [node for node in ray.nodes() if node["Alive"] and node["Resources"].get("CPU")]
+    look = ray.remote(num_cpus=0)(_sees)
+    for folder in sorted(folders):
+        Path(folder).mkdir(parents=True, exist_ok=True)
+        marker, text = Path(folder) / f".shared-{secrets.token_hex(4)}", secrets.token_hex(8)
+        marker.write_text(text, encoding="utf-8")
+        try:
+            for node in nodes:
+                there = NodeAffinitySchedulingStrategy(node["NodeID"], soft=False)
+                task = look.options(scheduling_strategy=there).remote(str(marker), text)
+                if not _answer(ray, task, node):
+                    raise InvalidInput(
+                        f"{folder}: the node {node['NodeManagerAddress']} does not see it: the "
+                        "--out folder must be on storage that all nodes share, at the same path"
+                    )
+        finally:
+            marker.unlink(missing_ok=True)
+
+
+def _answer(ray: Any, task: Any, node: dict[str, Any]) -> Any:
+    try:
+        return ray.get(task, timeout=PROBED_SECONDS)
+    except ray.exceptions.RayError as error:
+        raise InvalidInput(
+            f"--ray: the node {node['NodeManagerAddress']} cannot work: {_last_line(error)}"
+        ) from None
+
+
+def _sees(marker: str, text: str) -> bool:
+    """What a node finds: the same file, in a folder that it can write to."""
+    path, end = Path(marker), time.monotonic() + 3.0
+    while time.monotonic() < end:  # network file systems take a while
+        try:
+            return path.read_text(encoding="utf-8") == text and os.access(path.parent, os.W_OK)
+        except OSError:
+            time.sleep(0.2)
+    return False
+
+
+def _first_line(error: Exception) -> str:
+    return (str(error).strip().splitlines() or [type(error).__name__])[0]
+
+
+def _last_line(error: Exception) -> str:
+    return (str(error).strip().splitlines() or [type(error).__name__])[-1]

@@ -1,0 +1,152 @@
+"""What the paper's deep experiments ran: two tasks, 27 variants of Q-learning, and DDPG."""
+
+from __future__ import annotations
+
+import csv
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from importlib.resources import files
+from typing import Any
+
+from tsallax.errors import InvalidInput
+
+EXPLORE = {"sparse": "Sparse", "soft": "Soft", "epsilon": "EpsGrdy"}
+UPDATE = {"sparse": "SparseBellman", "soft": "SoftBellman", "hard": "Bellman"}
+ALPHAS = (1.0, 0.1, 0.01)
+
+
+@dataclass(frozen=True)
+class Task:
+    """An environment with the protocol of the paper."""
+
+    name: str
+    title: str
+    env: str
+    dimensions: int
+    """Of its actions."""
+    actions: tuple[int, ...]
+    """The paper's discretisations: numbers of actions in all."""
+    episodes: int
+    steps: int
+    """After which an agent is finished, whatever its episodes."""
+    threshold: float
+    """A return that counts as learned."""
+    length: int
+    """The most steps of an episode."""
+    in_results: str
+    """Its name in the paper's tables."""
+    options: Mapping[str, Any] = field(default_factory=dict)
+    """Of the learners, where the defaults do not suit the task; for all variants alike."""
+
+    def levels(self, actions: int) -> int:
+        """Levels of each dimension that make so many actions.
+
+        >>> TASKS["reacher"].levels(961)
+        31
+        """
+        levels: int = round(max(float(actions), 0.0) ** (1 / self.dimensions))
+        if levels < 2 or levels**self.dimensions != actions:
+            near = max(2, levels) ** self.dimensions
+            raise InvalidInput(
+                f"{self.name} cannot have {actions} actions, an even grid in {self.dimensions} "
+                f"dimension{'s' * (self.dimensions > 1)}: {near} is one"
+            )
+        return levels
+
+
+TASKS = {
+    task.name: task
+    for task in (
+        Task(
+            "reacher", "Reacher", "Reacher-v5", 2, (9, 121, 961, 2601), 10_000, 500_000, -6.0,
+            50, "reacher",
+        ),
+        Task(
+            "pendulum", "Inverted pendulum", "InvertedPendulum-v5", 1, (3, 101, 1001, 2001), 3_000,
+            400_000, 980.0, 1000, "inverted_pendulum", {"epsilon": "1:0.02:10000"},
+        ),
+    )
+}  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Variant:
+    """A way to explore, a way to update and a coefficient; DDPG has none of them."""
+
+    explore: str | None = None
+    update: str | None = None
+    alpha: float | None = None
+
+    @property
+    def name(self) -> str:
+        """The paper's name.
+
+        >>> Variant("epsilon", "soft", 0.1).name
+        'EpsGrdy+SoftBellman-0.1'
+        """
+        return self.stem if self.alpha is None else f"{self.stem}-{self.alpha:g}"
+
+    @property
+    def stem(self) -> str:
+        """The name without alpha."""
+        if self.explore is None or self.update is None:
+            return "DDPG"
+        return f"{EXPLORE[self.explore]}+{UPDATE[self.update]}"
+
+
+VARIANTS = tuple(Variant(e, u, a) for e in EXPLORE for u in UPDATE for a in ALPHAS)
+"""The 27 of the paper. It counts epsilon-greedy with the plain update three times, once for each
+alpha, which nothing in it depends on: three times the seeds."""
+DDPG = Variant()
+
+
+def choose(names: Sequence[str] | None, alphas: Sequence[float] | None = None) -> list[Variant]:
+    """Variants by name, in the paper's order; a name without alpha stands for all alphas.
+
+    >>> [v.name for v in choose(["Sparse+SparseBellman", "DDPG"], [0.1])]
+    ['Sparse+SparseBellman-0.1', 'DDPG']
+    """
+    every = (*(VARIANTS if alphas is None else _with(alphas)), DDPG)
+    if names is None:
+        return list(every)
+    known = {v.name.lower() for v in every} | {v.stem.lower() for v in every}
+    wanted = [name.lower() for name in names]
+    for given, name in zip(names, wanted):
+        if name not in known:
+            stems = dict.fromkeys(v.stem for v in every)
+            raise InvalidInput(
+                f"unknown variant {given!r}: choose from {', '.join(stems)}, with an alpha "
+                f"such as {every[0].name} or without for all of them"
+            )
+    return [v for v in every if v.name.lower() in wanted or v.stem.lower() in wanted]
+
+
+def _with(alphas: Sequence[float]) -> tuple[Variant, ...]:
+    for alpha in alphas:
+        if not 0 < alpha < float("inf"):
+            raise InvalidInput(f"alpha must be positive, got {alpha:g}")
+    unique = sorted(set(alphas), reverse=True)
+    return tuple(Variant(e, u, a) for e in EXPLORE for u in UPDATE for a in unique)
+
+
+@dataclass(frozen=True)
+class Reported:
+    """A cell of the paper's tables."""
+
+    expected_return: float
+    episodes: int | None
+    """To the threshold, where the paper says."""
+
+
+def reported(task: Task) -> dict[tuple[str, int | None], Reported]:
+    """The paper's numbers by algorithm and number of actions, None for DDPG's continuous ones."""
+    text = (files("tsallax.paper.sweep") / "results.csv").read_text(encoding="utf-8")
+    found = {}
+    for row in csv.DictReader(text.splitlines()):
+        if row["env"] == task.in_results:
+            actions = int(row["actions"]) if row["actions"].isdecimal() else None
+            episodes = row["episodes_to_threshold"]
+            found[row["algorithm"], actions] = Reported(
+                float(row["expected_return"]), int(float(episodes)) if episodes else None
+            )
+    return found

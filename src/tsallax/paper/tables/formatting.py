@@ -1,0 +1,83 @@
+"""Numbers and lists of a sweep as a reader wants them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from tsallax.paper.sweep.tasks import Task
+from tsallax.statistics import Array, Estimate
+
+EXPLORERS = {"sparse": "sparse", "soft": "softmax", "epsilon": "epsilon-greedy"}
+UPDATES = {"sparse": "sparse", "soft": "soft", "hard": "hard"}
+
+
+def digits(task: Task) -> int:
+    """Decimals of a return: hundredths of Reacher's few units, tenths of the pendulum's hundreds.
+
+    >>> from tsallax.paper.sweep.tasks import TASKS
+    >>> digits(TASKS["reacher"]), digits(TASKS["pendulum"])
+    (2, 1)
+    """
+    return 2 if abs(task.threshold) < 100 else 1
+
+
+def number(value: float, decimals: int = 2) -> str:
+    """A number with a true minus sign.
+
+    >>> number(-4.126), number(12345.6, 0), number(-0.001)
+    ('−4.13', '12,346', '0.00')
+    """
+    text = f"{value:,.{decimals}f}" if abs(value) >= 10_000 else f"{value:.{decimals}f}"
+    return f"{0:.{decimals}f}" if not text.strip("-0.,") else text.replace("-", "−")
+
+
+def interval(one: Estimate, decimals: int = 2) -> str:
+    """The interval in brackets, or nothing.
+
+    >>> interval(Estimate(0.5, 0.4, 0.65)), interval(Estimate(0.5))
+    ('[0.40, 0.65]', '')
+    """
+    if one.low is None or one.high is None:
+        return ""
+    return f"[{number(one.low, decimals)}, {number(one.high, decimals)}]"
+
+
+def shown(one: Estimate, decimals: int = 2) -> str:
+    """A number with its interval.
+
+    >>> shown(Estimate(-4.0, -4.2, -3.9), 1), shown(Estimate(-4.0), 1)
+    ('−4.0 [−4.2, −3.9]', '−4.0')
+    """
+    return f"{number(one.value, decimals)} {interval(one, decimals)}".rstrip()
+
+
+def episodes(times: Array, mean: Estimate) -> str:
+    """Mean episodes to the threshold; a lower bound with the count where not all runs reached it.
+
+    >>> import numpy as np
+    >>> episodes(np.array([[100.0, 1.0], [300.0, 0.0]]), Estimate(200.0, 100.0, 300.0))
+    '200 (≥, 1 of 2)'
+    """
+    count = int(times[:, 1].sum())
+    if count == len(times):
+        return shown(mean, 0)
+    return f"{number(mean.value, 0)} (≥, {count} of {len(times)})"
+
+
+def listed(words: Sequence[str], most: int = 6) -> str:
+    """Words with commas and "and", the last of many as a count.
+
+    >>> listed(["a", "b", "c"]), listed(list("abcdefgh"), most=3)
+    ('a, b and c', 'a, b, c and 5 more')
+    """
+    short = [*words[:most], f"{len(words) - most} more"] if len(words) > most else list(words)
+    return " and ".join(part for part in (", ".join(short[:-1]), *short[-1:]) if part)
+
+
+def plural(count: int, word: str) -> str:
+    """A count with its word.
+
+    >>> plural(1, "run"), plural(3, "run")
+    ('1 run', '3 runs')
+    """
+    return f"{count:,} {word}{'s' * (count != 1)}"

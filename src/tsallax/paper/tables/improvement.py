@@ -1,0 +1,187 @@
+"""Who does better: ways to explore, and ways to update, against each other.
+
+Runs are compared with runs that differ in this one way alone: the same number of actions, the same
+alpha, the same other half of the algorithm.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import combinations
+
+import numpy as np
+
+from tsallax.paper.result import Row
+from tsallax.paper.tables.cells import DDPG, Cell, Runs
+from tsallax.paper.tables.formatting import EXPLORERS, UPDATES
+from tsallax.statistics import (
+    OPEN,
+    Array,
+    Estimate,
+    earlier,
+    enough,
+    higher,
+    improvement,
+    iqm_of,
+)
+
+FACTORS: Mapping[str, Mapping[str, str]] = {"explore": EXPLORERS, "update": UPDATES}
+FACTOR_NAMES = {"explore": "exploration", "update": "update"}
+MEASURES = ("return", "episodes")
+
+
+@dataclass(frozen=True, eq=False)
+class Duel:
+    """How often x does better than y.
+
+    Attributes:
+        factor: "explore" or "update".
+        x, y: two ways of it; y may be "DDPG".
+        measure: "return", where higher is better, or "episodes" to the threshold.
+        actions: the numbers of actions that were compared.
+        chance: the probability that a run of x does better, ties counting half; without an
+            interval where it would have no width.
+        verdict: whether it is above one half.
+        won, lost: the shares of pairs of runs that x won and lost; the others are undecided.
+        matches: the number of pairs of cells.
+    """
+
+    factor: str
+    x: str
+    y: str
+    measure: str
+    actions: tuple[int, ...]
+    chance: Estimate
+    verdict: str
+    won: float
+    lost: float
+    matches: int
+
+
+def duel(
+    sweep: Runs, factor: str, x: str, y: str, measure: str, actions: Sequence[int]
+) -> Duel | None:
+    """Compare x with y at these numbers of actions; None where nothing matches.
+
+    Cells with one run are left out where others are.  So are, of episodes, matches in which no run
+    reached the threshold; where this is none of all, they are undecided.
+    """
+    pairs: list[tuple[Cell, Cell]] = []
+    for n in actions:
+        if y == "DDPG":
+            pairs += [(cell, DDPG) for cell in sweep.of(factor, x, n) if DDPG in sweep.cells]
+        else:
+            pairs += sweep.matches(factor, x, y, n)
+    if not pairs:
+        return None
+    pairs = _solid(sweep, pairs)
+    runs, better = (sweep.greedy, higher) if measure == "return" else (sweep.times, earlier)
+    if measure == "episodes":
+        pairs = [pair for pair in pairs if _reached(sweep, pair)] or pairs
+    chance, _ = improvement(runs, sweep.weights, pairs, better)
+    verdict = chance.verdict(0.5)
+    if chance.low == chance.high:
+        # All against all is beyond chance; parts that are the same in every draw say nothing of it.
+        verdict = verdict if chance.value in (0.0, 1.0) else OPEN
+        chance = Estimate(chance.value)
+    scores = [better(runs[a], runs[b]) for a, b in pairs]
+    won, lost = (float(np.mean([np.mean(s == end) for s in scores])) for end in (1.0, 0.0))
+    compared = tuple(n for n in actions if any(cell[1] == n for cell, _ in pairs))
+    return Duel(factor, x, y, measure, compared, chance, verdict, won, lost, len(pairs))
+
+
+def _reached(sweep: Runs, cells: Iterable[Cell]) -> bool:
+    return any(bool(sweep.times[cell][:, 1].any()) for cell in cells)
+
+
+def leads(sweep: Runs, x: str, y: str, measure: str) -> dict[int, tuple[float, Array | None]]:
+    """By how much exploring as x leads y on average, and draws of it, by number of actions.
+
+    Only algorithms count that have runs at all of these numbers, so that the leads differ in
+    nothing else.  Of episodes, a run that never reached the threshold counts with those of the
+    longest run, and numbers of actions where none did are left out.
+    """
+    pairs = {n: _solid(sweep, sweep.matches("explore", x, y, n)) for n in sweep.actions}
+    names = {n: {(p[0], q[0]) for p, q in found} for n, found in pairs.items() if found}
+    common = set.intersection(*names.values()) if names else set()
+    if not common:
+        return {}
+    runs, sign = (sweep.greedy, 1.0) if measure == "return" else (sweep.waits, -1.0)
+    found: dict[int, tuple[float, Array | None]] = {}
+    for n in names:
+        both = [((p, n), (q, n)) for p, q in sorted(common)]
+        if measure == "episodes" and not any(_reached(sweep, pair) for pair in both):
+            continue
+        value = np.mean([runs[p].mean() - runs[q].mean() for p, q in both])
+        many = enough(runs, both)
+        drawn = [sweep.weights[p] @ runs[p] - sweep.weights[q] @ runs[q] for p, q in both]
+        found[n] = float(sign * value), sign * np.mean(drawn, axis=0) if many else None
+    return found
+
+
+def _solid(sweep: Runs, pairs: list[tuple[Cell, Cell]]) -> list[tuple[Cell, Cell]]:
+    """The pairs with two runs or more on both sides; all of them where there is none."""
+    many = [pair for pair in pairs if all(len(sweep.cells[cell]) > 1 for cell in pair)]
+    return many or pairs
+
+
+def duels(sweep: Runs) -> list[Duel]:
+    """All pairs of ways at each number of actions, in both measures, where any was decided."""
+    found = [
+        duel(sweep, factor, x, y, measure, [n])
+        for factor, ways in FACTORS.items()
+        for measure in MEASURES
+        for n in sweep.actions
+        for x, y in combinations(ways, 2)
+    ]
+    return [one for one in found if one and (one.measure == "return" or one.won + one.lost)]
+
+
+def duel_rows(found: Sequence[Duel]) -> tuple[Row, ...]:
+    """The duels as rows of a table."""
+    return tuple(
+        {
+            "factor": FACTOR_NAMES[one.factor],
+            "better": one.x,
+            "than": one.y,
+            "actions": one.actions[0],
+            "measure": one.measure,
+            "probability": round(one.chance.value, 4),
+            "low": _cell(one.chance.low),
+            "high": _cell(one.chance.high),
+            "matched_cells": one.matches,
+        }
+        for one in found
+    )
+
+
+def group_rows(sweep: Runs) -> tuple[Row, ...]:
+    """Each way to explore or update at each number of actions: return and runs that learned."""
+    rows: list[Row] = []
+    for factor, ways in FACTORS.items():
+        for n in sweep.actions:
+            for way in ways:
+                cells = sweep.of(factor, way, n)
+                if not cells:
+                    continue
+                middle = iqm_of(sweep.greedy, sweep.weights, cells)
+                there = [sweep.times[cell][:, 1] for cell in dict.fromkeys(cells)]
+                rows.append(
+                    {
+                        "factor": FACTOR_NAMES[factor],
+                        "way": way,
+                        "actions": n,
+                        "algorithms": len(dict.fromkeys(cells)),
+                        "runs": sum(map(len, there)),
+                        "iqm_of_greedy_return": round(middle.value, 4),
+                        "low": _cell(middle.low),
+                        "high": _cell(middle.high),
+                        "runs_that_reached_the_threshold": int(sum(part.sum() for part in there)),
+                    }
+                )
+    return tuple(rows)
+
+
+def _cell(value: float | None) -> float | str:
+    return "" if value is None else round(value, 4)

@@ -1,0 +1,86 @@
+"""Training returns by episode, averaged over runs: the lines of the page's charts."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+
+import numpy as np
+
+from tsallax.paper.result import Chart, Series
+from tsallax.paper.sweep.rows import Row
+from tsallax.paper.tables.cells import PLAIN, Runs
+from tsallax.statistics import LEVEL, Array
+
+POINTS = 80
+
+
+def curves(rows: Sequence[Row], points: int = POINTS) -> tuple[Array, Array]:
+    """Episodes (points,) and every run's mean training return up to them, (runs, points).
+
+    A run that ended before the longest goes on at the mean of its last 100 episodes.
+    """
+    longest = max(row.episodes for row in rows)
+    count = min(points, max(1, longest // rows[0].every))
+    ends = np.round(np.linspace(0, longest, count + 1))
+    return ends[1:], np.stack([np.diff(_total(row, ends)) / np.diff(ends) for row in rows])
+
+
+def _total(row: Row, ends: Array) -> Array:
+    """The sum of a run's returns up to each of `ends`."""
+    edges = np.minimum(np.arange(len(row.returns) + 1) * row.every, row.episodes)
+    total = np.concatenate([[0.0], np.cumsum(np.diff(edges) * np.asarray(row.returns))])
+    after = row.final * np.maximum(ends - row.episodes, 0)
+    return np.asarray(np.interp(ends, edges, total) + after)
+
+
+def band(runs: Array, weights: Array) -> tuple[Array, Array, Array]:
+    """The mean of the runs and its interval, which is the mean itself for one run."""
+    mean = runs.mean(0)
+    if len(runs) < 2:
+        return mean, mean, mean
+    low, high = np.quantile(weights[:1000] @ runs, [(1 - LEVEL) / 2, (1 + LEVEL) / 2], axis=0)
+    return mean, low, high
+
+
+def chart(sweep: Runs, shown: Collection[str]) -> Chart:
+    """The learning curves of all algorithms, a panel for each number of actions."""
+    series = []
+    for cell, rows in sweep.cells.items():
+        x, runs = curves(rows)
+        row = rows[0]
+        groups = {
+            "exploration": row.explore or "DDPG",
+            "update": row.update or "DDPG",
+            "alpha": "none" if cell[0] in (PLAIN, "DDPG") else f"{row.alpha:g}",
+        }
+        y, low, high = (_short(line) for line in band(runs, sweep.weights[cell]))
+        none = (None,) * len(y) if len(rows) < 2 else None
+        panel = f"{row.actions:,} actions" if row.actions else "continuous actions"
+        series.append(
+            Series(
+                panel,
+                cell[0],
+                groups,
+                _short(x),
+                y,
+                none or low,
+                none or high,
+                shown=cell[0] in shown,
+            )
+        )
+    return Chart(
+        name=f"{sweep.task.name}-curves",
+        title=f"{sweep.task.title}: learning curves of all algorithms",
+        x_label="episodes",
+        y_label="mean training return",
+        series=tuple(sorted(series, key=lambda one: _panel(one.panel))),
+    )
+
+
+def _panel(text: str) -> int:
+    first = text.split()[0].replace(",", "")
+    return int(first) if first.isdecimal() else 10**9
+
+
+def _short(line: Array) -> tuple[float, ...]:
+    return tuple(float(f"{value:.4g}") for value in line)

@@ -1,0 +1,109 @@
+"""What the runs of a sweep have in common, in what they differ, and what is missing."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+from tsallax.paper.sweep.rows import Row
+from tsallax.paper.sweep.tasks import VARIANTS
+from tsallax.paper.tables.cells import DDPG, Runs
+from tsallax.paper.tables.formatting import listed, plural
+
+PLACES = ("device", "machine")
+
+
+def parameters(sweep: Runs) -> dict[str, Any]:
+    """Options, seeds, episodes, versions, hardware and time of all runs."""
+    q_learning = [row for row in sweep.rows if row.actions is not None]
+    ddpg = [row for row in sweep.rows if row.actions is None]
+    same, differ = _options(q_learning)
+    versions = sorted({key for row in sweep.rows for key in row.provenance} - {*PLACES, "date"})
+    dates = sorted(_distinct(row.provenance.get("date", "") for row in sweep.rows))
+    return {
+        "environment": sweep.task.env,
+        "threshold": sweep.threshold,
+        "actions": list(sweep.actions),
+        "runs": len(sweep.rows),
+        "seeds": sorted({row.seed for row in sweep.rows}),
+        "episodes": _range([row.episodes for row in sweep.rows]),
+        "steps": _range([row.steps for row in sweep.rows]),
+        "evaluation_episodes": _range([row.evaluated for row in sweep.rows]),
+        "options_of_all_variants": same,
+        "options_that_differ": differ,
+        **({"options_of_ddpg": _options(ddpg)[0]} if ddpg else {}),
+        "versions": {
+            key: _distinct(row.provenance.get(key, "") for row in sweep.rows) for key in versions
+        },
+        "hardware": hardware(sweep),
+        "hours_of_the_longest_fleet": round(max(row.seconds for row in sweep.rows) / 3600, 3),
+        "dates": dates[:1] + dates[1:][-1:],
+    }
+
+
+def _options(rows: Sequence[Row]) -> tuple[dict[str, Any], dict[str, list[Any]]]:
+    """Options with one value in all rows that use them, and the values of the others."""
+    same: dict[str, Any] = {}
+    differ: dict[str, list[Any]] = {}
+    for key in dict.fromkeys(key for row in rows for key in row.config):
+        having = [row for row in rows if key in row.config]
+        users = [row for row in having if key != "epsilon" or row.explore == "epsilon"] or having
+        texts = dict.fromkeys(json.dumps(row.config[key], sort_keys=True) for row in users)
+        values = [json.loads(text) for text in texts]
+        if len(values) == 1:
+            same[key] = values[0]
+        else:
+            differ[key] = values
+    return same, differ
+
+
+def common_options(rows: Sequence[Row]) -> dict[str, Any]:
+    """Options with one value in all rows that use them."""
+    return _options(rows)[0]
+
+
+def hardware(sweep: Runs) -> str | None:
+    """The devices and machines that the rows name."""
+    found = _distinct(
+        ", ".join(row.provenance[key] for key in PLACES if row.provenance.get(key))
+        for row in sweep.rows
+    )
+    return "; ".join(found) or None
+
+
+def missing(sweep: Runs) -> str:
+    """What the paper ran and these rows do not hold, in a sentence; and options that differ."""
+    names = [variant.name for variant in VARIANTS]
+    have = {cell for cell in sweep.named if cell[1] is not None}
+    absent = [one for one in names if not any(cell[0] == one for cell in have)]
+    without = [f"{n:,}" for n in sweep.task.actions if n not in sweep.actions]
+    rest = sum(
+        (one, n) not in have
+        for one in names
+        if one not in absent
+        for n in sweep.task.actions
+        if n in sweep.actions
+    )
+    parts = [f"{plural(len(without), 'number')} of actions ({listed(without)})"] if without else []
+    parts += [f"{plural(len(absent), 'algorithm')} ({listed(absent)})"] if absent else []
+    parts += [plural(rest, "other cell")] if rest else []
+    parts += ["DDPG"] if DDPG not in sweep.cells else []
+    sentences = [
+        f"Missing from the paper's 28 algorithms and 4 numbers of actions: {listed(parts)}."
+    ]
+    differ = list(_options([row for row in sweep.rows if row.actions is not None])[1])
+    sentences = sentences if parts else ["Nothing of the paper's 28 algorithms is missing."]
+    own = "Options are the same in all runs of Q-learning"
+    if have:
+        sentences.append(f"{own} but {listed(differ, 9)}." if differ else f"{own}.")
+    return " ".join(sentences)
+
+
+def _range(values: Sequence[int]) -> int | str:
+    low, high = min(values), max(values)
+    return low if low == high else f"{low:,} to {high:,}"
+
+
+def _distinct(values: Iterable[str]) -> list[str]:
+    return [value for value in dict.fromkeys(values) if value]

@@ -1,0 +1,313 @@
+"""What the paper says of its deep experiments, claim by claim, and what these runs say.
+
+A verdict is given only where the 95 % interval excludes the claim's null, or where all runs of one
+side did better than all of the other.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tsallax.paper.result import Row
+from tsallax.paper.tables.cells import DDPG, TOP, Ranking, Runs
+from tsallax.paper.tables.formatting import digits, listed, number, plural, shown
+from tsallax.paper.tables.improvement import FACTORS, Duel, duel, leads
+from tsallax.statistics import FAILS, HOLDS, OPEN, Estimate, estimate, rise
+
+PAPER_TOP = {
+    "pendulum": {"sparse": 4, "soft": 1, "epsilon": 0},
+    "reacher": {"sparse": 2, "soft": 0, "epsilon": 3},
+}
+"""How the paper's top five explore, by the marks in its tables."""
+
+
+@dataclass(frozen=True)
+class Claim:
+    """One statement and what became of it.
+
+    Attributes:
+        says: the statement, in words.
+        measured: what was measured to judge it.
+        found: the measured number.
+        null: the value at which the statement would be neither true nor false.
+        verdict: "holds", "does not hold" or "cannot be told from these runs".
+        more: what else a reader should know.
+        detail: the same by number of actions.
+        decimals: of the number.
+    """
+
+    says: str
+    measured: str
+    found: Estimate
+    null: float
+    verdict: str
+    more: str = ""
+    detail: str = ""
+    decimals: int = 2
+
+
+def claims(sweep: Runs, order: Ranking) -> list[Claim]:
+    """Every claim that the runs allow to look at."""
+    found = [
+        *_duels(sweep, "explore", "sparse", ("epsilon", "soft")),
+        *_trends(sweep),
+        *_top(sweep, order),
+        *_maximum(sweep, order),
+        *_ddpg(sweep),
+    ]
+    return [claim for claim in found if claim is not None]
+
+
+def updates(sweep: Runs) -> list[Claim]:
+    """The same of ways to update, of which the paper draws no conclusion."""
+    found = _duels(sweep, "update", "sparse", ("soft", "hard"))
+    return [claim for claim in found if claim is not None]
+
+
+def rows_of(found: Sequence[Claim]) -> tuple[Row, ...]:
+    """The claims as rows of a table."""
+    return tuple(
+        {
+            "claim": claim.says,
+            "verdict": claim.verdict,
+            "measured": claim.measured,
+            "here": shown(claim.found, claim.decimals),
+            "without effect": f"{claim.null:g}",
+            "by number of actions": claim.detail,
+            "note": claim.more,
+        }
+        for claim in found
+    )
+
+
+def _way(factor: str, kind: str) -> str:
+    word = FACTORS[factor][kind]
+    return f"{word} exploration" if factor == "explore" else f"the {word} update"
+
+
+def _duels(sweep: Runs, factor: str, x: str, others: Sequence[str]) -> list[Claim | None]:
+    return [
+        _duel(sweep, factor, x, y, measure) for measure in ("episodes", "return") for y in others
+    ]
+
+
+def _duel(sweep: Runs, factor: str, x: str, y: str, measure: str) -> Claim | None:
+    one = duel(sweep, factor, x, y, measure, sweep.actions)
+    if one is None:
+        return None
+    us, them = _way(factor, x), _way(factor, y)
+    what = "needs fewer episodes than" if measure == "episodes" else "ends at a higher return than"
+    over = f"over {plural(one.matches, 'matched pair')} of cells"
+    each = [duel(sweep, factor, x, y, measure, [n]) for n in sweep.actions]
+    known = [part for part in each if part is not None]
+    parts = [
+        f"{shown(part.chance) if measure == 'return' or part.won + part.lost else 'undecided'} at "
+        f"{part.actions[0]:,}"
+        for part in known
+    ]
+    verdict, more = one.verdict, ""
+    if measure == "episodes":
+        hidden = _hidden(sweep, factor, (x, y))
+        more = f"{_shares(one)} {_reached(sweep, factor, (x, y))}{hidden}"
+        verdict = OPEN if hidden else verdict
+    return Claim(
+        f"{us[0].upper()}{us[1:]} {what} {them}",
+        f"Probability that a run does better than its match, {over}",
+        one.chance,
+        0.5,
+        verdict,
+        more,
+        "; ".join(parts),
+    )
+
+
+def _shares(one: Duel) -> str:
+    """What became of pairs of runs."""
+    rest = 1 - one.won - one.lost
+    if rest == 1:
+        return "All pairs of runs are undecided."
+    return (
+        f"Of pairs of runs in cells where any reached the threshold, {one.won:.0%} are won, "
+        f"{one.lost:.0%} lost and {max(rest, 0.0):.0%} undecided."
+    ).replace("%", " %")
+
+
+def _reached(sweep: Runs, factor: str, ways: Sequence[str]) -> str:
+    parts, late = [], []
+    for way in ways:
+        there, good_at_last = _got_there(sweep, factor, way)
+        words = "of DDPG" if way == "DDPG" else f"with {_way(factor, way)}"
+        parts.append(f"{int(there.sum())} of {len(there)} {words}")
+        good = int(good_at_last[~there].sum())
+        late += [f"{good} of {int((~there).sum())} {words}"] if not there.all() else []
+    few = _caution(sweep, factor, [way for way in ways if way != "DDPG"])
+    others = f" Of the others, {listed(late)} have a greedy return at the threshold or above."
+    text = f"Runs that reached {number(sweep.threshold, 0)}: {listed(parts)}."
+    return f"{text}{others if late else ''}{few}"
+
+
+def _got_there(sweep: Runs, factor: str, way: str) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
+    """Which runs reached the threshold while they explored, and which are there without."""
+    cells = dict.fromkeys(cell for n in sweep.actions for cell in sweep.of(factor, way, n))
+    mine = [DDPG] if way == "DDPG" else list(cells)
+    there = np.concatenate([sweep.times[cell][:, 1] for cell in mine])
+    return there > 0, np.concatenate([sweep.greedy[cell] for cell in mine]) >= sweep.threshold
+
+
+def _hidden(sweep: Runs, factor: str, ways: Sequence[str]) -> str:
+    """Why episodes to the threshold say nothing, where exploring keeps who can from showing it."""
+    for way in ways:
+        there, good_at_last = _got_there(sweep, factor, way)
+        if not there.any() and good_at_last.mean() > 0.5:
+            who = "DDPG gets" if way == "DDPG" else f"runs with {_way(factor, way)} get"
+            they = "it explores" if way == "DDPG" else "they explore"
+            return f" No verdict: {who} there, but not while {they}."
+    return ""
+
+
+def _caution(sweep: Runs, factor: str, ways: Sequence[str]) -> str:
+    cells = [cell for way in ways for n in sweep.actions for cell in sweep.of(factor, way, n)]
+    share = np.mean(np.concatenate([sweep.times[cell][:, 1] for cell in cells]))
+    return " So few did that this says little." if share < 0.25 else ""
+
+
+def _trends(sweep: Runs) -> list[Claim | None]:
+    return [
+        _trend(sweep, other, measure)
+        for measure in ("episodes", "return")
+        for other in ("epsilon", "soft")
+    ]
+
+
+def _trend(sweep: Runs, other: str, measure: str) -> Claim | None:
+    known = leads(sweep, "sparse", other, measure)
+    if len(known) < 2:
+        return None
+    change = rise([value for value, _ in known.values()], [draws for _, draws in known.values()])
+    decimals = digits(sweep.task) if measure == "return" else 0
+    them = _way("explore", other)
+    most = max(row.episodes for row in sweep.rows)
+    never = f", where a run that never got there counts {most:,}" if measure == "episodes" else ""
+    parts = [f"{number(value, decimals)} at {n:,}" for n, (value, _) in known.items()]
+    hidden = _hidden(sweep, "explore", ("sparse", other)) if measure == "episodes" else ""
+    out = [f"{n:,}" for n in leads(sweep, "sparse", other, "return") if n not in known]
+    there = f"no run reached {number(sweep.threshold, 0)} there"
+    dropped = f" Without {listed(out)} actions: {there}." if out else ""
+    return Claim(
+        f"The more actions, the more sparse exploration leads {them} in {measure}",
+        f"Growth of the mean lead over matched cells, from {min(known):,} to {max(known):,} "
+        f"actions along a straight line with equal steps between the {len(known)} numbers",
+        change,
+        0.0,
+        OPEN if hidden else change.verdict(0.0),
+        f"The lead is {listed(parts)} actions{never}.{dropped}{hidden}",
+        "; ".join(parts),
+        decimals,
+    )
+
+
+def _top(sweep: Runs, order: Ranking) -> list[Claim]:
+    """How the five best algorithms explore."""
+    if len(order.names) <= TOP:
+        return []
+    wanted: list[tuple[str, str, float, Callable[[Estimate, float], str]]]
+    if sweep.task.name == "pendulum":
+        wanted = [("sparse", "Most of the top five explore sparsely", TOP / 2, Estimate.verdict)]
+    else:
+        wanted = [("soft", "None of the top five explores with softmax", 0.5, _below)]
+    found = []
+    for way, says, null, judge in wanted:
+        mine = np.array([sweep.algorithms[one].explore == way for one in order.names], float)
+        draws = None if order.first is None else order.first @ mine
+        count = estimate(round(float(order.top @ mine), 9), draws)
+        by_mean = round(float(order.top_by_mean @ mine), 1)
+        whole = all(float(v or 0).is_integer() for v in (count.value, count.low, count.high))
+        paper = PAPER_TOP[sweep.task.name][way]
+        found.append(
+            Claim(
+                says,
+                f"Algorithms with {_way('explore', way)} among our top five",
+                count,
+                null,
+                judge(count, null),
+                f"The paper's tables have {paper}. By the paper's rule, the mean return over the "
+                f"numbers of actions, we have {by_mean:g}.",
+                decimals=0 if whole else 1,
+            )
+        )
+    return found
+
+
+def _below(one: Estimate, null: float) -> str:
+    if one.low is None or one.high is None:
+        return OPEN
+    return Estimate(-one.value, -one.high, -one.low).verdict(-null)
+
+
+def _maximum(sweep: Runs, order: Ranking) -> list[Claim]:
+    """Whether the best algorithms get what there is to get."""
+    best = [(one, n) for one in order.names[:TOP] for n in sweep.actions]
+    best = [cell for cell in best if cell in sweep.cells]
+    if sweep.task.name != "pendulum" or not best or len(order.names) < TOP:
+        return []
+    there = [sweep.greedy[cell].mean() >= sweep.threshold for cell in best]
+    few = any(len(sweep.greedy[cell]) < 2 for cell in best)
+    drawn = [sweep.weights[cell] @ sweep.greedy[cell] >= sweep.threshold for cell in best]
+    share = estimate(float(np.mean(there)), None if few else np.mean(drawn, axis=0))
+    return [
+        Claim(
+            "Most of the top five converge to the maximum return of 1000",
+            f"Share of their {len(best)} cells with a mean greedy return of "
+            f"{number(sweep.threshold, 0)} or more",
+            share,
+            0.5,
+            share.verdict(0.5),
+            "The five were chosen by the same runs, which flatters them.",
+        )
+    ]
+
+
+def _ddpg(sweep: Runs) -> list[Claim | None]:
+    if DDPG not in sweep.cells:
+        return []
+    runs = sweep.greedy[DDPG]
+    found: list[Claim | None] = []
+    for measure in ("return", "episodes"):
+        one = duel(sweep, "explore", "sparse", "DDPG", measure, sweep.actions)
+        if one is None:
+            continue
+        what = "in return" if measure == "return" else "with fewer episodes"
+        mean = number(runs.mean(), digits(sweep.task))
+        own = f"DDPG's {plural(len(runs), 'run')} end at {mean} on average."
+        verdict, hidden = one.verdict, ""
+        if measure == "episodes":
+            own = f"{_shares(one)} {_reached(sweep, 'explore', ('sparse', 'DDPG'))}"
+            hidden = _hidden(sweep, "explore", ("sparse", "DDPG"))
+            verdict = OPEN if hidden else verdict
+        found.append(
+            Claim(
+                f"Q-learning with sparse exploration outperforms DDPG {what}",
+                f"Probability that a run does better than one of DDPG, over {one.matches} cells",
+                one.chance,
+                0.5,
+                verdict,
+                f"{own}{hidden}",
+            )
+        )
+    return found
+
+
+def tally(found: Sequence[Claim]) -> str:
+    """How many claims hold, do not, and cannot be told."""
+    if not found:
+        return "There are too few runs for any of the paper's statements."
+    count = [sum(claim.verdict == kind for claim in found) for kind in (HOLDS, FAILS, OPEN)]
+    return (
+        f"Of {plural(len(found), 'statement')} looked at, {count[0]} hold{'s' * (count[0] == 1)}, "
+        f"{count[1]} do{'es' * (count[1] == 1)} not, and {count[2]} cannot be told from these "
+        "runs: the first table has them one by one."
+    )

@@ -1,0 +1,179 @@
+"""The linear systems of a fixed policy: its value (I - gamma T_pi) v = b and its visitation.
+
+Solved by BiCGSTAB (van der Vorst 1992), preconditioned by an incomplete LU of the matrix with the
+states numbered so that a step of the policy mostly leads to a later one. That fails where a policy
+goes in long circles; who needs the answer all the same asks for the exact factors.
+"""
+
+from collections.abc import Callable
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.sparse import csr_array
+
+from tsallax.planning.bellman import SMALL, Floats, blocks
+from tsallax.planning.kernels import sparse_linear as kernel
+from tsallax.planning.kernels import sweep
+
+Map = Callable[[NDArray[Any], NDArray[Any]], None]
+"""f(x, out)"""
+Matrix = tuple[NDArray[np.unsignedinteger], NDArray[np.uint32], NDArray[Any]]
+"""CSR arrays: where rows start, columns, numbers."""
+
+
+def policy_matrix(
+    m: sweep.Arrays, pi: Floats, precision: type[np.floating[Any]] = np.float64
+) -> Matrix:
+    """A = I - gamma T_pi, its rows not sorted."""
+    matrix: Matrix = kernel.policy_matrix(m, pi, np.zeros(0, precision))
+    return matrix
+
+
+def permuted(matrix: Matrix, order: NDArray[np.uint32]) -> Matrix:
+    """The matrix with its i-th row and column those of order[i], its rows sorted."""
+    rank, start = kernel.number(matrix[0], order)
+    new = (start, np.empty_like(matrix[1]), np.empty_like(matrix[2]))
+    if len(matrix[2]) < SMALL:
+        kernel.permute_rows(matrix, order, rank, 0, len(order), new)
+    else:
+        kernel.permute(matrix, order, rank, blocks(), new)
+    return new
+
+
+class PolicySystem:
+    """The matrix A = I - gamma T_pi of a policy, factored once and solved for any right side.
+
+    `matrix` is `permuted` into `order`, a numbering of the states for which the factors are good.
+    """
+
+    def __init__(self, matrix: Matrix, order: NDArray[np.uint32]) -> None:
+        self._order = order
+        self._start, self._indices, self._data = matrix
+        factor = self._data.copy()
+        self._diagonal = kernel.incomplete_lu(self._start, self._indices, factor)
+        # single precision is enough to apply the factors, and half the time, though not to make
+        # them next to no discount, where pivots would be lost
+        self._factor = factor.astype(np.float32, copy=False)
+        self._blocks = blocks()
+
+    def solve(self, b: Floats, stop: float, most: int = 200) -> tuple[Floats, float]:
+        """v with max|b - Av| <= stop, or the best of `most` steps, and about max|b - Av|.
+
+        Both are to the matrix's precision.
+        """
+        return self._solve(self._multiply, self._precondition, b, stop, most)
+
+    def solve_transposed(self, b: Floats, stop: float, most: int = 200) -> tuple[Floats, float]:
+        """x with max|b - A'x| <= stop, or the best of `most` steps, and about max|b - A'x|."""
+        return self._solve(self._multiply_transposed, self._precondition_transposed, b, stop, most)
+
+    def solve_exactly(self, b: Floats, transposed: bool = False) -> Floats:
+        """v with Av = b, or x with A'x = b, to the matrix's precision, by a complete factorisation.
+
+        Its rows dominate, so that it needs no pivots.
+        """
+        out = np.empty_like(b)
+        out[self._order] = self._factors.solve(b[self._order], trans="T" if transposed else "N")
+        return out
+
+    def residual_transposed(self, b: Floats, x: Floats) -> Floats:
+        """b - A'x."""
+        out = np.empty_like(b)
+        product = np.empty_like(b)
+        self._multiply_transposed(x[self._order], product)
+        out[self._order] = b[self._order] - product
+        return out
+
+    @cached_property
+    def _factors(self) -> Any:
+        from scipy.sparse.linalg import splu
+
+        n = len(self._order)
+        columns, start = self._indices.astype(np.int64), self._start.astype(np.int64)
+        data = self._data.astype(np.float64, copy=False)
+        matrix = csr_array((data, columns, start), shape=(n, n)).tocsc()
+        return splu(
+            matrix,
+            permc_spec="MMD_AT_PLUS_A",
+            diag_pivot_thresh=0.0,
+            options={"SymmetricMode": True},
+        )
+
+    def _solve(
+        self, matrix: Map, precondition: Map, b: Floats, stop: float, most: int
+    ) -> tuple[Floats, float]:
+        size = float(kernel.largest(b))
+        if not 0.0 < size < np.inf:
+            return np.zeros_like(b), size
+        vectors = np.empty((8, len(b)), self._data.dtype)
+        vectors[0] = b[self._order] / size  # far from the ends of single precision
+        with np.errstate(all="ignore"):  # a breakdown is seen in the residual
+            best, left = bicgstab(matrix, precondition, vectors, stop / size, most)
+        out = np.empty_like(b)
+        out[self._order] = best
+        out *= size
+        return out, left * size
+
+    def _multiply(self, x: Floats, out: Floats) -> None:
+        matrix = (self._start, self._indices, self._data)
+        if len(self._data) < SMALL:
+            kernel.multiply_rows(*matrix, 0, len(x), x, out)
+        else:
+            kernel.multiply(*matrix, self._blocks, x, out)
+
+    def _multiply_transposed(self, x: Floats, out: Floats) -> None:
+        kernel.multiply_transposed(self._start, self._indices, self._data, x, out)
+
+    def _precondition(self, b: Floats, x: Floats) -> None:
+        kernel.solve_lu(self._start, self._indices, self._factor, self._diagonal, b, x)
+
+    def _precondition_transposed(self, b: Floats, x: Floats) -> None:
+        kernel.solve_lu_transposed(self._start, self._indices, self._factor, self._diagonal, b, x)
+
+
+def bicgstab(
+    matrix: Map, precondition: Map, vectors: NDArray[Any], stop: float, most: int
+) -> tuple[NDArray[Any], float]:
+    """x with max|b - Ax| <= stop, or the best of `most` steps, and max|b - Ax|; b = vectors[0].
+
+    Ends where r explodes: what is missing may then be solved for again.  The eight vectors are all
+    the memory it takes, and are used up.
+    """
+    best: NDArray[Any]
+    r, x, best, shadow, p, v, y, t = vectors
+    x[:] = best[:] = p[:] = v[:] = 0.0
+    shadow[:] = r
+    rho = alpha = omega = 1.0
+    smallest = float(kernel.largest(r))
+    for _ in range(most):
+        if smallest <= stop:
+            break
+        rho, previous = kernel.dot(shadow, r), rho
+        kernel.renew(r, (rho / previous) * (alpha / omega), omega, v, p)
+        precondition(p, y)
+        matrix(y, v)
+        alpha = rho / _safe(kernel.dot(shadow, v))
+        kernel.add_scaled(alpha, y, x)
+        kernel.add_scaled(-alpha, v, r)
+        precondition(r, y)
+        matrix(y, t)
+        omega = _safe(kernel.dot(t, r) / _safe(kernel.dot(t, t)))
+        kernel.add_scaled(omega, y, x)
+        kernel.add_scaled(-omega, t, r)
+        norm = float(kernel.largest(r))
+        if norm < smallest:
+            best[:] = x
+            smallest = norm
+        if not norm < 1e8 * smallest:
+            break
+        if abs(rho) < 1e-280:  # nothing of r is in the shadow's direction: cast another
+            shadow[:] = r
+            p[:] = v[:] = 0.0
+            rho = alpha = omega = 1.0
+    return best, smallest
+
+
+def _safe(x: float) -> float:
+    return x if x != 0.0 else 1e-300

@@ -1,0 +1,257 @@
+"""Finite Markov decision processes, stored as one sparse row for each state-action pair.
+
+An MDP is the tuple (S, A, d, T, γ, r): states, actions, initial distribution d(s), transition
+probabilities T(s'|s,a), discount γ in [0, 1) and expected reward r(s,a). Whatever form it is given
+in, it is kept as a list of *pairs* (s,a), ordered by state and then by action, with
+
+    transitions[i, s'] = T(s'|s_i,a_i)      a CSR matrix of float64
+    rewards[i]         = r(s_i,a_i)
+    pairs of state s   = pointer[s], ..., pointer[s+1] - 1
+
+so that states may differ in their actions. A terminal state has no pair: it is worth 0 and earns
+no entropy. An episode may also end *on* a pair, with probability `termination[i]`; the row then
+sums to 1 - termination[i].
+"""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from os import PathLike
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from scipy.sparse import csr_array
+
+from tsallax.errors import InvalidInput
+from tsallax.planning import forms as read
+from tsallax.planning import validation as check
+
+
+@dataclass(frozen=True, eq=False, init=False, repr=False)
+class MDP:
+    """A finite MDP (S, A, d, T, γ, r), checked when it is made and read-only afterwards.
+
+    Args:
+        transitions: T(s'|s,a) in one of these forms, sparse ones stay sparse:
+            an array or nested lists of shape (S, A, S);
+            one SciPy sparse matrix of shape (S*A, S), row s*A + a for state s and action a;
+            a list of A sparse or dense matrices of shape (S, S), one for each action;
+            with `pairs`, a sparse or dense matrix of shape (N, S), one row for each pair.
+            A CSR that is float64, sorted and without zeros is shared, not copied.
+            Rows within 1e-6 of summing to one are rescaled to sum to one.
+        rewards: r(s,a) as a table (S, A) or one number for each pair (row) of `transitions`;
+            or r(s,a,s') as an array (S, A, S), a list of A matrices (S, S), or a matrix with the
+            shape of `transitions`, of which the expectation is taken.
+        discount: γ in [0, 1).
+        initial: d(s), shape (S,), or the index of one state. Default: uniform over the states
+            that are not terminal.
+        pairs: integers (N, 2), the state and action of each row, in any order, for states with
+            different actions.
+        terminal: indices of the terminal states or a mask of shape (S,). What the other
+            arguments say about their actions is ignored.
+        termination: probability that the episode ends on a pair, (S, A) or one for each pair.
+        state_names: one distinct name for each state.
+        action_names: one distinct name for each action.
+
+    A machine that works (state 0) or is broken (state 1); run it or repair it:
+
+    >>> mdp = MDP(
+    ...     transitions=[[[0.9, 0.1], [1.0, 0.0]], [[0.0, 1.0], [0.8, 0.2]]],
+    ...     rewards=[[1.0, 0.5], [0.0, -0.5]],
+    ...     discount=0.9,
+    ...     action_names=["run", "repair"],
+    ... )
+    >>> mdp
+    MDP(2 states, 2 actions, 4 pairs, 6 transitions, discount 0.9, 0.0 MB)
+    >>> mdp.transitions.toarray()
+    array([[0.9, 0.1],
+           [1. , 0. ],
+           [0. , 1. ],
+           [0.8, 0.2]])
+    """
+
+    transitions: csr_array
+    rewards: NDArray[np.float64]
+    pointer: NDArray[np.int32] | NDArray[np.int64]
+    action_of: NDArray[np.int32]
+    discount: float
+    initial: NDArray[np.float64]
+    termination: NDArray[np.float64] | None
+    state_names: tuple[str, ...] | None
+    action_names: tuple[str, ...] | None
+    n_actions: int
+
+    def __init__(
+        self,
+        transitions: Any,
+        rewards: Any,
+        discount: float,
+        initial: ArrayLike | None = None,
+        *,
+        pairs: ArrayLike | None = None,
+        terminal: ArrayLike | None = None,
+        termination: ArrayLike | None = None,
+        state_names: Sequence[str] | None = None,
+        action_names: Sequence[str] | None = None,
+    ) -> None:
+        gamma = read.read_discount(discount)
+        rows, n_actions, shared = read.read_rows(transitions, pairs)
+        ends = read.read_terminal(terminal, rows.shape[1])
+        layout = read.read_layout(pairs, rows.shape, n_actions, ends)
+        layout = layout.with_names(state_names, action_names)
+        pointer = read.require_actions(layout, ends)
+        stops = check.read_termination(termination, layout)
+        csr, stops = check.distributions(rows, shared, stops, layout)
+        fields: dict[str, Any] = {
+            "transitions": csr,
+            "rewards": read.frozen(check.read_rewards(rewards, csr, stops is not None, layout)),
+            "pointer": read.frozen(pointer),
+            "action_of": read.frozen(layout.action),
+            "discount": gamma,
+            "initial": read.frozen(check.read_initial(initial, layout, ends)),
+            "termination": None if stops is None else read.frozen(stops),
+            "state_names": layout.state_names,
+            "action_names": layout.action_names,
+            "n_actions": layout.n_actions,
+        }
+        for name, value in fields.items():
+            object.__setattr__(self, name, value)
+
+    @classmethod
+    def from_gymnasium(cls, env_or_id: Any, discount: float, **make_kwargs: Any) -> MDP:
+        """Read the MDP of a Gymnasium toy-text environment, given by id or as an object.
+
+        `terminated` transitions earn their reward and nothing after it. A state that is only ever
+        entered by them is terminal. Time limits and other wrappers are not part of the MDP.
+
+        >>> MDP.from_gymnasium("FrozenLake-v1", 0.99, is_slippery=False)
+        MDP(16 states (5 terminal), 4 actions, 44 pairs, 44 transitions, discount 0.99, 0.0 MB)
+        """
+        from tsallax.planning import toy_text
+
+        name, arguments = toy_text.arguments(env_or_id, make_kwargs)
+        try:
+            return cls(discount=discount, **arguments)
+        except InvalidInput as error:
+            raise InvalidInput(f"{name}: {error}") from None
+
+    @classmethod
+    def load(cls, path: str | PathLike[str]) -> MDP:
+        """Read an MDP that `save` wrote, checking it all again.
+
+        >>> MDP.load("absent.npz")
+        Traceback (most recent call last):
+        ...
+        tsallax.errors.InvalidInput: absent.npz: no such file
+        """
+        from tsallax.planning import mdp_files
+
+        arguments = mdp_files.read(path)
+        try:
+            return cls(**arguments)
+        except InvalidInput as error:
+            raise InvalidInput(f"{path}: {error}") from None
+
+    def save(self, path: str | PathLike[str]) -> None:
+        """Write the MDP as an `.npz` file without pickles, whole or not at all.
+
+        >>> import tempfile, pathlib
+        >>> mdp = MDP([[[1.0]]], [[2.0]], 0.5)
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     mdp.save(pathlib.Path(folder, "one.npz"))
+        ...     MDP.load(pathlib.Path(folder, "one.npz")).rewards
+        array([2.])
+        """
+        from tsallax.planning import mdp_files
+
+        mdp_files.write(path, self)
+
+    @property
+    def n_states(self) -> int:
+        """Number of states |S|, terminal ones included."""
+        return len(self.pointer) - 1
+
+    @property
+    def n_pairs(self) -> int:
+        """Number of state-action pairs."""
+        return len(self.action_of)
+
+    @property
+    def rectangular(self) -> bool:
+        """Whether every state has every action, so that a per-pair vector is a table."""
+        return self.n_pairs == self.n_states * self.n_actions
+
+    @cached_property
+    def terminal(self) -> NDArray[np.bool_]:
+        """Mask (S,) of the terminal states: those without actions."""
+        return read.frozen(self.pointer[1:] == self.pointer[:-1])
+
+    @cached_property
+    def state_of(self) -> NDArray[np.int32]:
+        """State of each pair."""
+        states = np.arange(self.n_states, dtype=np.int32)
+        return read.frozen(np.repeat(states, np.diff(self.pointer)))
+
+    @cached_property
+    def max_actions(self) -> int:
+        """The largest number of actions of a state."""
+        return int(np.diff(self.pointer).max())
+
+    @cached_property
+    def max_successors(self) -> int:
+        """The largest number of successors of a pair."""
+        return int(np.diff(self.transitions.indptr).max())
+
+    @cached_property
+    def max_reward(self) -> float:
+        """The largest |r(s,a)|."""
+        return float(max(self.rewards.max(), -self.rewards.min()))
+
+    def table(self, values: NDArray[Any], fill: float = 0.0) -> NDArray[Any]:
+        """Lay a per-pair vector out as a table (S, A), `fill` where an action is missing.
+
+        >>> chain = MDP([[0.0, 1.0]], [1.0], 0.9, pairs=[(0, 0)], terminal=[1])
+        >>> chain.table(chain.rewards, fill=-np.inf)
+        array([[  1.],
+               [-inf]])
+        """
+        if values.shape != (self.n_pairs,):
+            raise InvalidInput(f"this MDP has {self.n_pairs} pairs, not {values.shape}")
+        if self.rectangular:
+            return values.reshape(self.n_states, self.n_actions)
+        whole = float(fill).is_integer() or values.dtype.kind not in "bui"
+        dtype = values.dtype if whole else np.dtype(np.float64)
+        table = np.full((self.n_states, self.n_actions), fill, dtype)
+        table[self.state_of, self.action_of] = values
+        return table
+
+    def flatten(self, table: NDArray[Any]) -> NDArray[Any]:
+        """Take the per-pair vector out of a table (S, A), the inverse of `table`."""
+        if table.shape != (self.n_states, self.n_actions):
+            shape = (self.n_states, self.n_actions)
+            raise InvalidInput(f"a table of this MDP has shape {shape}, not {table.shape}")
+        return table.reshape(-1) if self.rectangular else table[self.state_of, self.action_of]
+
+    def with_discount(self, discount: float) -> MDP:
+        """Give the same MDP with another γ, sharing all arrays.
+
+        >>> MDP([[[1.0]]], [[2.0]], 0.5).with_discount(0.99)
+        MDP(1 states, 1 actions, 1 pairs, 1 transitions, discount 0.99, 0.0 MB)
+        """
+        other = copy.copy(self)
+        object.__setattr__(other, "discount", read.read_discount(discount))
+        return other
+
+    def __repr__(self) -> str:
+        ends = int(np.count_nonzero(self.terminal))
+        states = f"{self.n_states} states" + (f" ({ends} terminal)" if ends else "")
+        arrays = (self.transitions.data, self.transitions.indices, self.transitions.indptr)
+        size = sum(array.nbytes for array in arrays) / 1e6
+        return (
+            f"MDP({states}, {self.n_actions} actions, {self.n_pairs} pairs, "
+            f"{self.transitions.nnz} transitions, discount {self.discount:g}, {size:.1f} MB)"
+        )

@@ -1,0 +1,107 @@
+"""Writes and reads an MDP as one `.npz` file of plain arrays (`tsallax.files.npz`)."""
+
+from __future__ import annotations
+
+from os import PathLike
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.sparse import csr_array
+
+from tsallax.errors import InvalidInput
+from tsallax.files import npz
+
+if TYPE_CHECKING:
+    from tsallax.planning.mdp import MDP
+
+NAMES = ("state_names", "action_names")
+FORMAT = npz.Format(
+    name="tsallax-mdp",
+    version=1,
+    what="MDP",
+    writer="MDP.save",
+    required={
+        "data": ("f", 1),
+        "indices": ("i", 1),
+        "indptr": ("i", 1),
+        "rewards": ("f", 1),
+        "pointer": ("i", 1),
+        "action_of": ("i", 1),
+        "discount": ("f", 0),
+        "initial": ("f", 1),
+    },
+    optional={"termination": ("f", 1), **dict.fromkeys(NAMES, ("U", 1))},
+)
+
+
+def write(path: str | PathLike[str], mdp: MDP) -> None:
+    """Write the arrays of an MDP to a file, whole or not at all."""
+    npz.write(path, FORMAT, arrays_of(mdp))
+
+
+def read(path: str | PathLike[str]) -> dict[str, Any]:
+    """Read what `MDP` needs to build the MDP of a file again."""
+    return arguments(path, npz.read(path, FORMAT))
+
+
+def arrays_of(mdp: MDP) -> dict[str, Any]:
+    """Give the arrays that make up an MDP, by their names in a file."""
+    arrays: dict[str, Any] = {
+        "data": mdp.transitions.data,
+        "indices": mdp.transitions.indices,
+        "indptr": mdp.transitions.indptr,
+        "rewards": mdp.rewards,
+        "pointer": mdp.pointer,
+        "action_of": mdp.action_of,
+        "discount": mdp.discount,
+        "initial": mdp.initial,
+    }
+    for name in FORMAT.optional:
+        if (value := getattr(mdp, name)) is not None:
+            arrays[name] = value
+    return arrays
+
+
+def arguments(path: str | PathLike[str], arrays: dict[str, NDArray[Any]]) -> dict[str, Any]:
+    """Turn the arrays of a file into the arguments of `MDP`."""
+    pointer, n_pairs = arrays["pointer"], len(arrays["action_of"])
+    n_states, n_given = len(pointer) - 1, len(arrays["data"])
+    if not _divides(pointer, n_pairs):
+        raise InvalidInput(f"{path}: pointer does not divide {n_pairs} pairs among the states")
+    if not _divides(arrays["indptr"], n_given):
+        raise InvalidInput(f"{path}: indptr does not divide {n_given} transitions among the pairs")
+    strange = arrays["indices"][(arrays["indices"] < 0) | (arrays["indices"] >= n_states)]
+    if strange.size:
+        raise InvalidInput(f"{path}: indices names state {strange[0]}, not 0 to {n_states - 1}")
+    counts = np.diff(pointer)
+    try:
+        transitions = csr_array(
+            (arrays["data"], arrays["indices"], arrays["indptr"]), shape=(n_pairs, n_states)
+        )
+    except ValueError as error:
+        raise InvalidInput(f"{path}: transitions are damaged: {error}") from None
+    names = {key: arrays[key].tolist() for key in NAMES if key in arrays}
+    for key in ("rewards", "termination"):
+        if key in arrays:
+            arrays[key].flags.writeable = False
+            if arrays[key].shape != (n_pairs,):
+                raise InvalidInput(f"{path}: {key} has {arrays[key].size} numbers, not {n_pairs}")
+    state_of = np.repeat(np.arange(n_states, dtype=np.int32), counts)
+    return {
+        "transitions": transitions,
+        "rewards": arrays["rewards"],
+        "discount": float(arrays["discount"]),
+        "initial": arrays["initial"],
+        "pairs": np.stack([state_of, arrays["action_of"]], axis=1),
+        "terminal": counts == 0,
+        "termination": arrays.get("termination"),
+        "state_names": names.get("state_names"),
+        "action_names": names.get("action_names"),
+    }
+
+
+def _divides(ends: NDArray[Any], total: int) -> bool:
+    """Tell whether pointers run from 0 to the total without ever falling."""
+    within = len(ends) >= 2 and ends[0] == 0 and ends[-1] == total
+    return bool(within and (ends[1:] >= ends[:-1]).all())

@@ -1,0 +1,174 @@
+"""What a solution amounts to, in one table: for people as text, for programs as JSON."""
+
+from __future__ import annotations
+
+import json
+import math
+from dataclasses import asdict, dataclass
+
+import numpy as np
+
+from tsallax.errors import InvalidInput
+from tsallax.planning.evaluation import evaluate, gap_certificate, performance_bound
+from tsallax.planning.solver import Solution
+
+
+@dataclass(frozen=True)
+class Summary:
+    """The numbers of a solution, by the names that the Python API has for them.
+
+    Attributes:
+        source: what was solved.
+        states, terminal, actions, pairs, transitions, discount: its size.
+        regularizer, alpha, q: its regulariser; alpha is 0 and q None for a hard one.
+        method, tolerance, iterations, sweeps, seconds, converged: how it was solved.
+        error: the largest |value - V*| that is left open, half the widest enclosure.
+        value_min, value_max: the smallest and the largest value of a state.
+        support_ratio: share of the pairs that the policy uses.
+        certified_in, certified_out: pairs proven to be in and not to be in the support of pi*.
+        certified_ratio: share of the pairs that are either.
+        expected_return: J, the expected discounted reward from the start, without entropy.
+        entropy: W or H, the expected discounted entropy.
+        regularized_return: J + alpha * entropy.
+        performance_bound: J of the best policy exceeds J by no more, by Theorem 4 or 5.
+        gap_certificate: the same for this very MDP and policy, from the start.
+    """
+
+    source: str
+    states: int
+    terminal: int
+    actions: int
+    pairs: int
+    transitions: int
+    discount: float
+    regularizer: str
+    alpha: float
+    q: float | None
+    method: str
+    tolerance: float
+    iterations: int
+    sweeps: int
+    seconds: float
+    converged: bool
+    error: float
+    value_min: float
+    value_max: float
+    support_ratio: float
+    certified_in: int
+    certified_out: int
+    certified_ratio: float
+    expected_return: float
+    entropy: float
+    regularized_return: float
+    performance_bound: float
+    gap_certificate: float
+
+
+def summarize(source: str, solution: Solution) -> Summary:
+    """Evaluate the policy of a solution and gather all that is known of it.
+
+    >>> from tsallax import Sparse, problems, solve
+    >>> forest = summarize("forest", solve(problems.forest(), Sparse(0.5)))
+    >>> forest.states, forest.pairs, forest.support_ratio, forest.certified_ratio
+    (3, 6, 0.5, 1.0)
+    """
+    mdp, regularizer = solution.mdp, solution.regularizer
+    earned, entropy, worth = _worth(solution)
+    certified = mdp.flatten(solution.certified_support)
+    proven_in, proven_out = (int(np.count_nonzero(certified == sign)) for sign in (1, -1))
+    return Summary(
+        source=source,
+        states=mdp.n_states,
+        terminal=int(np.count_nonzero(mdp.terminal)),
+        actions=mdp.n_actions,
+        pairs=mdp.n_pairs,
+        transitions=int(mdp.transitions.nnz),
+        discount=mdp.discount,
+        regularizer=regularizer.name,
+        alpha=float(regularizer.alpha),
+        q=None if regularizer.name == "hard" else regularizer.q,
+        method=solution.method,
+        tolerance=float(solution.tolerance),
+        iterations=solution.iterations,
+        sweeps=solution.sweeps,
+        seconds=solution.seconds,
+        converged=solution.converged,
+        error=solution.error,
+        value_min=float(solution.value.min()),
+        value_max=float(solution.value.max()),
+        support_ratio=solution.support_ratio,
+        certified_in=proven_in,
+        certified_out=proven_out,
+        certified_ratio=(proven_in + proven_out) / mdp.n_pairs,
+        expected_return=earned,
+        entropy=entropy,
+        regularized_return=worth,
+        performance_bound=performance_bound(mdp, regularizer),
+        gap_certificate=float(mdp.initial @ gap_certificate(mdp, solution)),
+    )
+
+
+def _worth(solution: Solution) -> tuple[float, float, float]:
+    """J, entropy and regularised return; NaN where float64 cannot tell, next to no discount."""
+    try:
+        found = evaluate(solution.mdp, solution.pair_policy, solution.regularizer)
+    except InvalidInput:
+        return math.nan, math.nan, math.nan
+    return found.expected_return, found.entropy, found.regularized_return
+
+
+def as_json(summary: Summary) -> str:
+    """Give the summary as a JSON object; a number that is not finite is null."""
+    numbers = {
+        key: None if isinstance(value, float) and not math.isfinite(value) else value
+        for key, value in asdict(summary).items()
+    }
+    return json.dumps(numbers, indent=2, allow_nan=False)
+
+
+def as_text(s: Summary) -> str:
+    """Give the summary as aligned lines, numbers to the digits that are proven or of use."""
+    ends = f" ({s.terminal} terminal)" if s.terminal else ""
+    index = f", q {s.q:g}" if s.regularizer == "tsallis" else ""
+    name = s.regularizer + (f", alpha {s.alpha:g}{index}" if s.alpha else "")
+    undecided = s.pairs - s.certified_in - s.certified_out
+    used = round(s.support_ratio * s.pairs)
+    digits = max(0, min(12, -math.floor(math.log10(s.error)) if s.error > 0 else 12))
+
+    def number(x: float) -> str:
+        return "not known" if math.isnan(x) else f"{x:,.{digits}f}"
+
+    entropy = "not known" if math.isnan(s.entropy) else f"{s.entropy:.6g}"
+    rows = [
+        ("problem", f"{s.source}, discount {s.discount:.12g}"),
+        (
+            "size",
+            f"{s.states:,} states{ends}, {s.actions:,} actions, {s.pairs:,} pairs, "
+            f"{s.transitions:,} transitions",
+        ),
+        ("regularizer", name),
+        (
+            "method",
+            f"{s.method}: {s.iterations:,} iterations, {s.sweeps:,} sweeps, {s.seconds:.3g} s",
+        ),
+        ("value", f"{number(s.value_min)} to {number(s.value_max)}"),
+        (
+            "error",
+            f"{s.error:.2g} at most (tolerance {s.tolerance:g}; enclosure width {2 * s.error:.2g})",
+        ),
+        ("support ratio", f"{s.support_ratio:.4f} ({used:,} of {s.pairs:,} pairs)"),
+        (
+            "certified",
+            f"{s.certified_ratio:.2%} of the pairs: {s.certified_in:,} in the support, "
+            f"{s.certified_out:,} out, {undecided:,} open",
+        ),
+        ("expected return", f"{number(s.expected_return)} (J)"),
+        ("regularized return", f"{number(s.regularized_return)} (entropy {entropy})"),
+        (
+            "performance bound",
+            f"{s.performance_bound:.6g} (the most that the exact optimum's J can lose, by theorem)",
+        ),
+        ("gap certificate", f"{s.gap_certificate:.6g} (the most that J of this policy can lose)"),
+    ]
+    width = max(len(label) for label, _ in rows)
+    return "\n".join(f"{label:<{width}}  {text}" for label, text in rows)

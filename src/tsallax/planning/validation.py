@@ -1,0 +1,243 @@
+"""Checks the numbers of an MDP, pair by pair: probabilities, rewards, initial distribution."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from scipy.sparse import csr_array, issparse
+
+from tsallax.errors import InvalidInput
+from tsallax.planning.forms import (
+    Floats,
+    Ints,
+    Layout,
+    as_csr,
+    frozen,
+    interleave,
+    matrices_of,
+    named,
+    numbers,
+)
+
+NEAR_ONE = 1e-6
+"""How far from one a sum of probabilities may be and still be rescaled: float32 accuracy."""
+
+ULPS = 16 * float(np.finfo(np.float64).eps)
+"""How far from one a sum of probabilities may be and still count as one."""
+
+BLOCK = 1 << 16
+"""How many rows are checked at once, to keep temporary arrays small."""
+
+
+def per_pair(values: NDArray[Any], layout: Layout) -> Floats | None:
+    """Read numbers given per pair or as a table (S, A); None where the shape is neither.
+
+    The result is a copy unless the caller's array is read-only.
+    """
+    if values.shape == (layout.n_given,):
+        flat = values
+    elif values.shape == (layout.n_states, layout.n_actions):
+        if not layout.rectangular:
+            return values[layout.state, layout.action].astype(np.float64)
+        flat = values.reshape(-1)
+    else:
+        return None
+    chosen = flat if layout.order is None else flat[layout.order]
+    owned = layout.order is not None or _for_good(values)
+    return np.ascontiguousarray(chosen.astype(np.float64, copy=not owned))
+
+
+def _for_good(values: NDArray[Any]) -> bool:
+    """Whether nobody can write into an array, nor into what it is a view of."""
+    below: Any = values
+    while isinstance(below, np.ndarray):
+        if below.flags.writeable:
+            return False
+        below = below.base
+    return True
+
+
+def read_termination(termination: ArrayLike | None, layout: Layout) -> Floats | None:
+    """Read the probability of each pair that the episode ends on it."""
+    if termination is None:
+        return None
+    given = numbers(termination, "termination")
+    result = per_pair(given, layout)
+    if result is None:
+        raise InvalidInput(
+            f"termination must have shape ({layout.n_states}, {layout.n_actions}) or "
+            f"({layout.n_given},), not {given.shape}"
+        )
+    bad = np.flatnonzero(~((result >= 0) & (result <= 1)))
+    if bad.size:
+        at = int(bad[0])
+        raise InvalidInput(
+            f"termination of {layout.place(at)} is {result[at]:.17g}, which is no probability"
+        )
+    return np.array(result) if result.any() else None
+
+
+def distributions(
+    csr: csr_array, shared: bool, termination: Floats | None, layout: Layout
+) -> tuple[csr_array, Floats | None]:
+    """Bring T(·|s,a) into canonical form, each row with its termination summing to one."""
+    if layout.order is not None:
+        csr, shared = csr[layout.order], False
+    low, high = (csr.data.min(), csr.data.max()) if csr.nnz else (0.0, 0.0)
+    if not (low >= 0 and high < np.inf):
+        at = int(np.flatnonzero(~((csr.data >= 0) & (csr.data < np.inf)))[0])
+        row = int(np.searchsorted(csr.indptr, at, side="right")) - 1
+        successor = named("state", int(csr.indices[at]), layout.state_names)
+        kind = "negative" if csr.data[at] < 0 else "not finite"
+        raise InvalidInput(
+            f"probability from {layout.place(row)} to {successor} is {kind}: {csr.data[at]:.17g}"
+        )
+    if low == 0 or not csr.has_canonical_format:
+        csr, shared = csr.copy() if shared else csr, False
+        csr.sum_duplicates()
+        csr.eliminate_zeros()
+    for first in range(0, csr.shape[0], BLOCK):
+        rows = slice(first, first + BLOCK)
+        sums = row_sums(csr.data, csr.indptr[first : first + BLOCK + 1])
+        if termination is not None:
+            sums += termination[rows]
+        off = np.abs(sums - 1.0)
+        if off.max() > NEAR_ONE:
+            at = int(np.argmax(off > NEAR_ONE))
+            place = layout.place(first + at)
+            raise InvalidInput(_not_one(sums[at], termination is not None, place))
+        if off.max() > ULPS:
+            if shared:
+                csr.data, shared = csr.data.copy(), False
+            sums[off <= ULPS] = 1.0
+            ends = csr.indptr[first : first + BLOCK + 1]
+            csr.data[ends[0] : ends[-1]] /= np.repeat(sums, np.diff(ends))
+            if termination is not None:
+                termination[rows] /= sums
+    csr.data, csr.indices, csr.indptr = map(frozen, (csr.data, csr.indices, csr.indptr))
+    return csr, termination
+
+
+def _not_one(total: float, ends: bool, place: str) -> str:
+    what = "probabilities and termination" if ends else "probabilities"
+    hint = ""
+    if total == 0:
+        hint = (
+            "; leave out an action that is not available with pairs=, "
+            "list terminal states in terminal=, or give termination="
+        )
+    return f"{what} of {place} sum to {total:.17g}, not to 1{hint}"
+
+
+def row_sums(data: Floats, indptr: Ints) -> Floats:
+    """Sum each row of a CSR pairwise."""
+    sums = np.zeros(len(indptr) - 1)
+    filled = indptr[1:] > indptr[:-1]
+    starts = indptr[:-1][filled]
+    if starts.size:
+        sums[filled] = np.add.reduceat(data[: indptr[-1]], starts)
+    return sums
+
+
+def read_rewards(rewards: Any, csr: csr_array, ends: bool, layout: Layout) -> Floats:
+    """Read r(s,a), as it is or as the expectation of r(s,a,s') under T(s'|s,a)."""
+    states, actions = layout.n_states, layout.n_actions
+    matrices = matrices_of(rewards)
+    if matrices is not None and len(matrices[0].shape) == 2:
+        if not layout.rectangular:
+            raise InvalidInput("rewards with pairs= must not be a list of matrices")
+        if len(matrices) != actions or tuple(matrices[0].shape) != (states, states):
+            raise InvalidInput(
+                f"rewards as a list must hold {actions} matrices of shape ({states}, {states}), "
+                f"not {len(matrices)} of shape {tuple(matrices[0].shape)}"
+            )
+        rewards = interleave(matrices, "rewards")
+    elif not issparse(rewards):
+        rewards = numbers(rewards, "rewards")
+    if not isinstance(rewards, np.ndarray) and tuple(rewards.shape) == (states, actions):
+        rewards = rewards.toarray()
+    flat = per_pair(rewards, layout) if isinstance(rewards, np.ndarray) else None
+    transitional = tuple(rewards.shape) == (layout.n_given, states) or (
+        layout.rectangular and tuple(rewards.shape) == (states, actions, states)
+    )
+    if flat is not None and transitional and not layout.rectangular and states > 1:
+        raise InvalidInput(
+            f"rewards of shape {rewards.shape} could be a table (S, A) or one row for each pair "
+            f"(N, S); give one reward for each pair, shape ({layout.n_given},)"
+        )
+    if flat is None:
+        if not transitional:
+            raise InvalidInput(_reward_shape(tuple(rewards.shape), layout))
+        if ends:
+            raise InvalidInput(
+                "rewards of each transition do not say what a termination earns; "
+                f"with termination= give rewards of shape ({states}, {actions}) or "
+                f"({layout.n_given},)"
+            )
+        flat = _expected(rewards, csr, layout)
+    bad = np.flatnonzero(~np.isfinite(flat))
+    if bad.size:
+        at = int(bad[0])
+        raise InvalidInput(f"reward of {layout.place(at)} is not finite: {flat[at]}")
+    return flat
+
+
+def _reward_shape(shape: tuple[int, ...], layout: Layout) -> str:
+    states, actions, given = layout.n_states, layout.n_actions, layout.n_given
+    if shape == (states,):
+        return (
+            f"rewards of shape ({states},) do not say whether a state pays when it is left or "
+            f"entered; give shape ({states}, {actions}) or ({given},)"
+        )
+    full = f"({states}, {actions}, {states})" if layout.rectangular else f"({given}, {states})"
+    return f"rewards must have shape ({states}, {actions}), ({given},) or {full}, not {shape}"
+
+
+def _expected(rewards: Any, csr: csr_array, layout: Layout) -> Floats:
+    """Compute Σ_s' T(s'|s,a) r(s,a,s') for each pair, all r(s,a,s') being finite."""
+    source = np.arange(layout.n_given) if layout.order is None else layout.order
+    if issparse(rewards):
+        table = as_csr(rewards, "rewards")
+        table = table if layout.order is None else table[source]
+        strange = np.flatnonzero(~np.isfinite(table.data))
+        _refuse(np.searchsorted(table.indptr, strange, side="right") - 1, layout)
+        return np.asarray(csr.multiply(table).sum(axis=1), np.float64).ravel()
+    rows = rewards.reshape(layout.n_given, layout.n_states)
+    finite = np.isfinite(rows.min(axis=1)) & np.isfinite(rows.max(axis=1))
+    _refuse(np.flatnonzero(~finite[source]), layout)
+    taken = rows[np.repeat(source, np.diff(csr.indptr)), csr.indices].astype(np.float64)
+    taken *= csr.data
+    return row_sums(taken, csr.indptr)
+
+
+def _refuse(pairs: NDArray[np.int64], layout: Layout) -> None:
+    if pairs.size:
+        raise InvalidInput(f"a reward of {layout.place(int(pairs[0]))} is not finite")
+
+
+def read_initial(initial: ArrayLike | None, layout: Layout, terminal: NDArray[np.bool_]) -> Floats:
+    """Read d(s): a distribution, one state's index, or uniform over states with actions."""
+    if initial is None:
+        return ~terminal / float(np.count_nonzero(~terminal))
+    given = numbers(initial, "initial")
+    if given.ndim == 0 and given.dtype.kind in "iu":
+        if not 0 <= int(given) < layout.n_states:
+            raise InvalidInput(f"initial names state {given}, not 0 to {layout.n_states - 1}")
+        certain = np.zeros(layout.n_states)
+        certain[int(given)] = 1.0
+        return certain
+    if given.shape != (layout.n_states,):
+        raise InvalidInput(f"initial must have shape ({layout.n_states},), not {given.shape}")
+    result = given.astype(np.float64)
+    bad = np.flatnonzero(~((result >= 0) & (result < np.inf)))
+    if bad.size:
+        at = int(bad[0])
+        raise InvalidInput(
+            f"initial probability of {named('state', at, layout.state_names)} is {result[at]:.17g}"
+        )
+    total = float(result.sum())
+    if abs(total - 1.0) > NEAR_ONE:
+        raise InvalidInput(f"initial probabilities sum to {total:.17g}, not to 1")
+    return result / total if abs(total - 1.0) > ULPS else result

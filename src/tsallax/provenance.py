@@ -1,0 +1,55 @@
+"""What made a result: the version of tsallax, of what it computes with, and the hardware."""
+
+from __future__ import annotations
+
+import os
+import platform
+from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
+from typing import Any
+
+try:
+    __version__ = version("tsallax")
+except PackageNotFoundError:  # a source tree that is not installed
+    __version__ = "0.1.0"
+
+
+def of_training() -> dict[str, str]:
+    """Versions and device of a training run, as checkpoints and rows hold them."""
+    import jax
+
+    device = jax.devices()[0]
+    return {
+        "tsallax": __version__,
+        "jax": jax.__version__,
+        "python": platform.python_version(),
+        "device": f"{device.platform}: {device.device_kind}",
+        "machine": f"{platform.system()} {platform.machine()}",
+    }
+
+
+def of_planning() -> dict[str, Any]:
+    """Versions and processor of a planning result, as reports show them.
+
+    >>> sorted(of_planning())
+    ['cores', 'cpu', 'jax', 'numba', 'numpy', 'python', 'scipy', 'system', 'tsallax']
+    """
+    return {
+        "tsallax": __version__,
+        "python": platform.python_version(),
+        **{name: version(name) for name in ("numpy", "scipy", "numba", "jax")},
+        "system": f"{platform.system()} {platform.machine()}",
+        "cpu": _processor(),
+        "cores": os.cpu_count(),
+    }
+
+
+def _processor() -> str:
+    """The name of the processor, as far as the system tells it."""
+    try:
+        for line in Path("/proc/cpuinfo").read_text(encoding="utf-8").splitlines():
+            if line.startswith("model name"):
+                return line.split(":", 1)[1].strip()
+    except OSError:
+        pass
+    return platform.processor() or platform.machine()

@@ -1,0 +1,1 @@
+"""What `tsallax train` leaves in a folder: settings, logs, learning curves, videos."""

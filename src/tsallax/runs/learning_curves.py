@@ -1,0 +1,226 @@
+"""Learning curves of runs: the mean over seeds, with a bootstrap interval, for each configuration.
+
+Runs that differ only in the seed are drawn as one curve; what else they differ in names it. A
+return is smoothed by the mean of the episodes up to it, and a curve ends where its shortest run
+does, so that each of its points is a mean over all seeds.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tsallax.errors import InvalidInput
+from tsallax.files import yaml_text
+from tsallax.runs import logs
+
+Table = dict[str, NDArray[np.float64]]
+IGNORED = ("episodes", "steps", "eval_every", "eval_episodes", "save_every", "tensorboard")
+"""Options that do not change what is learned."""
+WINDOWS = (1, 2, 5, 10, 20, 50, 100)
+POINTS = 400
+"""At which a curve is drawn."""
+RESAMPLES = 2000
+
+
+@dataclass(frozen=True)
+class Log:
+    """What the folder of a run says."""
+
+    folder: Path
+    options: dict[str, Any]
+    episodes: Table
+    evaluations: Table
+
+    @property
+    def seed(self) -> Any:
+        """That of the run."""
+        return self.options.get("seed")
+
+
+@dataclass(frozen=True)
+class Group:
+    """Runs that differ only in the seed, and what tells them from the others."""
+
+    label: str
+    runs: tuple[Log, ...]
+
+    @property
+    def environment(self) -> str:
+        """The one they all learned in."""
+        return str(self.runs[0].options.get("env"))
+
+
+@dataclass(frozen=True)
+class Curve:
+    """Means over seeds at some places, and the interval that they lie in."""
+
+    x: NDArray[np.float64]
+    mean: NDArray[np.float64]
+    low: NDArray[np.float64]
+    high: NDArray[np.float64]
+
+
+def find(folders: Iterable[str | Path]) -> list[Log]:
+    """Read runs from their folders, and from folders that hold such folders."""
+    found: dict[Path, Log] = {}
+    for given in map(Path, folders):
+        if not given.is_dir():
+            raise InvalidInput(f"{given}: no such folder")
+        inner = [given] if _is_run(given) else [f for f in sorted(given.iterdir()) if _is_run(f)]
+        if not inner:
+            raise InvalidInput(f"{given}: holds no run of tsallax train: give the --out of one")
+        for folder in inner:
+            found[folder.resolve()] = Log(
+                folder,
+                yaml_text.read(folder / "config.yaml"),
+                logs.read(folder / logs.EPISODES),
+                logs.read(folder / logs.EVALUATIONS),
+            )
+    return list(found.values())
+
+
+def _is_run(folder: Path) -> bool:
+    return (folder / "config.yaml").is_file() and (folder / logs.EPISODES).is_file()
+
+
+def group(runs: Sequence[Log]) -> list[Group]:
+    """Put runs together that differ only in the seed, in the order of their first."""
+    alike: dict[str, list[Log]] = {}
+    for run in runs:
+        shown = {k: v for k, v in run.options.items() if k != "seed" and k not in IGNORED}
+        alike.setdefault(yaml_text.scalar(dict(sorted(shown.items()))), []).append(run)
+    for same in alike.values():
+        seeds = [run.seed for run in same]
+        for i, run in enumerate(same):
+            if run.seed in seeds[:i]:
+                first = same[seeds.index(run.seed)].folder
+                raise InvalidInput(
+                    f"{first} and {run.folder}: the same configuration and seed: leave one out"
+                )
+    return [Group(_label(same[0].options, alike.values()), tuple(same)) for same in alike.values()]
+
+
+def _label(options: dict[str, Any], groups: Iterable[list[Log]]) -> str:
+    """What tells a configuration from the others in the same environment."""
+    sets = [g[0].options for g in groups if g[0].options.get("env") == options.get("env")]
+    names = [name for name in options if _tells(name, sets)]
+    if not names:
+        names = [n for n in ("explore", "update", "alpha") if n in options] or ["algorithm"]
+    return ", ".join(f"{name} {_word(options[name])}" for name in names)
+
+
+def _word(value: Any) -> str:
+    return f"{value:g}" if isinstance(value, float) else yaml_text.scalar(value)
+
+
+def _tells(name: str, sets: Sequence[dict[str, Any]]) -> bool:
+    """Whether an option takes several values."""
+    values = {repr(options[name]) for options in sets if name in options}
+    return name not in ("seed", *IGNORED) and len(values) > 1
+
+
+def smoothed(returns: NDArray[np.float64], window: int) -> NDArray[np.float64]:
+    """The mean of each return and those before it, `window` at most.
+
+    >>> smoothed(np.array([1.0, 3.0, 5.0, 9.0]), 2)
+    array([1., 2., 4., 7.])
+    """
+    total = np.concatenate([[0.0], np.cumsum(returns)])
+    end = np.arange(1, len(returns) + 1)
+    begin = np.maximum(end - window, 0)
+    mean: NDArray[np.float64] = (total[end] - total[begin]) / (end - begin)
+    return mean
+
+
+def interval(
+    samples: NDArray[np.float64], level: float = 0.95, seed: int = 0
+) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """A percentile bootstrap interval of the mean over the first axis; NaN for a single sample.
+
+    >>> low, high = interval(np.array([[1.0], [2.0], [6.0]]))
+    >>> float(low[0]), float(high[0])
+    (1.0, 6.0)
+    """
+    n = len(samples)
+    if n < 2:
+        return np.full(samples.shape[1:], np.nan), np.full(samples.shape[1:], np.nan)
+    drawn = np.random.default_rng(seed).multinomial(n, np.full(n, 1 / n), RESAMPLES) / n
+    tail = 50 * (1 - level)
+    low, high = np.percentile(drawn @ samples, [tail, 100 - tail], axis=0)
+    return low, high
+
+
+def training_curve(group: Group, window: int, by: str = "episodes") -> Curve:
+    """Smoothed returns of training episodes, against their number or the steps taken."""
+    places, values = [], []
+    for run in group.runs:
+        order = np.argsort(run.episodes["step"], kind="stable")
+        values.append(smoothed(run.episodes["return"][order], window))
+        steps = run.episodes["step"][order]
+        places.append(steps if by == "steps" else np.arange(1.0, len(steps) + 1))
+    if min(map(len, values)) == 0:
+        return _curve(np.empty(0), np.empty((len(values), 0)))
+    begin, end = max(p[0] for p in places), min(p[-1] for p in places)
+    if end < begin:
+        return _curve(np.empty(0), np.empty((len(values), 0)))
+    x = np.unique(np.linspace(begin, end, POINTS).round())
+    last = [np.searchsorted(p, x, side="right") - 1 for p in places]
+    return _curve(x, np.array([v[i] for v, i in zip(values, last, strict=True)]))
+
+
+def evaluation_curve(group: Group, by: str = "episodes") -> Curve:
+    """Returns of the greedy policy, evaluation by evaluation."""
+    tables = [run.evaluations for run in group.runs]
+    n = min(len(table["return"]) for table in tables)
+    x = np.mean([t["step" if by == "steps" else "episode"][:n] for t in tables], axis=0)
+    return _curve(x, np.array([t["return"][:n] for t in tables]))
+
+
+def _curve(x: NDArray[np.float64], samples: NDArray[np.float64]) -> Curve:
+    return Curve(x, samples.mean(0), *interval(samples))
+
+
+def window_of(group: Group, groups: Sequence[Group], window: int | None) -> int:
+    """The window asked for, or about a tenth of the longest run in the environment."""
+    if window is not None:
+        return window
+    near = [g for g in groups if g.environment == group.environment]
+    longest = max(len(run.episodes["return"]) for g in near for run in g.runs)
+    return max(n for n in WINDOWS if n == 1 or n <= longest / 10)
+
+
+def table(groups: Sequence[Group], window: int | None = None) -> list[tuple[str, ...]]:
+    """The last return of each group and its interval, as words."""
+    rows: list[tuple[str, ...]] = [
+        ("configuration", "environment", "seeds", "episodes", "last return", "95% interval")
+    ]
+    for g in groups:
+        curve = training_curve(g, window_of(g, groups, window))
+        if not len(curve.x):
+            rows.append((g.label, g.environment, f"{len(g.runs)}", "0", "-", "-"))
+            continue
+        within = f"{curve.low[-1]:.4g} to {curve.high[-1]:.4g}" if len(g.runs) > 1 else "-"
+        count, last = f"{curve.x[-1]:,.0f}", f"{curve.mean[-1]:.4g}"
+        rows.append((g.label, g.environment, f"{len(g.runs)}", count, last, within))
+    return rows
+
+
+def remarks(groups: Sequence[Group]) -> list[str]:
+    """What a reader of the curves should know."""
+    found = []
+    for g in groups:
+        counts = [len(run.episodes["return"]) for run in g.runs]
+        if max(counts) == 0:
+            found.append(f"{g.runs[0].folder}: no episode has ended yet")
+        elif min(counts) < max(counts):
+            short = g.runs[counts.index(min(counts))].folder
+            found.append(
+                f"{g.label}: drawn up to episode {min(counts)} of {max(counts)}, where {short} ends"
+            )
+    return found

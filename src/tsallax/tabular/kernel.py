@@ -1,0 +1,196 @@
+"""Tabular Q-learning, compiled: draw an action, draw a successor, update one entry of Q.
+
+One step from the pair i = (s, a) to s', with n the earlier visits of that pair (eq. of sparse
+Q-learning, for every regulariser):
+
+    Q_i <- Q_i + eta(n) [r_i + gamma value(Q(s', .)) - Q_i],   eta(n) = 1 / (1 + scale n)^omega.
+
+Randomness comes in as uniform numbers on [0, 1), so that a run does not depend on how it is cut
+into calls.  The pairs of state s are pointer[s], ..., pointer[s+1] - 1.
+"""
+
+from typing import Any, NamedTuple
+
+import numpy as np
+from numba import njit
+from numpy.typing import NDArray
+
+from tsallax.planning.kernels.row import regularized_maximum
+
+_ONE = np.uint64(1)
+_NONE = np.uint64(0)
+Floats = NDArray[np.float64]
+
+
+class Table(NamedTuple):
+    """What is learnt: Q and the number of visits of every pair; and scratch for a row."""
+
+    pointer: NDArray[np.uint64]
+    q: Floats
+    visits: NDArray[np.int64]
+    p: Floats
+    at: NDArray[np.uint32]
+
+
+class Rule(NamedTuple):
+    """How it is learnt: the two regularisers (shape is the Tsallis index), the share of uniform
+    actions, gamma and eta."""
+
+    alpha: float
+    shape: float
+    explore_alpha: float
+    explore_shape: float
+    epsilon: float
+    discount: float
+    scale: float
+    omega: float
+
+
+class Model(NamedTuple):
+    """An MDP to sample: `chances` are summed up along each row, `starts` along the states."""
+
+    indptr: NDArray[np.uint64]
+    indices: NDArray[Any]
+    chances: Floats
+    rewards: Floats
+    termination: Floats
+    starts: Floats
+    limit: int
+
+
+@njit(cache=True, nogil=True)
+def sum_up_rows(indptr: Any, data: Any, out: Any) -> None:
+    """Sum every row up, each by itself, for `_draw`."""
+    for i in range(len(indptr) - 1):
+        total = 0.0
+        for k in range(indptr[i], indptr[i + 1]):
+            total += data[k]
+            out[k] = total
+
+
+@njit(cache=True, nogil=True)
+def _draw(sums: Any, first: Any, last: Any, x: Any) -> Any:
+    """The first k in first..last - 1 with x < sums[k], last - 1 if none has."""
+    low, high = first, last - _ONE
+    while low < high:
+        middle = (low + high) >> _ONE
+        if x < sums[middle]:
+            high = middle
+        else:
+            low = middle + _ONE
+    return low
+
+
+@njit(cache=True, nogil=True)
+def _greedy(row: Any, u: Any) -> Any:
+    """The position of a maximum, each as likely as the others."""
+    top, ties = row[0], 0
+    for x in row:
+        if x > top:
+            top, ties = x, 1
+        elif x == top:
+            ties += 1
+    left = int(u * ties)
+    for i in range(len(row)):
+        if row[i] == top:
+            if left == 0:
+                return np.uint64(i)
+            left -= 1
+    return _NONE
+
+
+@njit(cache=True, nogil=True)
+def choose(t: Any, rule: Any, s: Any, u: Any) -> Any:
+    """The pair of state s that is tried: uniform with probability epsilon, else the policy's."""
+    state = np.uint64(s)
+    first, last = t.pointer[state], t.pointer[state + _ONE]
+    n = last - first
+    if u < rule.epsilon:
+        return min(first + np.uint64(u / rule.epsilon * n), last - _ONE)
+    u = (u - rule.epsilon) / (1.0 - rule.epsilon)
+    row = t.q[first:last]
+    if rule.explore_alpha == 0.0:
+        return first + _greedy(row, u)
+    alpha, shape = rule.explore_alpha, rule.explore_shape
+    top = row.max()
+    _, _, _, k = regularized_maximum(row, n, top, alpha, shape, 0.0, t.p, t.at)
+    x = u
+    for i in range(k - _ONE):
+        x -= t.p[i]
+        if x < 0.0:
+            return first + np.uint64(t.at[i])
+    return first + np.uint64(t.at[k - _ONE])
+
+
+@njit(cache=True, nogil=True)
+def _value(t: Any, rule: Any, s: Any) -> Any:
+    """The regularised maximum of Q(s, .), 0 for a terminal state."""
+    first, last = t.pointer[s], t.pointer[s + _ONE]
+    if first == last:
+        return 0.0
+    row = t.q[first:last]
+    top = row.max()
+    return regularized_maximum(row, last - first, top, rule.alpha, rule.shape, 0.0, t.p, t.at)[1]
+
+
+@njit(cache=True, nogil=True)
+def update(t: Any, rule: Any, i: Any, reward: Any, s: Any, ended: Any) -> None:
+    """Move Q_i towards reward + gamma value(Q(s, .)), towards the reward alone if `ended`."""
+    pair = np.uint64(i)
+    target = reward
+    if not ended:
+        target += rule.discount * _value(t, rule, np.uint64(s))
+    slowed = 1.0 + rule.scale * t.visits[pair]
+    eta = 1.0 / slowed if rule.omega == 1.0 else slowed**-rule.omega
+    t.q[pair] += eta * (target - t.q[pair])
+    t.visits[pair] += 1
+
+
+@njit(cache=True, nogil=True)
+def walk(
+    m: Any, t: Any, rule: Any, uniforms: Any, place: Any, total: Any, returns: Any, lengths: Any
+) -> Any:
+    """Take a step for each row of `uniforms`; the number of episodes that ended on the way.
+
+    place = [state, steps of this episode] and total = [its return so far] say where the walk is,
+    before and after; an episode of no steps has yet to draw its first state.  The episodes that
+    end are written into `returns` and `lengths`.
+    """
+    episodes = 0
+    state, length, earned = np.uint64(place[0]), place[1], total[0]
+    for j in range(len(uniforms)):
+        if length == 0:
+            state = _draw(m.starts, _NONE, np.uint64(len(m.starts)), uniforms[j, 2])
+        i = choose(t, rule, state, uniforms[j, 0])
+        first, last = m.indptr[i], m.indptr[i + _ONE]
+        stays = m.chances[last - _ONE] if last > first else 0.0
+        x = uniforms[j, 1] * (stays + m.termination[i])
+        ended = x >= stays and m.termination[i] > 0.0
+        if not ended:
+            state = np.uint64(m.indices[_draw(m.chances, first, last, x)])
+            ended = t.pointer[state] == t.pointer[state + _ONE]
+        update(t, rule, i, m.rewards[i], state, ended)
+        length += 1
+        earned += m.rewards[i]
+        if ended or length >= m.limit:
+            returns[episodes], lengths[episodes] = earned, length
+            episodes += 1
+            length, earned = 0, 0.0
+    place[0], place[1], total[0] = state, length, earned
+    return episodes
+
+
+@njit(cache=True, nogil=True)
+def read_out(t: Any, rule: Any, value: Any, policy: Any) -> None:
+    """value(Q(s, .)) of every state and policy(Q(s, .)) of every pair, zero where it was zero."""
+    for s in range(len(value)):
+        state = np.uint64(s)
+        first, last = t.pointer[state], t.pointer[state + _ONE]
+        if first == last:
+            continue
+        n = last - first
+        row = t.q[first:last]
+        top = row.max()
+        _, value[s], _, k = regularized_maximum(row, n, top, rule.alpha, rule.shape, 0.0, t.p, t.at)
+        for i in range(k):
+            policy[first + np.uint64(t.at[i])] = t.p[i]

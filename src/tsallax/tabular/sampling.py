@@ -1,0 +1,252 @@
+"""Where the samples of tabular Q-learning come from: a finite MDP, or a Gymnasium environment.
+
+Both lay the pairs (s, a) out in the same way, and both are walked in chunks. An MDP is sampled by
+the compiled loop, an environment stepped from here with the same compiled update.
+"""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Iterator
+from typing import Any, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tsallax.errors import InvalidInput
+from tsallax.planning import toy_text
+from tsallax.planning.forms import frozen
+from tsallax.planning.mdp import MDP
+from tsallax.tabular import kernel
+
+Floats = NDArray[np.float64]
+Chunk = tuple[int, Floats, NDArray[np.int64]]
+"""Steps taken until now, and the returns and lengths of the episodes that ended in this chunk."""
+
+NEVER = 2**62
+TURN = 0.05  # seconds of a chunk: how long a Ctrl-C waits
+LONGEST = 1 << 18
+
+
+class Source(Protocol):
+    """What Q-learning asks of a source of samples."""
+
+    name: str
+    n_states: int
+    n_actions: int
+    pointer: NDArray[np.uint64]
+
+    @property
+    def terminal(self) -> NDArray[np.bool_]:
+        """Mask (S,) of the states that are known to be terminal."""
+
+    def remember(self, visits: NDArray[np.int64], ended: NDArray[np.bool_]) -> None:
+        """Take note of an earlier run: its visits, by pairs, and the states that ended episodes."""
+
+    def lay_out(self, values: NDArray[Any], fill: float = 0.0) -> NDArray[Any]:
+        """A per-pair vector as a table (S, A)."""
+
+    def flatten(self, table: NDArray[Any]) -> NDArray[Any]:
+        """The per-pair vector of a table (S, A)."""
+
+    def walk(
+        self, table: kernel.Table, rule: kernel.Rule, steps: int, seed: int
+    ) -> Iterator[Chunk]:
+        """Take the steps, updating the table."""
+
+    def close(self) -> None:
+        """Give back what was opened."""
+
+
+class Model:
+    """Samples of an MDP: episodes, from d to a terminal state or the limit; or single pairs."""
+
+    def __init__(self, mdp: MDP, limit: int, single: bool) -> None:
+        self.name = f"an MDP of {mdp.n_states} states and {mdp.n_pairs} pairs"
+        self.n_states, self.n_actions = mdp.n_states, mdp.n_actions
+        self.pointer = mdp.pointer.astype(np.uint64)
+        self.mdp = mdp
+        chances = np.diff(mdp.pointer) if single else np.where(mdp.terminal, 0.0, mdp.initial)
+        starts = np.cumsum(chances, dtype=np.float64)
+        if starts[-1] <= 0.0:
+            raise InvalidInput("every initial state of the MDP is terminal: nothing can be learnt")
+        self.starts = starts / starts[-1]
+        self.limit = 1 if single else limit
+        self.single = single
+
+    @property
+    def terminal(self) -> NDArray[np.bool_]:
+        """Mask (S,) of the terminal states."""
+        return self.mdp.terminal
+
+    def remember(self, visits: NDArray[np.int64], ended: NDArray[np.bool_]) -> None:
+        """Nothing: the MDP says which states are terminal."""
+
+    def lay_out(self, values: NDArray[Any], fill: float = 0.0) -> NDArray[Any]:
+        """A per-pair vector as a table (S, A)."""
+        return self.mdp.table(values, fill)
+
+    def flatten(self, table: NDArray[Any]) -> NDArray[Any]:
+        """The per-pair vector of a table (S, A)."""
+        return self.mdp.flatten(table)
+
+    def walk(
+        self, table: kernel.Table, rule: kernel.Rule, steps: int, seed: int
+    ) -> Iterator[Chunk]:
+        """Take the steps in chunks of about 0.05 s; their randomness is one stream."""
+        model = self._arrays()
+        rng = np.random.default_rng(seed)
+        place, total = np.zeros(2, np.int64), np.zeros(1)
+        done, size = 0, 1 << 8
+        while done < steps:
+            size = min(size, steps - done)
+            returns, lengths = np.empty(size), np.empty(size, np.int64)
+            clock = time.perf_counter()
+            count = kernel.walk(
+                model, table, rule, rng.random((size, 3)), place, total, returns, lengths
+            )
+            done += size
+            count = 0 if self.single else count
+            yield done, returns[:count].copy(), lengths[:count].copy()
+            if time.perf_counter() - clock < TURN / 2:
+                size = min(2 * size, LONGEST)
+
+    def close(self) -> None:
+        """Nothing was opened."""
+
+    def _arrays(self) -> kernel.Model:
+        t = self.mdp.transitions
+        indptr = t.indptr.astype(np.uint64)
+        chances = np.empty_like(t.data)
+        kernel.sum_up_rows(indptr, frozen(t.data), chances)
+        stops = self.mdp.termination
+        return kernel.Model(
+            indptr,
+            frozen(t.indices.view(np.uint32 if t.indices.itemsize == 4 else np.uint64)),
+            chances,
+            self.mdp.rewards,
+            frozen(np.zeros(self.mdp.n_pairs)) if stops is None else stops,
+            self.starts,
+            self.limit,
+        )
+
+
+class Environment:
+    """Samples of a Gymnasium environment with Discrete observations and actions."""
+
+    def __init__(self, env: Any, limit: int) -> None:
+        self.opened = isinstance(env, str)
+        self.env = toy_text.make(env, {}) if isinstance(env, str) else env
+        spec = getattr(self.env, "spec", None)
+        self.name = getattr(spec, "id", None) or type(getattr(env, "unwrapped", env)).__name__
+        self.limit = limit
+        try:
+            states, self.first_state = self._discrete("observation")
+            actions, self.first_action = self._discrete("action")
+        except InvalidInput:
+            self.close()
+            raise
+        self.n_states, self.n_actions = states, actions
+        self.pointer = np.arange(0, states * actions + 1, actions, dtype=np.uint64)
+        self.entered = np.zeros(states, np.bool_)
+        self.left = np.zeros(states, np.bool_)
+
+    @property
+    def terminal(self) -> NDArray[np.bool_]:
+        """Mask (S,) of the states in which episodes ended and from which none went on."""
+        return self.entered & ~self.left
+
+    def remember(self, visits: NDArray[np.int64], ended: NDArray[np.bool_]) -> None:
+        """Take it that an earlier run left the states in which it took actions.
+
+        `ended` are those in which it saw episodes end, and from which none went on.
+        """
+        self.left |= visits.reshape(self.n_states, self.n_actions).any(1)
+        self.entered |= ended
+
+    def lay_out(self, values: NDArray[Any], fill: float = 0.0) -> NDArray[Any]:
+        """A per-pair vector as a table (S, A), `fill` at terminal states."""
+        table = values.reshape(self.n_states, self.n_actions).copy()
+        table[self.terminal] = fill
+        return table
+
+    def flatten(self, table: NDArray[Any]) -> NDArray[Any]:
+        """The per-pair vector of a table (S, A)."""
+        return table.reshape(-1)
+
+    def walk(
+        self, table: kernel.Table, rule: kernel.Rule, steps: int, seed: int
+    ) -> Iterator[Chunk]:
+        """Take the steps: `terminated` cuts the bootstrap, `truncated` and the limit do not."""
+        rng = np.random.default_rng(seed)
+        state = self._state(self.env.reset(seed=seed)[0])
+        length, total = 0, 0.0
+        done, size = 0, 1 << 8
+        while done < steps:
+            returns: list[float] = []
+            lengths: list[int] = []
+            size = min(size, steps - done)
+            for u in rng.random(size):
+                self.left[state] = True
+                pair = kernel.choose(table, rule, state, u)
+                action = int(pair) - state * self.n_actions
+                step = self.env.step(action + self.first_action)
+                after, reward = self._state(step[0]), float(step[1])
+                if not math.isfinite(reward):
+                    raise InvalidInput(
+                        f"{self.name}: the reward of action {action} in state {state} is {reward}"
+                    )
+                ended = bool(step[2])
+                kernel.update(table, rule, pair, reward, after, ended)
+                state, length, total = after, length + 1, total + reward
+                if ended or step[3] or length >= self.limit:
+                    self.entered[state] |= ended
+                    returns.append(total)
+                    lengths.append(length)
+                    length, total = 0, 0.0
+                    state = self._state(self.env.reset()[0])
+            done += size
+            yield done, np.array(returns), np.array(lengths, np.int64)
+
+    def close(self) -> None:
+        """Close the environment if it was made here."""
+        if self.opened:
+            self.env.close()
+
+    def _state(self, observation: Any) -> int:
+        state = int(observation) - self.first_state
+        if not 0 <= state < self.n_states:
+            raise InvalidInput(
+                f"{self.name}: observation {observation} is not in its observation space"
+            )
+        return state
+
+    def _discrete(self, kind: str) -> tuple[int, int]:
+        """How many observations or actions there are, and the first of them."""
+        from gymnasium.spaces import Box, Discrete
+
+        if hasattr(self.env, "num_envs"):
+            raise InvalidInput(f"{self.name}: give one environment, not a vector of them")
+        space = getattr(self.env, f"{kind}_space")
+        if not isinstance(space, Discrete):
+            way = "use DeepQ" if isinstance(space, Box) else "number them with a wrapper"
+            raise InvalidInput(
+                f"{self.name}: q_learning needs Discrete {kind}s, not {type(space).__name__}: {way}"
+            )
+        return int(space.n), int(space.start)
+
+
+def read_source(given: Any, discount: float, limit: int | None, single: bool) -> Source:
+    """An MDP, a Gymnasium environment or its id, checked, as a source of samples."""
+    if isinstance(given, MDP):
+        return Model(given, limit or max(100, math.ceil(3.0 / (1.0 - discount))), single)
+    if single:
+        raise InvalidInput("explore='pairs' needs an MDP: an environment goes where it goes")
+    if isinstance(given, str) or all(
+        hasattr(given, name) for name in ("reset", "step", "observation_space", "action_space")
+    ):
+        return Environment(given, limit or NEVER)
+    raise InvalidInput(
+        f"q_learning needs an MDP, a Gymnasium environment or its id, not {type(given).__name__}"
+    )

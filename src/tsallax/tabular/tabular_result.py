@@ -1,0 +1,91 @@
+"""What tabular Q-learning has learnt: action values, policy, visits and returns."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tsallax.regularizer import Regularizer
+from tsallax.tabular.step_size import StepSize
+
+Floats = NDArray[np.float64]
+
+
+@dataclass(frozen=True, repr=False, eq=False)
+class TabularResult:
+    """The Q-values learnt, the value and policy that follow from them, and how they were learnt.
+
+    Tables are read-only and have the shape (S, A). Where a state lacks an action, and at terminal
+    states, q is -inf, the policy 0 and the value 0, as in `Solution`; an environment's state is
+    terminal if episodes ended in it and none went on from it. A pair that was never tried keeps
+    the Q it started with: `visits` tells.
+
+    Attributes:
+        source: what was learnt from, in words.
+        regularizer: the one of the update.
+        explore: the one of the behaviour policy, `Hard()` for epsilon-greedy and uniform.
+        epsilon: share of the actions that were drawn uniformly.
+        discount: gamma.
+        step_size: eta(n) over the visits n of a pair.
+        seed: of the randomness.
+        q: Q(s, a).
+        value: max_p <p, Q(s, .)> + alpha Omega(p), shape (S,).
+        policy: pi(a|s), the maximising p.
+        visits: how often each pair was tried.
+        returns: the sum of rewards of every finished episode, undiscounted, without entropy.
+        lengths: the steps of every finished episode.
+        seconds: wall time.
+    """
+
+    source: str
+    regularizer: Regularizer
+    explore: Regularizer
+    epsilon: float
+    discount: float
+    step_size: StepSize
+    seed: int
+    q: Floats
+    value: Floats
+    policy: Floats
+    visits: NDArray[np.int64]
+    returns: Floats
+    lengths: NDArray[np.int64]
+    seconds: float
+
+    @property
+    def steps(self) -> int:
+        """Samples used, which is the sum of the visits."""
+        return int(self.visits.sum())
+
+    @property
+    def episodes(self) -> int:
+        """Episodes finished, by an end or by a limit."""
+        return len(self.returns)
+
+    @property
+    def tried(self) -> float:
+        """Share of the pairs that were tried at least once."""
+        return float(np.mean(self.visits[self.q > -np.inf] > 0))
+
+    def __repr__(self) -> str:
+        last = self.returns[-100:]
+        earned = f", last {len(last)} returned {last.mean():.6g}" if len(last) else ""
+        return (
+            f"TabularResult({self.regularizer} on {self.source}: {self.steps:,} steps, "
+            f"{self.episodes:,} episodes{earned}, {self.tried:.1%} of the pairs tried, "
+            f"value {self.value.min():.6g} to {self.value.max():.6g}, {self.seconds:.3g} s)"
+        )
+
+
+class Interrupted(KeyboardInterrupt):
+    """Learning was interrupted; `result` is what was learnt until then, and can be gone on from."""
+
+    def __init__(self, message: str, result: TabularResult) -> None:
+        super().__init__(message)
+        self.result = result
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return type(self), (str(self), self.result)

@@ -1,0 +1,522 @@
+"""DDPG: an update equals one written by hand in NumPy; noise, bounds, resuming, refusals."""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import Any, NamedTuple
+
+import gymnasium
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tsallax.deep import exploration_noise, running_moments
+from tsallax.deep.ddpg import Knobs, Learner, PolicyGradient, knobs_of
+from tsallax.deep.ddpg_agent import DDPG
+from tsallax.deep.ddpg_config import DDPGConfig
+from tsallax.deep.deep_q import Metrics
+from tsallax.deep.deep_q_config import from_mapping, to_mapping
+from tsallax.deep.network import Network
+from tsallax.deep.replay import Transition
+from tsallax.envs.jax.environment import Environment
+from tsallax.errors import InvalidInput
+
+LOW, HIGH = (-0.25, 2.0), (0.75, 5.0)
+SIZE = 3
+MANY = 2000
+
+
+def algorithm(**options: Any) -> PolicyGradient:
+    settings = {"hidden": (6, 5), "batch": 32, "capacity": 64, "start": 10, **options}
+    return PolicyGradient(SIZE, LOW, HIGH, DDPGConfig(**settings))
+
+
+def transitions(n: int = 32) -> Transition:
+    """`n` transitions in one environment, a quarter of them terminated, a quarter truncated."""
+    draw = np.random.default_rng(0)
+    fate = draw.integers(0, 4, n)
+    return Transition(
+        draw.normal(3.0, 2.0, (n, 1, SIZE)).astype(np.float32),
+        draw.uniform(LOW, HIGH, (n, 1, 2)).astype(np.float32),
+        draw.normal(size=(n, 1)).astype(np.float32),
+        draw.normal(3.0, 2.0, (n, 1, SIZE)).astype(np.float32),
+        fate[:, None] == 0,
+        fate[:, None] == 1,
+        np.ones((n, 1), bool),
+    )
+
+
+def row(i: int) -> Transition:
+    return jax.tree.map(lambda x: x[i], transitions())
+
+
+@partial(jax.jit, static_argnums=0)
+def start(program: PolicyGradient, knobs: Knobs) -> Learner:
+    return program.init(jax.random.PRNGKey(0), knobs)
+
+
+@partial(jax.jit, static_argnums=0)
+def store(program: PolicyGradient, learner: Learner, row: Transition, step: Any) -> Learner:
+    return program.store(learner, row, step)
+
+
+@partial(jax.jit, static_argnums=0)
+def act(program: PolicyGradient, learner: Learner, seen: Any, step: Any) -> Any:
+    """An exploring action and its support, a greedy one and a sampled one."""
+    key = jax.random.fold_in(jax.random.PRNGKey(6), step)
+    return (
+        *program.act(learner, seen, step, key),
+        program.greedy(learner, seen),
+        program.sampled(learner, seen, step, key),
+    )
+
+
+@partial(jax.jit, static_argnums=0)
+def learn(program: PolicyGradient, learner: Learner, seed: int = 5) -> tuple[Learner, Metrics]:
+    return program.learn(learner, 32, jax.random.PRNGKey(seed))
+
+
+def filled(program: PolicyGradient, **options: Any) -> Learner:
+    """A learner whose memory holds exactly a batch, and whose targets differ from its networks."""
+    learner = start(program, knobs_of(DDPGConfig(**options)))
+    for i in range(program.config.batch):
+        learner = store(program, learner, row(i), i)
+    draw = np.random.default_rng(1)
+    shifted = jax.tree.map(
+        lambda x: x + np.float32(0.1) * draw.normal(size=x.shape), learner.target
+    )
+    return learner._replace(target=jax.tree.map(lambda x: jnp.asarray(x, jnp.float32), shifted))
+
+
+# ----------------------------------------------------------------------------- the oracle, in NumPy
+
+
+class Tape(NamedTuple):
+    """The inputs of every layer, and the output."""
+
+    inputs: list[np.ndarray]
+    output: np.ndarray
+
+
+def weights(network: Network) -> list[tuple[np.ndarray, np.ndarray]]:
+    """(W, b) of every layer, x -> x W + b, in double precision."""
+    layers = [(layer.weight, layer.bias) for layer in network.body.hidden]
+    layers.append((network.output.weight.T, network.output.bias))
+    return [(np.asarray(w, np.float64), np.asarray(b, np.float64)) for w, b in layers]
+
+
+def forward(layers: list[tuple[np.ndarray, np.ndarray]], x: np.ndarray) -> Tape:
+    inputs = []
+    for i, (w, b) in enumerate(layers):
+        inputs.append(x)
+        x = x @ w + b
+        if i < len(layers) - 1:
+            x = np.maximum(x, 0)
+    return Tape(inputs, x)
+
+
+def backward(
+    layers: list[tuple[np.ndarray, np.ndarray]], tape: Tape, g: np.ndarray
+) -> tuple[list[tuple[np.ndarray, np.ndarray]], np.ndarray]:
+    """The gradient of every (W, b), and of the input, from that of the output."""
+    slopes = []
+    for i in reversed(range(len(layers))):
+        x = tape.inputs[i]
+        slopes.append((x.T @ g, g.sum(0)))
+        g = g @ layers[i][0].T
+        if i > 0:
+            g = g * (x > 0)
+    return slopes[::-1], g
+
+
+def standard(x: np.ndarray, seen: np.ndarray) -> np.ndarray:
+    return (x - seen.mean(0)) / seen.std(0)
+
+
+def halves(a: np.ndarray) -> np.ndarray:
+    low, high = np.array(LOW), np.array(HIGH)
+    return 2 * (a - low) / (high - low) - 1
+
+
+def close(slopes: list[tuple[np.ndarray, np.ndarray]], network: Network) -> None:
+    for (w, b), (got_w, got_b) in zip(slopes, weights(network), strict=True):
+        np.testing.assert_allclose(got_w, w, rtol=2e-4, atol=2e-6)
+        np.testing.assert_allclose(got_b, b, rtol=2e-4, atol=2e-6)
+
+
+@pytest.mark.parametrize("plain", [False, True])
+def test_an_update_equals_one_by_hand(plain: bool) -> None:
+    program = algorithm(normalize=False, bounded=False, pull=0.0) if plain else algorithm()
+    n, gamma = program.config.batch, program.config.discount
+    before = filled(program, pull=program.config.pull)
+    after, metrics = learn(program, before)
+
+    data = jax.tree.map(lambda x: x[:, 0], transitions())
+    seen = data.observation.astype(np.float64)
+    s, following = seen, data.next_observation.astype(np.float64)
+    if not plain:
+        s, following = standard(s, seen), standard(following, seen)
+    a = halves(data.action.astype(np.float64))
+    mu = np.tanh(forward(weights(before.target.actor), following).output)
+    value = forward(weights(before.target.critic), np.hstack([following, mu])).output[:, 0]
+    assert data.terminated.any()
+    assert data.truncated.any()
+    y = data.reward + gamma * np.where(data.terminated, 0, value)
+
+    critic = weights(before.online.critic)
+    tape = forward(critic, np.hstack([s, a]))
+    error = tape.output[:, 0] - y
+    np.testing.assert_allclose(metrics.loss, np.mean(error**2), rtol=1e-4)
+    np.testing.assert_allclose(metrics.value, y.mean(), rtol=1e-4, atol=1e-5)
+    slopes, _ = backward(critic, tape, 2 * error[:, None] / n)
+    close([(0.1 * w, 0.1 * b) for w, b in slopes], after.critic_adam.mean)
+
+    critic, actor = weights(after.online.critic), weights(before.online.actor)
+    policy = forward(actor, s)
+    mu = np.tanh(policy.output)
+    tape = forward(critic, np.hstack([s, mu]))
+    _, by_input = backward(critic, tape, np.full((n, 1), -1 / n))
+    pull = 2 * program.config.pull * policy.output / policy.output.size
+    slopes, _ = backward(actor, policy, by_input[:, SIZE:] * (1 - mu**2) + pull)
+    close([(0.1 * w, 0.1 * b) for w, b in slopes], after.actor_adam.mean)
+
+
+def test_an_update_goes_down_the_loss_and_up_the_value() -> None:
+    program = algorithm()
+    before = filled(program, learning_rate=1e-4)
+    after, metrics = learn(program, before)
+    assert learn(program, before._replace(online=after.online))[1].loss < metrics.loss
+    s = standard(*[transitions().observation[:, 0].astype(np.float64)] * 2)
+
+    def value(actor: Network) -> float:
+        mu = np.tanh(forward(weights(actor), s).output)
+        return forward(weights(after.online.critic), np.hstack([s, mu])).output.mean()
+
+    assert value(after.online.actor) > value(before.online.actor)
+
+
+def test_targets_move_by_the_share_tau() -> None:
+    program = algorithm()
+    before = filled(program, tau=0.3)
+    after, _ = learn(program, before)
+    jax.tree.map(
+        lambda old, online, new: np.testing.assert_allclose(
+            new, 0.7 * np.asarray(old) + 0.3 * np.asarray(online), rtol=1e-5, atol=1e-6
+        ),
+        before.target,
+        after.online,
+        after.target,
+    )
+    assert program.copy(after) is after
+
+
+def test_targets_keep_to_what_the_rewards_allow() -> None:
+    program = algorithm()
+    before = filled(program)
+    rewards = transitions().reward
+    np.testing.assert_array_equal(before.rewards, [rewards.min(), rewards.max()])
+    far = before.target.critic.output._replace(bias=jnp.full(1, 1e6))
+    critic = before.target.critic._replace(output=far)
+    _, metrics = learn(program, before._replace(target=before.target._replace(critic=critic)))
+    ended = transitions().terminated[:, 0]
+    y = np.where(ended, rewards[:, 0], 100 * rewards.max())
+    np.testing.assert_allclose(metrics.value, y.mean(), rtol=1e-4)
+
+
+def test_gradients_are_clipped_and_priorities_follow_the_errors_only_if_asked() -> None:
+    before = filled(algorithm())
+    plain, _ = learn(algorithm(), before)
+    other, _ = learn(algorithm(clip=1e-3, priority=0.6), before)
+    for name in ("critic_adam", "actor_adam"):
+        norms = [
+            10 * np.sqrt(sum(float(jnp.sum(g**2)) for g in jax.tree.leaves(getattr(x, name).mean)))
+            for x in (plain, other)
+        ]
+        assert norms[0] > 1.1e-3
+        np.testing.assert_allclose(norms[1], 1e-3, rtol=1e-3)
+    priorities = [np.asarray(x.replay.priority).ravel()[:32] for x in (plain, other)]
+    assert len(set(priorities[0].tolist())) == 1
+    assert len(set(priorities[1].tolist())) > 1
+
+
+def test_agents_side_by_side_equal_agents_alone() -> None:
+    program = algorithm()
+    alone = [
+        filled(program),
+        filled(program, sigma=0.5, learning_rate=3e-3, actor_rate=1e-4, tau=0.1),
+    ]
+    together = jax.tree.map(lambda *x: jnp.stack(x), *alone)
+    together, _ = jax.jit(jax.vmap(lambda x: program.learn(x, 32, jax.random.PRNGKey(5))))(together)
+    jax.tree.map(
+        lambda both, *one: np.testing.assert_allclose(both, np.stack(one), rtol=1e-3, atol=1e-5),
+        together.target,
+        *[learn(program, x)[0].target for x in alone],
+    )
+    assert not np.array_equal(*together.online.critic.output.weight)
+
+
+# ------------------------------------------------------------------------------------- observations
+
+
+@given(st.integers(0, 2**31), st.integers(1, 6), st.floats(0, 1))
+def test_running_moments_are_those_of_numpy(seed: int, pieces: int, share: float) -> None:
+    draw = np.random.default_rng(seed)
+    known, kept = running_moments.init(2), []
+    for _ in range(pieces):
+        x = (100 + draw.normal(size=(5, 2))).astype(np.float32)
+        valid = draw.random(5) < share
+        known = take_in(known, x, valid)
+        kept.append(x[valid])
+    seen = np.concatenate(kept).astype(np.float64)
+    assert int(known.number) == len(seen)
+    if len(seen):
+        np.testing.assert_allclose(known.mean, seen.mean(0), rtol=1e-6)
+        np.testing.assert_allclose(known.variance, seen.var(0), rtol=1e-3, atol=1e-3)
+    else:
+        np.testing.assert_array_equal(known.variance, 1)
+
+
+take_in = jax.jit(running_moments.update)
+
+
+def test_moments_stay_exact_over_many_steps() -> None:
+    x = np.random.default_rng(0).normal([5.0, -300.0], [0.1, 7.0], (20_000, 2)).astype(np.float32)
+    known, _ = jax.lax.scan(
+        lambda m, row: (running_moments.update(m, row[None]), None),
+        running_moments.init(2),
+        jnp.asarray(x),
+    )
+    np.testing.assert_allclose(known.mean, x.mean(0, np.float64), rtol=1e-5)
+    np.testing.assert_allclose(np.sqrt(known.variance), x.std(0, np.float64), rtol=1e-3)
+
+
+def test_a_number_that_never_changes_does_no_harm() -> None:
+    known = running_moments.update(running_moments.init(1), jnp.full((9, 1), 4.0))
+    z = running_moments.standardize(known, jnp.asarray([[4.0], [1e9]]))
+    assert z.tolist() == [[0.0], [running_moments.BOUND]]
+
+
+# -------------------------------------------------------------------------------------------- noise
+
+
+@pytest.mark.parametrize("kind", ["gaussian", "parameter"])
+def test_actions_keep_to_their_bounds_and_reach_them(kind: str) -> None:
+    seen = np.random.default_rng(0).normal(size=(MANY, SIZE)).astype(np.float32)
+    program = algorithm(noise=kind, environments=MANY, capacity=MANY)
+    learner = start(program, knobs_of(DDPGConfig(sigma=5.0)))
+    for step in (0, MANY):
+        wild, support, *others = act(program, learner, seen, step)
+        assert np.isnan(support)
+        for action in (wild, *others):
+            assert ((action >= np.array(LOW)) & (action <= np.array(HIGH))).all()
+        assert (np.ptp(halves(np.asarray(wild)), 0) > 1.9).all()
+
+
+def test_the_first_actions_are_uniform_and_later_ones_have_the_noise_asked_for() -> None:
+    program = algorithm(environments=MANY, capacity=MANY)
+    learner = start(program, knobs_of(DDPGConfig(sigma="0.2:0.1:1000")))
+    for step, spread in ((9, 1 / np.sqrt(3)), (10, 0.2), (2000, 0.1)):
+        taken, _, greedy, sampled = act(program, learner, np.zeros((MANY, SIZE)), step)
+        np.testing.assert_allclose(halves(np.asarray(taken, float)).std(0), spread, rtol=0.05)
+    np.testing.assert_allclose(halves(np.asarray(sampled)).std(0), 0.1, rtol=0.05)
+    for noisy in (taken, sampled):
+        np.testing.assert_allclose(halves(noisy).mean(0), halves(greedy[0]), atol=0.01)
+
+
+def test_ou_noise_is_stationary_forgets_at_its_rate_and_starts_again() -> None:
+    rate, n = 0.15, 4000
+    x = jax.random.normal(jax.random.PRNGKey(0), (n, 2))
+    later, again = x, jnp.zeros(n, bool).at[: n // 2].set(True)
+    for i in range(3):
+        ended = again if i == 2 else jnp.zeros(n, bool)
+        later = exploration_noise.drift(later, rate, ended, jax.random.PRNGKey(i + 1))
+    np.testing.assert_allclose(later.std(), 1, atol=0.03)
+    half = n // 2
+    kept = np.mean(np.asarray(x * later), 1)
+    np.testing.assert_allclose(kept[half:].mean(), np.exp(-3 * rate), atol=0.05)
+    np.testing.assert_allclose(kept[:half].mean(), 0, atol=0.05)
+
+
+def test_parameter_noise_moves_actions_as_far_as_asked() -> None:
+    program = algorithm(noise="parameter")
+    learner = filled(program, sigma=0.1, learning_rate=1e-9)
+    s = program._seen(learner, jnp.asarray(transitions().observation[:, 0]))
+    actor = learner.online.actor
+
+    @jax.jit
+    @partial(jax.vmap, in_axes=(None, 0))
+    def apart(size: Any, key: jax.Array) -> jax.Array:
+        moved = forward_jax(exploration_noise.perturbed(actor, size, key), s) - forward_jax(
+            actor, s
+        )
+        return jnp.sqrt(jnp.mean(moved**2))
+
+    keys = jax.random.split(jax.random.PRNGKey(1), 200)
+    for size in (0.02, 0.5):
+        assert not 0.05 < np.median(apart(size, keys)) < 0.2
+        state = learner._replace(noise=learner.noise._replace(size=jnp.asarray(size)))
+        for seed in range(250):
+            state, _ = learn(program, state, seed)
+        assert 0.08 < np.median(apart(state.noise.size, keys)) < 0.125
+
+
+def forward_jax(actor: Network, s: jax.Array) -> jax.Array:
+    for layer in actor.body.hidden:
+        s = jnp.maximum(s @ layer.weight + layer.bias, 0)
+    return jnp.tanh(s @ actor.output.weight.T + actor.output.bias)
+
+
+def test_parameters_are_perturbed_anew_when_an_episode_ends() -> None:
+    program = algorithm(noise="parameter")
+    learner = start(program, knobs_of(DDPGConfig()))
+    false, true = np.array([False]), np.array([True])
+
+    def weight(terminated: np.ndarray, truncated: np.ndarray) -> np.ndarray:
+        it = row(0)._replace(terminated=terminated, truncated=truncated)
+        return np.asarray(store(program, learner, it, 0).noise.actor.body.hidden[0].weight)
+
+    old = np.asarray(learner.noise.actor.body.hidden[0].weight)
+    np.testing.assert_array_equal(weight(false, false), old)
+    for anew in (weight(true, false), weight(false, true)):
+        assert (anew != old).all()
+        moved = anew - np.asarray(learner.online.actor.body.hidden[0].weight)
+        assert 0.03 < moved.std() < 0.3
+
+
+# ---------------------------------------------------------------------------------- the whole agent
+
+
+class Tracking(NamedTuple):
+    wish: jax.Array
+    step: jax.Array
+
+
+def tracking() -> Environment:
+    """Name the number that is seen, scaled to the range of the actions; a new one every step."""
+
+    def observe(state: Tracking) -> jax.Array:
+        return 100 + 3 * state.wish
+
+    def move(state: Tracking, action: Any) -> Any:
+        low, high = jnp.asarray(LOW), jnp.asarray(HIGH)
+        reward = -jnp.sum((2 * (action - low) / (high - low) - 1 - state.wish) ** 2)
+        wish = jnp.sin(12.9898 * state.wish + 78.233 * state.step + jnp.arange(2))
+        after = Tracking(wish, state.step + 1)
+        return after, observe(after), reward, jnp.zeros((), bool), after.step >= 20
+
+    def reset(key: Any) -> Tracking:
+        return Tracking(jax.random.uniform(key, (2,), minval=-1.0), jnp.zeros((), jnp.int32))
+
+    return Environment("Tracking", 2, LOW, HIGH, 20, reset, observe, move)
+
+
+def test_it_learns() -> None:
+    agent = DDPG(tracking(), hidden=(64,), start=0, batch=32, capacity=5000, discount=0.5)
+    blind = agent.evaluate(50).mean
+    agent.learn(steps=3000)
+    assert blind < -8
+    assert agent.evaluate(50).mean > -0.8
+    action = agent.predict([100.0, 101.5])
+    np.testing.assert_allclose(halves(action), [0, 0.5], atol=0.2)
+    known = agent._learner.moments
+    assert known is not None
+    seen = np.asarray(agent._learner.replay.observation[: agent.steps], np.float64)
+    np.testing.assert_allclose(known.mean, seen.mean(0), rtol=1e-5)
+    np.testing.assert_allclose(np.sqrt(known.variance), seen.std(0), rtol=1e-3)
+
+
+SMALL = {"hidden": (8,), "batch": 16, "capacity": 200, "start": 0}
+
+
+def same(a: Any, b: Any) -> None:
+    jax.tree.map(np.testing.assert_array_equal, a, b)
+
+
+def test_a_resumed_agent_equals_an_uninterrupted_one(tmp_path: Any) -> None:
+    options = {**SMALL, "noise": "parameter", "environments": 2}
+    whole = DDPG("MultiGoal-v0", seed=3, **options).learn(steps=300)
+    first = DDPG("MultiGoal-v0", seed=3, **options).learn(steps=134)
+    first.save(tmp_path / "agent.npz")
+    second = DDPG.load(tmp_path / "agent.npz")
+    assert second.config == first.config
+    second.learn(steps=166)
+    same(second._learner, whole._learner)
+    same(second._feed, whole._feed)
+    same(second.history.arrays(), whole.history.arrays())
+
+    whole.save(tmp_path / "small.npz", replay=False)
+    shared = DDPG.load(tmp_path / "small.npz")
+    seen = np.random.default_rng(0).normal(size=(9, 2))
+    for deterministic in (True, False):
+        same(whole.predict(seen, deterministic), shared.predict(seen, deterministic))
+    with pytest.raises(InvalidInput, match="without its replay"):
+        shared.learn(steps=1)
+
+
+def test_gymnasium_environments_get_vectors_and_resume_between_episodes(tmp_path: Any) -> None:
+    make = {"env_options": {"max_episode_steps": 20}, **SMALL, "noise": "ou"}
+    whole = DDPG("Pendulum-v1", seed=1, **make).learn(steps=120)
+    first = DDPG("Pendulum-v1", seed=1, **make).learn(steps=60)
+    first.save(tmp_path / "agent.npz")
+    second = DDPG.load(tmp_path / "agent.npz").learn(steps=60)
+    same(second._learner, whole._learner)
+    action = second.predict(np.zeros(3))
+    assert action.shape == (1,)
+    assert abs(action[0]) <= 2
+    assert whole.history.episodes == 6
+    assert len(second.evaluate(2).returns) == 2
+    taken = np.asarray(whole._learner.replay.action[:120])
+    assert np.abs(taken).max() <= 2
+    assert len(np.unique(taken)) > 100
+
+
+def test_the_options_survive_as_plain_data() -> None:
+    config = DDPGConfig(noise="ou", sigma="0.3:0.1:500", hidden=[9, 8], actor_rate=1e-4)
+    assert from_mapping(DDPGConfig, to_mapping(config)) == config
+    assert hash(config) == hash(from_mapping(DDPGConfig, to_mapping(config)))
+    assert knobs_of(config).actor_rate == np.float32(1e-4)
+    assert knobs_of(DDPGConfig()).actor_rate == np.float32(DDPGConfig().learning_rate)
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        ({"noise": "white"}, "unknown noise 'white': choose from gaussian, ou, parameter"),
+        ({"sigma": -0.1}, "sigma must be at least 0"),
+        ({"sigma": "much"}, "sigma must be a number or start:end:steps"),
+        ({"tau": 0}, "tau must be a number above 0"),
+        ({"tau": 1.5}, "tau must be at most 1"),
+        ({"ou_rate": 0}, "ou_rate must be"),
+        ({"discount": 1.0}, "discount must be"),
+        ({"actor_rate": 0}, "actor_rate must be"),
+        ({"pull": -1}, "pull must be"),
+        ({"batch": 0}, "batch must be"),
+        ({"batch": 500, "capacity": 100}, "capacity 100 is less than a batch of 500"),
+        ({"beta": 2}, "beta must be between 0 and 1"),
+        ({"hidden": (0,)}, "hidden must be"),
+        ({"sgima": 0.2}, "did you mean sigma"),
+        ({"actions": 11}, "unknown option 'actions'"),
+        ({"seed": -1}, "seed must be"),
+    ],
+)
+def test_impossible_options_are_refused_in_one_line(options: dict[str, Any], words: str) -> None:
+    with pytest.raises(InvalidInput, match=words) as caught:
+        DDPG("Reacher-v5", **options)
+    assert "\n" not in str(caught.value)
+
+
+class Endless(gymnasium.Env):  # type: ignore[type-arg]
+    observation_space = gymnasium.spaces.Box(-1, 1, (3,))
+    action_space = gymnasium.spaces.Box(np.float32([-1, -1]), np.float32([1, np.inf]))
+
+
+def test_actions_without_bounds_or_without_numbers_are_refused() -> None:
+    with pytest.raises(InvalidInput, match=r"Endless: dimension 1 .* from -1 to inf"):
+        DDPG(Endless())
+    with pytest.raises(InvalidInput, match="CartPole-v1"):
+        DDPG("CartPole-v1")
+    with pytest.raises(InvalidInput, match="leave environments out"):
+        DDPG(gymnasium.make("Pendulum-v1"), environments=3)

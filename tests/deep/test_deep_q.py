@@ -1,0 +1,371 @@
+"""One update of deep Q-learning equals a NumPy one, and actions follow the policy.
+
+The oracle is written from the formulas: forward and backward pass, regularised maxima by sorting
+and root finding, importance weights, Adam, all in double precision.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+from scipy.optimize import brentq
+from scipy.special import logsumexp, softmax
+from scipy.stats import chisquare
+
+from tsallax.deep import adam, deep_q, replay
+from tsallax.deep.deep_q import DeepQLearning, Learner, knobs_of
+from tsallax.deep.deep_q_config import DeepQConfig
+from tsallax.deep.regularizer_choice import Choice
+from tsallax.deep.replay import Transition
+
+INPUTS, ACTIONS, HIDDEN, STEPS = 3, 5, (8, 6), 40
+Floats = NDArray[np.float64]
+add = jax.jit(replay.add)
+
+
+def policy_of(rule: str, z: Floats, alpha: float) -> Floats:
+    """argmax_p <p, z> + alpha Omega(p) of one row, q = 1.5 for Tsallis."""
+    if rule == "hard":
+        return np.eye(len(z))[np.argmax(z)]
+    if rule == "soft":
+        return softmax(z / alpha)
+    x = z / alpha - np.max(z / alpha)
+    power = {"sparse": 1.0, "tsallis": 2.0}[rule]
+
+    def mass(t: float) -> Floats:
+        return np.maximum(0, 1 + (x - t) / power) ** power
+
+    return mass(brentq(lambda t: mass(t).sum() - 1, 0, power * len(z), xtol=1e-14))
+
+
+def entropy_of(rule: str, p: Floats) -> float:
+    p = p[p > 0]
+    if rule == "soft":
+        return float(-(p * np.log(p)).sum())
+    if rule == "sparse":
+        return float(0.5 * (1 - (p**2).sum()))
+    return float((1 - (p**1.5).sum()) / 0.75) if rule == "tsallis" else 0.0
+
+
+def value_of(rule: str, z: Floats, alpha: float) -> float:
+    if rule == "soft":
+        return float(alpha * logsumexp(z / alpha))
+    p = policy_of(rule, z, alpha)
+    return float(p @ z + alpha * entropy_of(rule, p))
+
+
+def double(tree: Any) -> Any:
+    return jax.tree.map(lambda x: np.asarray(x, np.float64), tree)
+
+
+def forward(net: Any, x: Floats) -> tuple[list[Floats], Floats]:
+    """The outputs of all hidden layers, and Q."""
+    layers = [x]
+    for weight, bias in net.body.hidden:
+        layers.append(np.maximum(layers[-1] @ weight + bias, 0))
+    q = layers[-1] @ net.output.weight.T + net.output.bias
+    if net.body.common is not None:
+        q = q + layers[-1] @ net.body.common.weight.T + net.body.common.bias
+    return layers, q
+
+
+def backward(net: Any, layers: list[Floats], dq: Floats) -> Any:
+    """The gradient with respect to the weights, from that with respect to Q."""
+    gradient = jax.tree.map(np.zeros_like, net)
+    gradient.output.weight[:], gradient.output.bias[:] = dq.T @ layers[-1], dq.sum(0)
+    dh = dq @ net.output.weight
+    if net.body.common is not None:
+        total = dq.sum(1, keepdims=True)
+        gradient.body.common.weight[:] = total.T @ layers[-1]
+        gradient.body.common.bias[:] = total.sum(0)
+        dh = dh + total @ net.body.common.weight
+    for i in reversed(range(len(net.body.hidden))):
+        dh = dh * (layers[i + 1] > 0)
+        gradient.body.hidden[i].weight[:] = layers[i].T @ dh
+        gradient.body.hidden[i].bias[:] = dh.sum(0)
+        dh = dh @ net.body.hidden[i].weight.T
+    return gradient
+
+
+class Recorded:
+    """A learner that has stored some transitions, and those transitions as plain rows."""
+
+    def __init__(self, **options: Any) -> None:
+        self.config = c = DeepQConfig(
+            batch=16, capacity=STEPS, hidden=HIDDEN, alpha=0.3, learning_rate=0.01,
+            discount=0.9, beta="0.4:1:80", priority=0.6, output_scale=2.0, **options,
+        )  # fmt: skip
+        explore = "hard" if c.explore == "epsilon" else c.explore
+        self.algorithm = DeepQLearning(
+            INPUTS,
+            ACTIONS,
+            HIDDEN,
+            Choice(((explore, c.explore_q),)),
+            Choice(((c.update, c.update_q),)),
+            c,
+        )
+        learner = self.algorithm.init(jax.random.PRNGKey(0), knobs_of(c))
+        moved = jax.random.normal(jax.random.PRNGKey(1), (64,))
+        shift = jax.tree.map(lambda x: x + 0.2 * jnp.resize(moved, x.shape), learner.online)
+        self.learner: Learner = learner._replace(online=shift)
+        self.written = 0
+
+    def store(self) -> Recorded:
+        rng = np.random.default_rng(2)
+        x = rng.normal(size=(STEPS + 1, INPUTS)).astype(np.float32)
+        ends = rng.choice([0, 1, 2], size=STEPS, p=[0.7, 0.2, 0.1])
+        self.x, self.after = x[:-1], x[1:] + np.float32(0.1)
+        self.action = rng.integers(ACTIONS, size=STEPS).astype(np.int32)
+        self.reward = rng.normal(size=STEPS).astype(np.float32)
+        self.terminated, self.ended = ends == 1, ends > 0
+        columns = (self.x, self.action, self.reward, self.after, self.terminated, ends == 2)
+        for i in range(STEPS):
+            rows = Transition(*(column[i : i + 1] for column in columns))
+            self.learner = self.learner._replace(replay=add(self.learner.replay, rows, i))
+        self.written = STEPS
+        return self
+
+    def updated(self, key: Any) -> dict[str, Any]:
+        """What an update must give, from the formulas."""
+        c, net, target = self.config, double(self.learner.online), double(self.learner.target)
+        alpha, gamma = 0.3, 0.9
+        index = np.asarray(
+            replay.sample(
+                self.learner.replay, key, 16, self.written, discount=gamma, n_step=c.n_step
+            ).index
+        )
+        priority = np.asarray(self.learner.replay.priority, np.float64).ravel()
+        weight = (STEPS * priority[index] / priority.sum()) ** -(0.4 + 0.6 * STEPS / 80)
+        weight /= weight.max()
+        y = np.zeros(16)
+        for j, i in enumerate(index):
+            last, factor = i, gamma
+            y[j] = self.reward[i]
+            for _ in range(c.n_step - 1):
+                if self.ended[last] or last + 1 == self.written:
+                    break
+                last += 1
+                y[j] += factor * self.reward[last]
+                factor *= gamma
+            if self.terminated[last]:
+                continue
+            _, q = forward(target, self.after[last : last + 1].astype(np.float64))
+            if c.double:
+                _, online = forward(net, self.after[last : last + 1].astype(np.float64))
+                p = policy_of(c.update, online[0], alpha)
+                value = p @ q[0] + alpha * entropy_of(c.update, p)
+            else:
+                value = value_of(c.update, q[0], alpha)
+            if c.relative_entropy:
+                value -= alpha * entropy_of(c.update, np.full(ACTIONS, 1 / ACTIONS))
+            y[j] += factor * value
+        layers, q = forward(net, self.x[index].astype(np.float64))
+        error = y - q[np.arange(16), self.action[index]]
+        cost, slope = error**2, 2 * error
+        if c.huber is not None:
+            far = np.abs(error) > c.huber
+            cost = np.where(far, c.huber * (2 * np.abs(error) - c.huber), cost)
+            slope = np.where(far, 2 * c.huber * np.sign(error), slope)
+        dq = np.zeros((16, ACTIONS))
+        dq[np.arange(16), self.action[index]] = -weight * slope / 16
+        g = backward(net, layers, dq)
+        norm = np.sqrt(sum((leaf**2).sum() for leaf in jax.tree.leaves(g)))
+        if c.clip is not None:
+            g = jax.tree.map(lambda leaf: leaf * min(1, c.clip / norm), g)
+        t = int(self.learner.adam.count) + 1
+        m, v = double(self.learner.adam.mean), double(self.learner.adam.square)
+        m = jax.tree.map(lambda m, g: 0.9 * m + 0.1 * g, m, g)
+        v = jax.tree.map(lambda v, g: 0.999 * v + 0.001 * g * g, v, g)
+        online = jax.tree.map(
+            lambda p, m, v: p - 0.01 * (m / (1 - 0.9**t)) / (np.sqrt(v / (1 - 0.999**t)) + 1e-8),
+            net,
+            m,
+            v,
+        )
+        priority[index] = (np.abs(error) + 1e-3) ** 0.6
+        return {
+            "online": online, "mean": m, "square": v, "priority": priority, "error": error,
+            "loss": (weight * cost).mean(), "value": y.mean(), "norm": norm,
+        }  # fmt: skip
+
+
+def same(a: Any, b: Any, tolerance: float = 3e-5) -> None:
+    jax.tree.map(lambda x, y: np.testing.assert_allclose(x, y, tolerance, tolerance), a, b)
+
+
+TSALLIS = {"update": "tsallis", "update_q": 1.5}
+ALL = {
+    "double": True, "huber": 0.5, "clip": 0.2, "relative_entropy": True, "common": True,
+    "n_step": 3,
+}  # fmt: skip
+UPDATES = [
+    {"update": "sparse"},
+    {"update": "soft"},
+    {"update": "hard"},
+    TSALLIS,
+    {"update": "sparse", **ALL},
+    {"update": "soft", **ALL},
+    {"update": "hard", **ALL},
+    {**TSALLIS, **ALL},
+]
+
+
+@pytest.mark.parametrize("options", UPDATES, ids=str)
+def test_an_update_is_the_one_of_the_formulas(options):
+    check_updates(options)
+
+
+@pytest.mark.parametrize("options", [UPDATES[0], UPDATES[4]], ids=str)
+def test_an_update_by_rows_as_with_many_actions_is_the_one_of_the_formulas(options, monkeypatch):
+    monkeypatch.setattr(deep_q, "WHOLE", 0)
+    called = []
+    rows = adam.update_rows
+    monkeypatch.setattr(adam, "update_rows", lambda *a: called.append(1) or rows(*a))
+    check_updates(options)
+    assert called
+
+
+def check_updates(options: dict[str, Any]) -> None:
+    recorded = Recorded(**options).store()
+    learn = jax.jit(lambda *arguments: recorded.algorithm.learn(*arguments))
+    for step in range(2):
+        key = jax.random.PRNGKey(step)
+        expected = recorded.updated(key)
+        before = recorded.learner
+        recorded.learner, metrics = learn(before, recorded.written, key)
+        after = recorded.learner
+        assert float(metrics.loss) == pytest.approx(expected["loss"], rel=1e-4)
+        assert float(metrics.value) == pytest.approx(expected["value"], rel=1e-4)
+        same(after.adam.mean, expected["mean"])
+        same(after.adam.square, expected["square"])
+        same(after.online, expected["online"])
+        same(np.asarray(after.replay.priority).ravel(), expected["priority"], 1e-4)
+        assert int(after.adam.count) == step + 1
+        if options.get("clip"):
+            assert expected["norm"] > 0.2, "the case must clip"
+        if options.get("huber"):
+            assert (np.abs(expected["error"]) > 0.5).any(), "the case must have large errors"
+            assert (np.abs(expected["error"]) < 0.5).any(), "the case must have small errors"
+        for part in ("target", "knobs", "key"):
+            jax.tree.map(np.testing.assert_array_equal, getattr(after, part), getattr(before, part))
+
+
+def test_a_copy_makes_the_target_equal_and_nothing_else_different():
+    learner = Recorded().learner
+    copied = Recorded().algorithm.copy(learner)
+    jax.tree.map(np.testing.assert_array_equal, copied.target, learner.online)
+    same(copied._replace(target=learner.target), learner, 0)
+    assert any(np.any(a != b) for a, b in zip(*map(jax.tree.leaves, (learner[0], learner[1]))))
+
+
+def test_an_exponent_of_zero_leaves_the_priorities_alone():
+    recorded = Recorded()
+    config = DeepQConfig(priority=0, batch=16, capacity=STEPS, hidden=HIDDEN)
+    recorded.algorithm = DeepQLearning(
+        INPUTS,
+        ACTIONS,
+        HIDDEN,
+        Choice((("sparse", None),)),
+        Choice((("sparse", None),)),
+        config,
+    )
+    recorded.store()
+    after, _ = recorded.algorithm.learn(recorded.learner, STEPS, jax.random.PRNGKey(0))
+    assert set(np.asarray(after.replay.priority).ravel()[:STEPS]) == {1.0}
+
+
+def test_the_initial_value_is_that_of_all_actions():
+    c = DeepQConfig(initial_value=7.0, output_scale=0.0, hidden=HIDDEN)
+    rule = Choice((("sparse", None),))
+    algorithm = DeepQLearning(INPUTS, ACTIONS, HIDDEN, rule, rule, c)
+    learner = algorithm.init(jax.random.PRNGKey(0), knobs_of(c))
+    q = algorithm.values(learner, jnp.ones((2, INPUTS)))
+    assert np.array_equal(q, np.full((2, ACTIONS), 7.0))
+    same(learner.online, learner.target, 0)
+
+
+def assert_drawn_from(p: Floats, drawn: Any) -> None:
+    count = np.bincount(np.asarray(drawn), minlength=len(p))
+    assert count[p == 0].sum() == 0
+    if (p > 0).sum() > 1:
+        assert chisquare(count[p > 0], count.sum() * p[p > 0]).pvalue > 1e-3
+
+
+def observation_with_some_support(learner: Learner, rule: str) -> tuple[Any, Floats]:
+    """An observation, and its policy, which has between one and all actions where it can have."""
+    rng = np.random.default_rng(3)
+    for _ in range(100):
+        x = rng.normal(size=INPUTS).astype(np.float32)
+        _, q = forward(double(learner.online), x[None].astype(np.float64))
+        p = policy_of(rule, q[0], 0.3)
+        if rule in ("hard", "soft") or 1 < (p > 1e-3).sum() == (p > 0).sum() < ACTIONS:
+            return x, p
+    raise AssertionError("no such observation")
+
+
+EXPLORATION = [
+    ({"explore": "sparse"}, 0.0),
+    ({"explore": "soft"}, 0.0),
+    ({"explore": "tsallis", "explore_q": 1.5}, 0.0),
+    ({"explore": "sparse", "uniform": 0.3}, 0.3),
+    ({"explore": "epsilon", "epsilon": 0.4}, 0.4),
+    ({"explore": "epsilon", "epsilon": "1:0:100"}, 0.75),
+    ({"explore": "epsilon", "epsilon": 0.0}, 0.0),
+]
+
+
+@pytest.mark.parametrize(("options", "share"), EXPLORATION, ids=lambda x: str(x))
+def test_actions_are_drawn_from_the_policy_and_its_share_of_uniform_ones(options, share):
+    recorded = Recorded(**options)
+    rule = "hard" if options["explore"] == "epsilon" else options["explore"]
+    x, plain = observation_with_some_support(recorded.learner, rule)
+    mixed = (1 - share) * plain + share / ACTIONS
+    seen = jnp.broadcast_to(x, (40_000, INPUTS))
+    act = jax.jit(recorded.algorithm.act)
+    action, support = act(recorded.learner, seen, 25, jax.random.PRNGKey(4))
+    assert_drawn_from(mixed, action)
+    assert float(support) == pytest.approx((plain > 0).mean())
+    found = np.asarray(recorded.algorithm.policy(recorded.learner, seen[:1], 25))[0]
+    assert found == pytest.approx(plain, abs=1e-5)
+    drawn = recorded.algorithm.sampled(recorded.learner, seen, 25, jax.random.PRNGKey(5))
+    assert_drawn_from(plain, drawn)
+
+
+def test_alpha_follows_its_schedule_when_acting():
+    c = DeepQConfig(alpha="1:0.01:100", hidden=HIDDEN, output_scale=2.0)
+    rule = Choice((("sparse", None),))
+    algorithm = DeepQLearning(INPUTS, ACTIONS, HIDDEN, rule, rule, c)
+    learner = algorithm.init(jax.random.PRNGKey(0), knobs_of(c))
+    x = np.ones((1, INPUTS), np.float32)
+    _, q = forward(double(learner.online), x.astype(np.float64))
+    for step, alpha in ((0, 1.0), (50, 0.505), (100, 0.01), (10**6, 0.01)):
+        found = np.asarray(algorithm.policy(learner, x, step))[0]
+        assert found == pytest.approx(policy_of("sparse", q[0], alpha), abs=1e-4)
+
+
+def test_draws_follow_the_probabilities():
+    p = np.random.default_rng(0).dirichlet(np.full(50, 2.0)) * (np.arange(50) % 3 > 0)
+    p /= p.sum()
+    rows = jnp.broadcast_to(jnp.asarray(p, jnp.float32), (100_000, 50))
+    assert_drawn_from(p, deep_q.draw(jax.random.PRNGKey(0), rows))
+
+
+@pytest.mark.parametrize("n", [9, 121, 961, 2601])
+def test_an_action_of_probability_zero_is_never_drawn_whatever_the_rounding(n, monkeypatch):
+    """Also by the smallest and largest numbers that a uniform draw can give."""
+    rng = np.random.default_rng(n)
+    p = rng.exponential(size=(500, n)) * (rng.random((500, n)) < 0.2)
+    p[:, 0] = p[:, n // 2 :] = 0
+    p[:, 1] = 1
+    p = jnp.asarray(p / p.sum(-1, keepdims=True), jnp.float32)
+    for corner in (0.0, 2**-23, 1 - 2**-22, 1 - 2**-23):
+        monkeypatch.setattr(
+            jax.random, "uniform", lambda key, shape, corner=corner: jnp.full(shape, corner)
+        )
+        action = np.asarray(deep_q.draw(jax.random.PRNGKey(0), p))
+        assert np.all(np.asarray(p)[np.arange(500), action] > 0)

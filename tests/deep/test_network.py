@@ -1,0 +1,196 @@
+"""The Q network equals plain matrix products, its gradients equal autodiff's, and Adam is Adam."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+from tsallax.deep import adam, network
+from tsallax.deep.network import Network
+
+INPUTS, HIDDEN, OUTPUTS = 4, (8, 6), 5
+
+
+def some_network(common: bool, seed: int = 0) -> Network:
+    """A network whose weights and biases are all different from zero."""
+    net = network.init(jax.random.PRNGKey(seed), INPUTS, HIDDEN, OUTPUTS, 1.0, common)
+    rng = np.random.default_rng(seed)
+    return jax.tree.map(lambda x: x + 0.1 * rng.normal(size=x.shape).astype(np.float32), net)
+
+
+def some_inputs(n: int = 7) -> tuple[jax.Array, jax.Array]:
+    """Inputs and actions, one action several times and one never."""
+    rng = np.random.default_rng(1)
+    action = np.resize([2, 0, 2, 4, 2, 0, 1], n)
+    return jnp.asarray(rng.normal(size=(n, INPUTS)), jnp.float32), jnp.asarray(action)
+
+
+def by_numpy(net: Network, x: Any) -> np.ndarray:
+    h = np.asarray(x, np.float64)
+    for layer in net.body.hidden:
+        h = np.maximum(h @ np.asarray(layer.weight, np.float64) + np.asarray(layer.bias), 0)
+    q = h @ np.asarray(net.output.weight, np.float64).T + np.asarray(net.output.bias)
+    common = net.body.common
+    if common is not None:
+        q = q + h @ np.asarray(common.weight, np.float64).T + np.asarray(common.bias)
+    return q
+
+
+def close(a: Any, b: Any) -> None:
+    jax.tree.map(lambda x, y: np.testing.assert_allclose(x, y, rtol=2e-5, atol=2e-6), a, b)
+
+
+with_and_without_common = pytest.mark.parametrize("common", [False, True])
+
+
+@with_and_without_common
+def test_values_are_those_of_a_multilayer_perceptron(common):
+    net, (x, _) = some_network(common), some_inputs()
+    assert np.asarray(network.values(net, x)) == pytest.approx(by_numpy(net, x), abs=1e-5)
+    assert np.asarray(network.values(net, x[3])) == pytest.approx(by_numpy(net, x[3]), abs=1e-5)
+    assert network.values(net, x.reshape(7, 1, INPUTS)).shape == (7, 1, OUTPUTS)
+
+
+@with_and_without_common
+def test_chosen_are_the_values_of_the_actions(common):
+    net, (x, action) = some_network(common), some_inputs()
+    expected = by_numpy(net, x)[np.arange(7), np.asarray(action)]
+    found = network.chosen(net.body, network.rows(net, action), x)
+    assert np.asarray(found) == pytest.approx(expected, abs=1e-5)
+
+
+@jax.jit
+@jax.grad
+def gradient_of_indexing(net, x, action):
+    """Autodiff through all outputs, of a loss that sees those of the actions."""
+    chosen = network.values(net, x)[jnp.arange(len(x)), action]
+    return jnp.sum(jnp.linspace(-1, 2, len(x)) * chosen**2)
+
+
+@jax.jit
+def gradient_of_rows(net, x, action):
+    """The same loss without the other outputs: the gradient of the body and of each row."""
+
+    def loss(body, rows):
+        return jnp.sum(jnp.linspace(-1, 2, len(x)) * network.chosen(body, rows, x) ** 2)
+
+    return jax.grad(loss, (0, 1))(net.body, network.rows(net, action))
+
+
+@with_and_without_common
+def test_gradients_of_chosen_are_those_of_plain_indexing(common):
+    """Also of an action that was chosen several times, and of one that never was."""
+    net, (x, action) = some_network(common), some_inputs()
+    plain = gradient_of_indexing(net, x, action)
+    body, rows = gradient_of_rows(net, x, action)
+    close(body, plain.body)
+    summed = adam.sum_rows(action, rows)
+    close(summed.weight, plain.output.weight[action])
+    close(summed.bias, plain.output.bias[action])
+    assert np.all(np.asarray(plain.output.weight)[3] == 0)
+    spread = adam.spread(action, rows, OUTPUTS)
+    close(spread, plain.output)
+    assert np.all(np.asarray(spread.weight)[3] == 0)
+
+
+@with_and_without_common
+def test_a_step_from_the_rows_of_some_actions_is_the_step_of_the_whole_table(common):
+    """Moments fade and weights go on moving where there is no gradient, too."""
+    net, (x, action) = some_network(common), some_inputs()
+    ours = theirs = net
+    state = adam.init(net)
+    mean, square = state.mean.output, state.square.output
+    for step in range(1, 6):
+        batch = (action + step) % OUTPUTS
+        theirs, state = adam.update(state, theirs, gradient_of_indexing(theirs, x, batch), 0.01)
+        _, rows = gradient_of_rows(ours, x, batch)
+        pace = adam.pace(jnp.asarray(step), 0.01)
+        table, mean, square = zip(
+            *(
+                adam.update_rows(*leaves, batch, g, pace)
+                for *leaves, g in zip(ours.output, mean, square, adam.sum_rows(batch, rows))
+            )
+        )
+        ours = Network(theirs.body, type(net.output)(*table))
+        close(tuple(ours.output), tuple(theirs.output))
+        close(tuple(mean), tuple(state.mean.output))
+        close(tuple(square), tuple(state.square.output))
+
+
+def test_values_of_many_networks_are_those_of_each():
+    nets = [some_network(common=True, seed=seed) for seed in range(3)]
+    x, action = some_inputs()
+
+    def both(net):
+        return network.values(net, x), network.chosen(net.body, network.rows(net, action), x)
+
+    together = jax.vmap(both)(jax.tree.map(lambda *leaves: jnp.stack(leaves), *nets))
+    for i, net in enumerate(nets):
+        close(tuple(part[i] for part in together), both(net))
+
+
+def test_fresh_weights_are_uniform_in_the_range_of_their_inputs():
+    net = network.init(jax.random.PRNGKey(0), 100, (400, 300), 200, 0.1)
+    weights = [layer.weight for layer in (*net.body.hidden, net.output)]
+    for weight, bound in zip(weights, (100**-0.5, 400**-0.5, 0.1 * 300**-0.5), strict=True):
+        assert float(weight.std()) == pytest.approx(bound / 3**0.5, rel=0.02)
+        assert float(jnp.abs(weight).max()) == pytest.approx(bound, rel=0.01)
+        assert abs(float(weight.mean())) < 0.02 * bound
+    biases = [layer.bias for layer in (*net.body.hidden, net.output)]
+    assert all(float(jnp.abs(bias).max()) == 0 for bias in biases)
+
+
+def test_a_common_value_starts_at_nothing():
+    plain = network.init(jax.random.PRNGKey(0), INPUTS, HIDDEN, OUTPUTS, 0.1)
+    with_common = network.init(jax.random.PRNGKey(0), INPUTS, HIDDEN, OUTPUTS, 0.1, common=True)
+    x, _ = some_inputs()
+    assert np.array_equal(network.values(plain, x), network.values(with_common, x))
+
+
+def test_a_network_without_hidden_layers_is_linear():
+    net = network.init(jax.random.PRNGKey(0), INPUTS, (), OUTPUTS, 0.1)
+    x, action = some_inputs()
+    assert np.asarray(network.values(net, 2 * x)) == pytest.approx(
+        2 * np.asarray(network.values(net, x)), rel=1e-5
+    )
+    assert network.chosen(net.body, network.rows(net, action), x).shape == (7,)
+
+
+def test_adam_is_that_of_optax():
+    optax = pytest.importorskip("optax")
+    ours = some_network(common=True)
+    state = adam.init(ours)
+    theirs, tx = ours, optax.adam(3e-3)
+    optimiser = tx.init(theirs)
+    rng = np.random.default_rng(0)
+    for _ in range(50):
+        g = jax.tree.map(lambda p: rng.normal(size=p.shape).astype(np.float32) * p, ours)
+        ours, state = adam.update(state, ours, g, 3e-3)
+        updates, optimiser = tx.update(g, optimiser, theirs)
+        theirs = optax.apply_updates(theirs, updates)
+    close(ours, theirs)
+    assert int(state.count) == 50
+
+
+def test_adam_is_that_of_the_paper():
+    """Kingma and Ba's Algorithm 1, in double precision, with a rate that changes."""
+    x = np.array([1.0, -2.0, 0.5])
+    ours, state = jnp.asarray(x, jnp.float32), adam.init(jnp.zeros(3))
+    m = v = np.zeros(3)
+    for t in range(1, 31):
+        rate, g = 0.1 / t, np.array([x[0], 10 * x[1], 1e-6 * x[2]])
+        m, v = 0.9 * m + 0.1 * g, 0.999 * v + 0.001 * g * g
+        x = x - rate * (m / (1 - 0.9**t)) / (np.sqrt(v / (1 - 0.999**t)) + 1e-8)
+        ours, state = adam.update(state, ours, jnp.asarray(g, jnp.float32), rate)
+    assert np.asarray(ours) == pytest.approx(x, abs=2e-5)
+
+
+@pytest.mark.parametrize("norm", [0.0, 1e-20, 0.3, 1.0, 2.0, 1e10])
+def test_a_gradient_is_shrunk_to_the_norm_and_never_stretched(norm):
+    factor = float(adam.shrink(1.0, norm**2))
+    assert factor <= 1
+    assert factor * norm == pytest.approx(min(norm, 1.0), rel=1e-5)

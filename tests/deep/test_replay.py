@@ -1,0 +1,315 @@
+"""The replay memory draws what it says it draws, keeps what it was given and no more.
+
+Everything is checked against plain Python lists of what was written, and exact probabilities.
+"""
+
+from __future__ import annotations
+
+import math
+from functools import partial
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+from scipy.stats import chisquare
+
+from tsallax.deep import linear_schedule, replay
+from tsallax.deep.linear_schedule import Linear
+from tsallax.deep.replay import Batch, Replay, Transition
+
+add = jax.jit(replay.add)
+prioritize = jax.jit(replay.prioritize, static_argnums=3)
+sample = jax.jit(replay.sample, static_argnums=2, static_argnames=("n_envs", "n_step"))
+
+
+class Recorder:
+    """Writes random transitions to a memory and to a list, each marked by its number in time."""
+
+    def __init__(self, capacity: int, n_envs: int, seed: int = 0, valid: float = 1.0) -> None:
+        self.memory = replay.init(capacity, 2, (), jnp.int32)
+        self.rng = np.random.default_rng(seed)
+        self.capacity, self.n_envs, self.valid = capacity, n_envs, valid
+        self.rows: list[dict[str, float]] = []
+
+    def write(self, steps: int) -> Recorder:
+        n = self.n_envs
+        for _ in range(steps):
+            first = len(self.rows)
+            mark = np.arange(first, first + n)
+            reward = self.rng.normal(size=n).astype(np.float32)
+            terminated, truncated = self.rng.random((2, n)) < 0.15
+            valid = self.rng.random(n) < self.valid
+            rows = Transition(
+                np.stack([mark, -mark], 1).astype(np.float32),
+                (mark * 7 % 11).astype(np.int32),
+                reward,
+                np.stack([mark + 0.5, -mark - 0.5], 1).astype(np.float32),
+                terminated,
+                truncated,
+                valid,
+            )
+            self.memory = add(self.memory, rows, first)
+            self.rows += [
+                {"mark": m, "reward": r, "terminated": t, "ended": t or c, "valid": v}
+                for m, r, t, c, v in zip(mark, reward, terminated, truncated, valid)
+            ]
+        return self
+
+    @property
+    def written(self) -> int:
+        return len(self.rows)
+
+    @property
+    def kept(self) -> range:
+        """The numbers of the transitions that the memory still holds."""
+        return range(max(0, self.written - self.capacity), self.written)
+
+    def draw(self, size: int, seed: int = 0, discount: float = 0.9, n_step: int = 1) -> Batch:
+        key = jax.random.PRNGKey(seed)
+        return sample(
+            self.memory,
+            key,
+            size,
+            self.written,
+            discount=discount,
+            n_envs=self.n_envs,
+            n_step=n_step,
+        )
+
+    def returns(self, number: int, discount: float, n_step: int) -> tuple[float, int, float]:
+        """The n-step return from a transition, where it stops, and the discount of what follows."""
+        total, factor = 0.0, 1.0
+        for i in range(number, number + n_step * self.n_envs, self.n_envs):
+            if i >= self.written:
+                break
+            total += factor * self.rows[i]["reward"]
+            factor *= discount
+            last = i
+            if self.rows[i]["ended"]:
+                break
+        return total, last, 0.0 if self.rows[last]["terminated"] else factor
+
+
+def marks(batch: Batch) -> NDArray[np.int64]:
+    """The numbers in time of drawn transitions."""
+    return np.asarray(batch.observation)[:, 0].astype(np.int64)
+
+
+def of_priorities(weight: NDArray[np.float32]) -> Replay:
+    """A full memory with about the given priorities, each transition marked by its place."""
+    n = len(weight)
+    mark = np.arange(n, dtype=np.float32)[:, None]
+    never = np.zeros(n, bool)
+    rows = Transition(mark, never, mark[:, 0], mark, never, never, weight > 0)
+    memory = add(replay.init(n, 1, (), jnp.int32), rows, 0)
+    there = np.flatnonzero(weight)
+    index = np.resize(there, n)
+    return prioritize(memory, jnp.asarray(index), jnp.asarray(weight[index]), 1.0)
+
+
+def probabilities(memory: Replay) -> NDArray[np.float64]:
+    weight = np.asarray(memory.priority, np.float64).ravel()[: memory.capacity]
+    return weight / weight.sum()
+
+
+@pytest.mark.parametrize("capacity", [1, 2, 7, 16, 60, 1000])
+def test_the_priorities_fit_the_capacity_and_waste_less_than_a_block(capacity):
+    memory = replay.init(capacity, 3, (), jnp.int32)
+    blocks, side = memory.priority.shape
+    assert capacity <= memory.priority.size < capacity + side
+    assert memory.sums.shape == (blocks,)
+    assert memory.capacity == len(memory.reward) == capacity
+
+
+def test_a_million_transitions_take_hardly_more_than_their_raw_bytes():
+    memory = jax.eval_shape(lambda: replay.init(1_000_000, 10, (), jnp.int32))
+    held = sum(math.prod(x.shape) * x.dtype.itemsize for x in jax.tree.leaves(memory))
+    raw = 1_000_000 * (10 * 4 * 2 + 4 + 4 + 1)
+    assert held < 1.1 * raw
+
+
+@pytest.mark.parametrize("n_envs", [1, 3])
+@pytest.mark.parametrize("steps", [5, 20, 47])
+def test_the_ring_holds_exactly_the_newest_transitions(n_envs, steps):
+    recorder = Recorder(60, n_envs).write(steps)
+    drawn = recorder.draw(600)
+    assert set(marks(drawn)) == set(recorder.kept)
+    for j, m in enumerate(marks(drawn)):
+        assert int(drawn.index[j]) == m % 60
+        assert int(drawn.action[j]) == m * 7 % 11
+        assert float(drawn.reward[j]) == np.float32(recorder.rows[m]["reward"])
+        assert np.array_equal(drawn.observation[j], [m, -m])
+        assert np.array_equal(drawn.next_observation[j], [m + 0.5, -m - 0.5])
+
+
+@pytest.mark.parametrize(("n_envs", "steps"), [(1, 25), (1, 60), (1, 145), (3, 12), (3, 50)])
+def test_single_draws_follow_the_priorities(n_envs, steps):
+    """Before, when and after the ring is full; also where its last block is not."""
+    recorder = Recorder(60, n_envs).write(steps)
+    index = jnp.asarray([m % 60 for m in recorder.kept])
+    error = np.random.default_rng(1).exponential(size=len(index)).astype(np.float32)
+    recorder.memory = prioritize(recorder.memory, index, jnp.asarray(error), 0.7)
+    weight = np.zeros(60)
+    weight[np.asarray(index)] = (error.astype(np.float64) + 1e-3) ** 0.7
+    truth = weight / weight.sum()
+    assert probabilities(recorder.memory) == pytest.approx(truth, rel=1e-5)
+    keys = jax.random.split(jax.random.PRNGKey(2), 30_000)
+    one = partial(replay.sample, recorder.memory, size=1, written=recorder.written, discount=0.9)
+    drawn = jax.jit(jax.vmap(lambda key: one(key=key)))(keys)
+    assert np.asarray(drawn.probability)[:, 0] == pytest.approx(
+        truth[np.asarray(drawn.index)[:, 0]], rel=1e-5
+    )
+    count = np.bincount(np.asarray(drawn.index)[:, 0], minlength=60)
+    there = truth > 0
+    assert count[~there].sum() == 0
+    assert chisquare(count[there], truth[there] * count.sum()).pvalue > 1e-3
+
+
+def test_a_batch_holds_each_transition_as_often_as_its_share_to_within_one():
+    weight = np.random.default_rng(0).exponential(size=300).astype(np.float32) ** 2
+    memory = of_priorities(weight)
+    expected = probabilities(memory) * 128
+    for seed in range(50):
+        batch = sample(memory, jax.random.PRNGKey(seed), 128, 300, discount=0.9)
+        count = np.bincount(np.asarray(batch.index), minlength=300)
+        assert np.all(count <= np.floor(expected) + 2)
+        assert np.all(count >= np.floor(expected) - 1)
+
+
+def test_a_batch_is_drawn_by_priority_on_average():
+    weight = np.random.default_rng(3).exponential(size=90).astype(np.float32)
+    memory = of_priorities(weight)
+    keys = jax.random.split(jax.random.PRNGKey(0), 4000)
+    draw = jax.jit(jax.vmap(lambda key: replay.sample(memory, key, 32, 90, discount=0.9).index))
+    count = np.bincount(np.asarray(draw(keys)).ravel(), minlength=90)
+    share = count / count.sum()
+    error = np.sqrt(probabilities(memory) / count.sum())
+    assert np.all(np.abs(share - probabilities(memory)) < 4.5 * error)
+
+
+def test_new_transitions_get_the_largest_priority_so_far():
+    recorder = Recorder(16, 1).write(3)
+    assert np.asarray(recorder.memory.priority).ravel()[:3] == pytest.approx(1.0)
+    recorder.memory = prioritize(recorder.memory, jnp.array([0, 1]), jnp.array([-4.0, 0.2]), 0.5)
+    largest = (4 + 1e-3) ** 0.5
+    recorder.memory = prioritize(recorder.memory, jnp.array([0]), jnp.array([0.1]), 0.5)
+    recorder.write(1)
+    weight = np.asarray(recorder.memory.priority).ravel()[:4]
+    assert weight == pytest.approx([0.101**0.5, 0.201**0.5, 1.0, largest], rel=1e-6)
+
+
+def test_block_sums_do_not_drift():
+    recorder = Recorder(200, 2).write(150)
+    rng = np.random.default_rng(0)
+    for _ in range(2000):
+        index = rng.integers(200, size=8)
+        error = (10.0 ** rng.uniform(-4, 4, 200))[index].astype(np.float32)
+        recorder.memory = prioritize(recorder.memory, jnp.asarray(index), jnp.asarray(error), 1.0)
+    priority = np.asarray(recorder.memory.priority, np.float64)
+    exact = [math.fsum(row) for row in priority]
+    assert np.asarray(recorder.memory.sums) == pytest.approx(exact, rel=3e-6)
+
+
+def test_a_transition_drawn_twice_keeps_one_priority():
+    recorder = Recorder(16, 1).write(16)
+    index, error = jnp.array([5, 5, 2, 5]), jnp.array([3.0, 3.0, 1.0, 3.0])
+    memory = prioritize(recorder.memory, index, error, 1.0)
+    expected = np.ones(16)
+    expected[[5, 2]] = 3.001, 1.001
+    assert np.asarray(memory.priority).ravel() == pytest.approx(expected, rel=1e-6)
+    assert float(memory.sums.sum()) == pytest.approx(expected.sum(), rel=1e-6)
+
+
+def test_an_exponent_of_zero_draws_uniformly():
+    recorder = Recorder(30, 1).write(30)
+    memory = prioritize(recorder.memory, jnp.arange(30), jnp.linspace(0, 100, 30), 0.0)
+    assert probabilities(memory) == pytest.approx(1 / 30)
+
+
+@pytest.mark.parametrize("n_step", [1, 2, 5])
+@pytest.mark.parametrize(("n_envs", "steps"), [(1, 9), (1, 24), (1, 91), (3, 8), (3, 37)])
+def test_returns_of_several_steps_are_those_of_the_recorded_trajectories(n_envs, steps, n_step):
+    """They stop at terminations, truncations and the newest transition, and never wrap over it."""
+    recorder = Recorder(24, n_envs, seed=steps).write(steps)
+    drawn = recorder.draw(240, discount=0.8, n_step=n_step)
+    numbers = marks(drawn)
+    assert set(numbers) == set(recorder.kept)
+    for j, number in enumerate(numbers):
+        total, last, factor = recorder.returns(number, 0.8, n_step)
+        assert float(drawn.reward[j]) == pytest.approx(total, abs=1e-5)
+        assert float(drawn.discount[j]) == pytest.approx(factor, rel=1e-6)
+        assert float(drawn.next_observation[j][0]) == last + 0.5
+
+
+def test_the_target_bootstraps_through_truncation_but_not_through_termination():
+    memory = replay.init(4, 1, (), jnp.int32)
+    ends = [(False, False), (True, False), (False, True), (True, True)]
+    for i, (terminated, truncated) in enumerate(ends):
+        x = jnp.full((1, 1), float(i))
+        row = Transition(
+            x, jnp.zeros(1), jnp.zeros(1), x, jnp.array([terminated]), jnp.array([truncated])
+        )
+        memory = add(memory, row, i)
+    batch = sample(memory, jax.random.PRNGKey(0), 40, 4, discount=0.5)
+    factor = dict(zip(np.asarray(batch.index), np.asarray(batch.discount)))
+    assert factor == {0: 0.5, 1: 0.0, 2: 0.5, 3: 0.0}
+
+
+@pytest.mark.parametrize("n_envs", [1, 3])
+def test_invalid_transitions_keep_their_place_in_time_but_are_never_drawn(n_envs):
+    recorder = Recorder(60, n_envs, valid=0.6).write(100 // n_envs)
+    for seed in range(20):
+        drawn = marks(recorder.draw(500, seed))
+        assert all(recorder.rows[m]["valid"] for m in drawn)
+    assert set(drawn) == {m for m in recorder.kept if recorder.rows[m]["valid"]}
+
+
+@pytest.mark.parametrize("capacity", [50, 1000, 4096])
+def test_a_priority_of_zero_is_never_drawn_whatever_the_rounding(capacity, monkeypatch):
+    """Draws at the seams between transitions, where running sums are rounded either way."""
+    size = 1 << 15
+    monkeypatch.setattr(jax.random, "uniform", lambda key, shape: key)
+    draw = jax.jit(lambda memory, u: replay.sample(memory, u, size, capacity, discount=0.9))
+    rng = np.random.default_rng(capacity)
+    for trial in range(12):
+        weight = rng.exponential(size=capacity) ** 3 * (rng.random(capacity) < 0.1 + 0.07 * trial)
+        weight[rng.integers(capacity)] = 1.0
+        memory = of_priorities(weight.astype(np.float32))
+        seams = np.cumsum(probabilities(memory)) * size
+        u = rng.choice([0.0, 1 - 2**-24], size)
+        u[np.minimum(seams.astype(int), size - 1)] = seams % 1
+        batch = draw(memory, jnp.asarray(u, jnp.float32))
+        assert np.all(weight[np.asarray(batch.index)] > 0)
+        assert np.all(np.isfinite(replay.importance(batch, capacity, capacity, 1.0)))
+
+
+def test_importance_weights_are_those_of_prioritised_replay():
+    weight = np.random.default_rng(0).exponential(size=40).astype(np.float32)
+    memory = of_priorities(weight)
+    batch = sample(memory, jax.random.PRNGKey(0), 16, 40, discount=0.9)
+    p = probabilities(memory)[np.asarray(batch.index)]
+    for beta in (0.0, 0.4, 1.0):
+        expected = (40 * p) ** -beta
+        found = np.asarray(replay.importance(batch, 40, 40, beta))
+        assert found == pytest.approx(expected / expected.max(), rel=1e-4)
+        assert found.max() == 1.0
+
+
+def test_importance_weights_undo_the_priorities():
+    """With beta = 1 a weighted mean over draws is the plain mean over the memory."""
+    rng = np.random.default_rng(0)
+    memory = of_priorities(rng.exponential(size=50).astype(np.float32) + 0.1)
+    number = rng.normal(size=50)
+    batch = sample(memory, jax.random.PRNGKey(0), 200_000, 50, discount=0.9)
+    w = np.asarray(replay.importance(batch, 50, 50, 1.0), np.float64)
+    mean = (w * number[np.asarray(batch.index)]).sum() / w.sum()
+    assert mean == pytest.approx(number.mean(), abs=1e-3)
+
+
+def test_beta_is_annealed_linearly_and_then_stays():
+    steps = np.array([0, 1, 50, 199, 200, 201, 10**6])
+    found = [float(linear_schedule.at(Linear(0.4, 1.0, 200), s)) for s in steps]
+    assert found == pytest.approx(np.interp(steps, [0, 200], [0.4, 1.0]), rel=1e-6)
+    assert found[-1] == 1.0

@@ -1,0 +1,336 @@
+"""The report's page as text: whole, safe, and made from whatever results a folder holds."""
+
+import json
+import re
+import tomllib
+from base64 import b64encode
+from fnmatch import fnmatch
+from hashlib import sha256
+from html.parser import HTMLParser
+from itertools import pairwise
+from pathlib import Path
+
+import pytest
+
+import page_results
+from page_results import EVIL, LABELS, PANELS, curves, series, write, write_hostile
+from tsallax.errors import InvalidInput
+from tsallax.paper.page import html_table as page_table
+from tsallax.paper.report import write_page, write_report
+
+PAPER = Path(page_table.__file__).parents[1]
+VOID = {"meta", "link", "img", "br", "wbr", "input"}
+
+
+class Tree(HTMLParser):
+    """The tags of a page with their attributes, its text, and whether everything is closed."""
+
+    def __init__(self, text):
+        super().__init__()
+        self.tags, self.text, self.open, self.scripts = [], "", [], []
+        self.feed(text)
+        assert self.open == []
+
+    def handle_starttag(self, tag, attributes):
+        self.tags.append((tag, dict(attributes)))
+        if tag == "script":
+            self.scripts.append("")
+        if tag not in VOID:
+            self.open.append(tag)
+
+    def handle_endtag(self, tag):
+        assert self.open.pop() == tag
+
+    def handle_data(self, data):
+        if self.open and self.open[-1] == "script":
+            self.scripts[-1] += data
+        else:
+            self.text += data
+
+    def all(self, tag):
+        return [attributes for name, attributes in self.tags if name == tag]
+
+
+def made(folder):
+    """The page of a folder, as text and parsed."""
+    text = write_page(folder).read_text(encoding="utf-8")
+    return text, Tree(text)
+
+
+def test_every_known_result_has_its_section_in_order(tmp_path):
+    names = ["pendulum", "theorems", "figure1", "reacher", "figure2b", "figure2a"]
+    for name in (*names, "other"):
+        write(tmp_path, name)
+    _, tree = made(tmp_path)
+    order = ["figure1", "figure2a", "figure2b", "theorems", "reacher", "pendulum"]
+    assert [given["id"] for given in tree.all("section")] == order
+    menu = [given["href"] for given in tree.all("a") if given["href"].startswith("#")]
+    assert menu == ["#results", *(f"#{name}" for name in order)]
+    assert "enclosure" in tree.text
+
+
+def test_a_page_of_learning_alone_does_not_speak_of_planning(tmp_path):
+    write(tmp_path, "reacher")
+    assert "enclosure" not in made(tmp_path)[1].text
+
+
+def test_records_of_before_charts_are_shown(tmp_path):
+    record = write(tmp_path, "figure1")
+    for key in ("charts", "hardware"):
+        del record[key]
+    (tmp_path / "figure1.json").write_text(json.dumps(record), encoding="utf-8")
+    _, tree = made(tmp_path)
+    assert "A CPU, 4 cores" in tree.text
+
+
+def test_a_section_says_how_to_run_it_again(tmp_path):
+    write(tmp_path, "figure1", quick=True)
+    versions = {"jax": ["0.10", "0.11"]}
+    write(tmp_path, "reacher", hardware="one GPU", parameters={"versions": versions})
+    text, tree = made(tmp_path)
+    assert re.findall(r"<pre[^>]*><code>(.*?)</code></pre>", text) == [
+        "tsallax reproduce figure1 --quick",
+        "tsallax reproduce reacher",
+    ]
+    for words in (
+        "on one GPU; JAX 0.10 and 0.11",
+        "12.3 s on A CPU, 4 cores",
+        "10:00:00 UTC",
+        "3.12.1",
+    ):
+        assert words in tree.text
+    for link in (given["href"] for given in tree.all("a")):
+        assert link.startswith("#") or (tmp_path / link).is_file()
+
+
+def test_headings_are_in_order_and_ids_are_unique(tmp_path):
+    write(tmp_path, "figure1")
+    write(tmp_path, "reacher", chart=curves(5))
+    _, tree = made(tmp_path)
+    levels = [int(tag[1]) for tag, _ in tree.tags if re.fullmatch("h[1-6]", tag)]
+    assert levels[0] == 1
+    assert levels.count(1) == 1
+    assert all(b - a <= 1 for a, b in pairwise(levels))
+    ids = [given["id"] for _, given in tree.tags if "id" in given]
+    assert len(ids) == len(set(ids))
+
+
+def test_a_chart_brings_its_data_and_the_ends_of_its_lines(tmp_path):
+    chart = curves(7)
+    chart["series"][0]["y"][-1] = float("nan")
+    write(tmp_path, chart=chart)
+    _, tree = made(tmp_path)
+    assert tree.all("script")[0] == {"type": "application/json"}
+    data = json.loads(tree.scripts[0])
+    assert [data["x"], data["y"]] == ["episodes", "return"]
+    assert [(s["panel"], s["label"]) for s in data["series"]] == [
+        (panel, label) for panel in PANELS for label in LABELS
+    ]
+    assert data["series"][0]["y"][-1] is None
+    assert data["series"][0]["groups"] == [
+        ["exploration", "sparse"], ["update", "sparse"], ["alpha", "1"]
+    ]  # fmt: skip
+    last = chart["series"][1]["y"][-1]
+    end = f"{last:.4g} [{last - 0.5:.4g}, {last + 0.5:.4g}]".replace("-", "−")
+    assert end in tree.text
+    assert "27 lines in 4 panels" in tree.text
+    assert tree.all("noscript")
+
+
+def test_hostile_strings_stay_text(tmp_path):
+    write_hostile(tmp_path)
+    text, tree = made(tmp_path)
+    kinds = {tag for tag, _ in tree.tags}
+    assert not kinds & {"svg", "b", "i", "iframe", "object"}
+    assert not [key for _, given in tree.tags for key in given if key.startswith("on")]
+    assert [given["src"][:15] for given in tree.all("img")] == ["data:image/svg+"]
+    assert len(tree.scripts) == 2
+    assert "<" not in tree.scripts[0]
+    labels = [line["label"] for line in json.loads(tree.scripts[0])["series"]]
+    assert labels == [f"line {bad}" for bad in EVIL]
+    for bad in EVIL[:4]:
+        assert tree.text.count(bad) >= 5
+    command = re.search(r"<pre[^>]*><code>(.*?)</code></pre>", text)[1]
+    assert command == "tsallax reproduce reacher"
+
+
+def test_the_page_lets_nothing_run_but_its_own_script_and_nothing_load(tmp_path):
+    write(tmp_path, chart=curves(3))
+    text, tree = made(tmp_path)
+    policy = next(m["content"] for m in tree.all("meta") if "http-equiv" in m)
+    style = re.search("<style>(.*?)</style>", text, re.S)[1]
+    for part in (style, tree.scripts[1]):
+        assert f"'sha256-{b64encode(sha256(part.encode()).digest()).decode()}'" in policy
+    assert "default-src 'none'" in policy
+    assert "unsafe" not in policy
+    assert not re.search(r'style=|href="https?:|src="https?:', text)
+    for asset in (*PAPER.rglob("*.js"), *PAPER.rglob("*.css")):
+        words = asset.read_text(encoding="utf-8")
+        assert not re.search(r"</|innerHTML|outerHTML|eval\(|fetch\(|url\(|@import", words), asset
+
+
+def test_styles_and_scripts_are_installed_with_the_package():
+    project = tomllib.loads((Path(__file__).parents[3] / "pyproject.toml").read_text())
+    patterns = project["tool"]["setuptools"]["package-data"]["tsallax"]
+    assets = [path for kind in ("css", "js", "csv") for path in PAPER.rglob(f"*.{kind}")]
+    assert len(assets) >= 4
+    for path in assets:
+        name = path.relative_to(PAPER.parent).as_posix()
+        assert any(fnmatch(name, pattern) for pattern in patterns)
+
+
+def contrast(a, b):
+    """The contrast ratio of two colours, as WCAG 2 defines it."""
+
+    def luminance(colour):
+        parts = [int(colour[i : i + 2], 16) / 255 for i in (1, 3, 5)]
+        linear = [p / 12.92 if p <= 0.04045 else ((p + 0.055) / 1.055) ** 2.4 for p in parts]
+        return 0.2126 * linear[0] + 0.7152 * linear[1] + 0.0722 * linear[2]
+
+    low, high = sorted((luminance(a), luminance(b)))
+    return (high + 0.05) / (low + 0.05)
+
+
+def test_colours_have_the_contrast_of_level_aa():
+    style = (PAPER / "page" / "page.css").read_text(encoding="utf-8")
+    light, dark = (
+        dict(re.findall(r"--(\w+): (#[0-9a-f]{6});", block))
+        for block in re.findall(r":root \{(.*?)\}", style, re.S)
+    )
+    assert set(light) == set(dark)
+    for colours in (light, dark):
+        for name in ("ink", "soft", "link", "bad"):
+            assert contrast(colours[name], colours["paper"]) >= 4.5
+            assert contrast(colours[name], colours["card"]) >= 4.5
+        for name in ("edge", *(f"c{i}" for i in range(10))):
+            assert contrast(colours[name], colours["paper"]) >= 3
+        assert len({colours[f"c{i}"] for i in range(10)}) == 10
+
+
+def broken(folder, case):
+    record = write(folder, chart=curves(3))
+    chart = curves(3)
+    if case == "no results":
+        (folder / "reacher.json").unlink()
+    elif case == "no table":
+        (folder / "reacher-returns.csv").unlink()
+    elif case == "no chart":
+        (folder / "reacher-curves.chart.json").unlink()
+    elif case == "ragged table":
+        (folder / "reacher-returns.csv").write_text("a,b\n1\n")
+    elif case == "not JSON":
+        (folder / "reacher.json").write_text("{")
+    elif case == "not a record":
+        (folder / "reacher.json").write_text("[]")
+    elif case == "other name":
+        (folder / "reacher.json").write_text(json.dumps(record | {"name": "<b>"}))
+    elif case == "outside":
+        (folder.parent / "secret.csv").write_text("a\n1\n")
+        tables = [{"name": "../secret", "title": "x", "shown": "open"}]
+        (folder / "reacher.json").write_text(json.dumps(record | {"tables": tables}))
+    else:
+        change = {
+            "words": {"y": ["a", "b", "c"]},
+            "lengths": {"low": [1]},
+            "huge": {"y": [10**400]},
+        }
+        chart["series"] = [series(PANELS[0], LABELS[0], 3, **change[case])]
+        (folder / "reacher-curves.chart.json").write_text(json.dumps(chart))
+
+
+@pytest.mark.parametrize(
+    ("case", "words"),
+    [
+        ("no results", "holds no results"),
+        ("no table", "reacher-returns.csv is missing"),
+        ("no chart", "reacher-curves.chart.json is missing"),
+        ("ragged table", "reacher-returns.csv is not a table"),
+        ("not JSON", "reacher.json is not a record"),
+        ("not a record", "reacher.json is not a record"),
+        ("other name", "reacher.json is the record of '<b>'"),
+        ("outside", "'../secret' cannot be the name"),
+        ("words", "reacher-curves.chart.json is not a chart"),
+        ("lengths", "do not fit together"),
+        ("huge", "reacher-curves.chart.json is not a chart"),
+    ],
+)
+def test_what_cannot_be_shown_is_refused_in_one_line_and_the_old_page_stays(tmp_path, case, words):
+    folder = tmp_path / "results"
+    broken(folder, case)
+    (folder / "index.html").write_text("old")
+    with pytest.raises(InvalidInput, match=re.escape(words)) as refusal:
+        write_page(folder)
+    assert "\n" not in str(refusal.value)
+    assert str(folder) in str(refusal.value)
+    assert (folder / "index.html").read_text() == "old"
+
+
+def test_a_folder_that_is_not_there_is_refused(tmp_path):
+    with pytest.raises(InvalidInput, match="holds no results"):
+        write_page(tmp_path / "nowhere")
+
+
+def column_kinds(rows):
+    heads = re.findall(r'<th scope="col"([^>]*)>', page_table.table(rows, "t"))
+    return ["number" in head for head in heads]
+
+
+def test_columns_of_numbers_are_told_from_words():
+    rows = [
+        {"name": "a-1", "n": 3, "text": "4 and 49", "cell": "−4.1 [−4.2, −4.0]", "most": "1,200"},
+        {"name": "b-2", "n": -1.5, "text": "4", "cell": "", "most": "not reached"},
+        {"name": "c", "n": 0, "text": "5", "cell": "−5.0 [−6.0, −4.0]", "most": "7"},
+    ]
+    assert column_kinds(rows) == [False, True, False, True, True]
+    assert "−4.1<small> [−4.2, −4.0]</small>" in page_table.table(rows, "t")
+    assert 'class="number"' not in page_table.table(rows, "t", words=True)
+    assert page_table.table([], "t") == "<p>No rows.</p>"
+
+
+@pytest.mark.parametrize(
+    ("value", "text"),
+    [(-3, "−3"), (9999, "9999"), (12345, "12,345"), (-0.25, "−0.25"), (1 / 3, "0.3333"),
+     (123456.7, "123,500"), (-1.5e-9, "−1.5e−09"), (2e12, "2e+12"), (float("inf"), "inf")],
+)  # fmt: skip
+def test_numbers_are_written_for_readers(value, text):
+    assert page_table._number(value) == text
+
+
+def test_made_up_results_have_the_size_of_the_papers():
+    assert len(page_results.returns()) == 27
+    assert len(curves()["series"]) == 27 * 4
+
+
+@pytest.mark.parametrize("out", [None, "first", "elsewhere"])
+def test_of_results_with_one_name_those_of_the_first_folder_count(tmp_path, out):
+    """Above all where the page goes into the first folder, whose files must stay."""
+    first, second = tmp_path / "first", tmp_path / "second"
+    write(first, "theorems", title="Of the first", rows=[{"a": 1}])
+    write(second, "theorems", title="Of the second", rows=[{"a": 2}])
+    write(second, "figure1", title="Of the second alone")
+    before = {path.name: path.read_bytes() for path in first.iterdir()}
+    page = write_report([first, second], None if out is None else tmp_path / out)
+    after = {path.name: path.read_bytes() for path in page.parent.iterdir()}
+    assert {name: after[name] for name in before} == before
+    text = page.read_text(encoding="utf-8")
+    assert "Of the first" in text
+    assert "Of the second alone" in text
+    assert json.loads((second / "theorems.json").read_text())["title"] == "Of the second"
+
+
+def test_no_name_of_a_file_leads_out_of_the_folder(tmp_path):
+    folder = tmp_path / "results"
+    tables = [{"name": "a./../../secret", "title": "", "shown": ""}]
+    write(folder, "theorems", tables=tables)
+    (folder / "a.").mkdir()
+    (tmp_path / "secret.csv").write_text("hidden")
+    with pytest.raises(InvalidInput, match="cannot be the name of a file of a result"):
+        write_report([folder], tmp_path / "page")
+    assert not list((tmp_path / "page").glob("*.csv"))
+
+
+def test_a_damaged_chart_is_named(tmp_path):
+    write(tmp_path, chart=curves(5))
+    (tmp_path / "reacher-curves.chart.json").write_text("{broken")
+    with pytest.raises(InvalidInput, match=r"reacher-curves\.chart\.json is not a chart"):
+        write_page(tmp_path)

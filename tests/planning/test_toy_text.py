@@ -1,0 +1,201 @@
+"""An MDP read from a Gymnasium environment has the values of its own transition table."""
+
+from __future__ import annotations
+
+import sys
+from types import SimpleNamespace
+from typing import Any
+
+import gymnasium
+import numpy as np
+import pytest
+
+from tsallax.errors import InvalidInput
+from tsallax.planning.mdp import MDP
+
+ENVIRONMENTS: dict[str, tuple[str, dict[str, Any]]] = {
+    "lake": ("FrozenLake-v1", {}),
+    "lake 8x8": ("FrozenLake-v1", {"map_name": "8x8"}),
+    "dry lake": ("FrozenLake-v1", {"is_slippery": False}),
+    "dry lake 8x8": ("FrozenLake8x8-v1", {"is_slippery": False}),
+    "sure lake": ("FrozenLake-v1", {"success_rate": 1.0}),
+    "own lake": ("FrozenLake-v1", {"desc": ["SFH", "HFS", "FFG"]}),
+    "paid lake": ("FrozenLake-v1", {"reward_schedule": (10, -5, -1)}),
+    "cliff": ("CliffWalking-v1", {}),
+    "slippery cliff": ("CliffWalking-v1", {"is_slippery": True}),
+    "taxi": ("Taxi", {}),
+    "taxi in the rain": ("Taxi", {"is_rainy": True}),
+}
+
+
+def newest(name: str) -> str:
+    """Give the newest registered version of an environment."""
+    return name if "-v" in name else max(k for k in gymnasium.registry if k.startswith(f"{name}-"))
+
+
+def make(case: str) -> Any:
+    name, options = ENVIRONMENTS[case]
+    return gymnasium.make(newest(name), **options)
+
+
+def values_of_table(table: Any, discount: float, sweeps: int) -> np.ndarray:
+    """Iterate V(s) = max_a Σ p·(r + γ·V(s') unless terminated) in plain Python."""
+    value = dict.fromkeys(range(len(table)), 0.0)
+    for _ in range(sweeps):
+        value = {
+            state: max(
+                sum(p * (r + (0.0 if end else discount * value[to])) for p, to, r, end in outcomes)
+                for outcomes in table[state].values()
+            )
+            for state in range(len(table))
+        }
+    return np.array([value[state] for state in range(len(table))])
+
+
+def values_of_mdp(mdp: MDP, sweeps: int) -> np.ndarray:
+    """Iterate V(s) = max_a r(s,a) + γ Σ T(s'|s,a) V(s') in NumPy."""
+    value = np.zeros(mdp.n_states)
+    for _ in range(sweeps):
+        q = mdp.table(mdp.rewards + mdp.discount * (mdp.transitions @ value), -np.inf)
+        value = np.where(mdp.terminal, 0.0, q.max(axis=1))
+    return value
+
+
+@pytest.mark.parametrize("case", ENVIRONMENTS)
+def test_values_are_those_of_the_table(case):
+    name, options = ENVIRONMENTS[case]
+    mdp = MDP.from_gymnasium(newest(name), 0.9, **options)
+    env = make(case)
+    direct = values_of_table(env.unwrapped.P, 0.9, 120)
+    alive = ~mdp.terminal
+    np.testing.assert_allclose(
+        values_of_mdp(mdp, 120)[alive], direct[alive], rtol=1e-12, atol=1e-12
+    )
+    assert np.abs(direct[alive]).max() > 0.01
+    np.testing.assert_allclose(mdp.initial, env.unwrapped.initial_state_distrib)
+    assert not mdp.initial[mdp.terminal].any()
+    stops = 0.0 if mdp.termination is None else mdp.termination
+    np.testing.assert_allclose(mdp.transitions.sum(axis=1) + stops, 1.0, atol=1e-14)
+    assert mdp.transitions.has_canonical_format
+    again = MDP.from_gymnasium(env, 0.9)
+    assert (again.transitions != mdp.transitions).nnz == 0
+    np.testing.assert_array_equal(again.rewards, mdp.rewards)
+
+
+@pytest.mark.parametrize("case", ENVIRONMENTS)
+def test_expected_rewards_and_ends_of_every_pair_are_those_of_the_table(case):
+    env = make(case)
+    mdp = MDP.from_gymnasium(env, 0.5)
+    stops = np.zeros(mdp.n_pairs) if mdp.termination is None else mdp.termination
+    into_terminal = mdp.transitions @ mdp.terminal.astype(float)
+    for pair, (state, action) in enumerate(zip(mdp.state_of, mdp.action_of, strict=True)):
+        outcomes = env.unwrapped.P[state][action]
+        assert mdp.rewards[pair] == pytest.approx(sum(p * r for p, _, r, _ in outcomes), abs=1e-13)
+        ends = sum(p for p, _, _, end in outcomes if end)
+        assert stops[pair] + into_terminal[pair] == pytest.approx(ends, abs=1e-13)
+
+
+def test_terminal_states_are_those_that_only_an_end_enters():
+    lake = MDP.from_gymnasium("FrozenLake-v1", 0.9)
+    assert np.flatnonzero(lake.terminal).tolist() == [5, 7, 11, 12, 15]
+    assert lake.termination is None
+    assert lake.action_names == ("left", "down", "right", "up")
+    cliff = MDP.from_gymnasium("CliffWalking-v1", 0.9)
+    assert np.flatnonzero(cliff.terminal).tolist() == [47]
+    assert cliff.termination is None
+    assert cliff.action_names == ("up", "right", "down", "left")
+    taxi = MDP.from_gymnasium(newest("Taxi"), 0.9)
+    assert not taxi.terminal.any()
+    assert taxi.termination is not None
+    assert sorted(taxi.termination)[-5:] == [0, 1, 1, 1, 1]
+    assert taxi.action_names is not None
+    assert {taxi.action_names[a] for a in taxi.action_of[taxi.termination > 0]} == {"drop off"}
+
+
+@pytest.mark.parametrize(
+    ("name", "right"), [("FrozenLake-v1", 1), ("CliffWalking-v1", 37), ("Taxi", None)]
+)
+def test_action_names_are_what_the_actions_do(name, right):
+    env = gymnasium.make(newest(name), **({"is_slippery": False} if right == 1 else {}))
+    mdp = MDP.from_gymnasium(env, 0.9)
+    assert mdp.action_names is not None
+    east = mdp.action_names.index("east" if right is None else "right")
+    table = env.unwrapped.P
+    if right is None:
+        start = env.unwrapped.encode(2, 1, 0, 1)
+        assert table[start][east][0][1] == env.unwrapped.encode(2, 2, 0, 1)
+        south = mdp.action_names.index("south")
+        assert table[start][south][0][1] == env.unwrapped.encode(3, 1, 0, 1)
+    else:
+        assert table[0][east][0][1] == 1
+        down = mdp.action_names.index("down")
+        assert table[0][down][0][1] == (4 if right == 1 else 12)
+
+
+def test_an_end_in_a_state_that_goes_on_is_a_termination():
+    table = {
+        0: {0: [(0.25, 1, 4.0, True), (0.5, 1, 0.0, False), (0.25, 0, 0.0, False)]},
+        1: {0: [(1.0, 0, 8.0, True)]},
+    }
+    env = SimpleNamespace(P=table, initial_state_distrib=[1.0, 0.0])
+    mdp = MDP.from_gymnasium(env, 0.5)
+    assert not mdp.terminal.any()
+    np.testing.assert_array_equal(mdp.transitions.toarray(), [[0.25, 0.5], [0, 0]])
+    np.testing.assert_array_equal(mdp.termination, [0.25, 1.0])
+    np.testing.assert_array_equal(mdp.rewards, [1.0, 8.0])
+
+
+def test_what_never_happens_changes_nothing():
+    table = [[[(1.0, 1, 1.0, True), (0.0, 1, 9.0, False)]], [[(1.0, 0, 0.0, False)]]]
+    mdp = MDP.from_gymnasium(SimpleNamespace(P=table, initial_state_distrib=[1, 0]), 0.5)
+    np.testing.assert_array_equal(mdp.terminal, [False, True])
+    np.testing.assert_array_equal(mdp.rewards, [1.0])
+
+
+def test_a_state_where_episodes_start_is_not_terminal():
+    table = [[[(1.0, 1, 1.0, True)]], [[(1.0, 1, 2.0, True)]]]
+    for initial, terminal in (([1, 0], [False, True]), ([0.5, 0.5], [False, False])):
+        env = SimpleNamespace(P=table, initial_state_distrib=initial)
+        np.testing.assert_array_equal(MDP.from_gymnasium(env, 0.5).terminal, terminal)
+
+
+@pytest.mark.filterwarnings("ignore:.*out of date:DeprecationWarning")
+@pytest.mark.parametrize(
+    ("env", "options", "message"),
+    [
+        ("Blackjack-v1", {}, r"Blackjack-v1: has no table P\[state\]\[action\]"),
+        ("CartPole-v1", {}, r"CartPole-v1: has no table P"),
+        ("NoSuchEnv-v0", {}, r"NoSuchEnv-v0: Gymnasium cannot make it"),
+        ("Taxi-v1", {}, r"Taxi-v1: Gymnasium cannot make it"),
+        ("not an id!", {}, r"not an id!: Gymnasium cannot make it"),
+        ("FrozenLake-v1", {"colour": "red"}, r"FrozenLake-v1: Gymnasium cannot make it"),
+        ("FrozenLake-v1", {"map_name": "9x9"}, r"FrozenLake-v1: Gymnasium cannot make it"),
+        (newest("Taxi"), {"fickle_passenger": True}, r"Taxi.*fickle_passenger"),
+        (SimpleNamespace(), {}, r"SimpleNamespace: has no table P"),
+        (SimpleNamespace(P=[]), {}, r"SimpleNamespace: has no table P"),
+        (SimpleNamespace(P=[[[(1.0, 0, 0.0, False)]]]), {"a": 1}, r"a: only for an environment"),
+        (SimpleNamespace(P=[[[(1.0, 3, 0.0, False)]]]), {}, r"P\[0\]\[0\] leads to state 3"),
+        (SimpleNamespace(P=[[[(1.0, 0)]]]), {}, r"P\[0\] cannot be read"),
+        (SimpleNamespace(P={1: {}}), {}, r"P\[0\] cannot be read"),
+        (SimpleNamespace(P=[[[]]]), {}, r"table P holds no transition"),
+        (SimpleNamespace(P=[[[(0.5, 0, 0.0, False)]]]), {}, r"state 0, action 0 sum to 0\.5"),
+        (SimpleNamespace(P=[[[(np.nan, 0, 0.0, False)]]]), {}, r"is not finite: nan"),
+        (
+            SimpleNamespace(P=[[[(1.0, 0, 0.0, False)]]], initial_state_distrib=[1, 0]),
+            {},
+            r"2 initial probabilities for 1 states",
+        ),
+    ],
+)
+def test_refused_in_one_line_that_names_the_environment(env, options, message):
+    with pytest.raises(InvalidInput, match=message) as caught:
+        MDP.from_gymnasium(env, 0.9, **options)
+    assert "\n" not in str(caught.value)
+
+
+def test_without_gymnasium_the_message_says_what_to_install(monkeypatch):
+    monkeypatch.setitem(sys.modules, "gymnasium", None)
+    with pytest.raises(InvalidInput, match="pip install gymnasium"):
+        MDP.from_gymnasium("FrozenLake-v1", 0.9)
+    table = SimpleNamespace(P=[[[(1.0, 0, 1.0, False)]]])
+    assert MDP.from_gymnasium(table, 0.9).n_pairs == 1
