@@ -3,7 +3,7 @@
 python benchmarks/ddpg.py                  ten seeds, a million steps, on a GPU
 python benchmarks/ddpg.py --steps 200000   on a CPU, in an hour
 python benchmarks/ddpg.py --theirs         with the options that Tianshou documents
-python benchmarks/ddpg.py --set learning_rate=1e-3 batch=256
+python benchmarks/ddpg.py --set learning_rate=1e-3 batch_size=256
 
 Theirs is the largest, over evaluations every 5,000 steps, of an average over ten seeds with ten
 episodes each: -3.3, with a deviation of 0.3 between seeds. The j-th episode of seed i begins as the
@@ -31,12 +31,12 @@ from tsallax.envs import Reacher
 
 THEIRS: dict[str, Any] = {
     "learning_rate": 1e-3,
-    "batch": 256,
-    "capacity": 1_000_000,
-    "start": 25_000,
+    "batch_size": 256,
+    "buffer_size": 1_000_000,
+    "learning_starts": 25_000,
     "normalize": False,
     "bounded": False,
-    "pull": 0.0,
+    "action_penalty": 0.0,
     "output_scale": 1.0,
 }
 

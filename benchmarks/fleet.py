@@ -27,7 +27,7 @@ VARIANTS = list(
 
 def measure(levels: int, seeds: int, steps: int) -> None:
     """Time `steps` steps with updates, after as many without and as many with, to compile."""
-    options = {"start": steps, "copy_every": steps}
+    options = {"learning_starts": steps, "target_update_interval": steps}
     members = [
         Member(DeepQConfig(explore=e, update=u, alpha=a, **options), seed)
         for seed in range(seeds)
@@ -48,7 +48,7 @@ def measure(levels: int, seeds: int, steps: int) -> None:
 def compare(levels: int, seeds: int, steps: int) -> None:
     """Milliseconds a step of an agent: agents one after another, a fleet in turns, all at once."""
     piece = 200
-    options: Any = {"start": piece, "copy_every": piece}
+    options: Any = {"learning_starts": piece, "target_update_interval": piece}
     steps = -(-steps // piece) * piece
     ways = [("sparse", "sparse"), ("soft", "soft"), ("epsilon", "hard")]
     members = [

@@ -24,7 +24,12 @@ from typing import Any
 
 import numpy as np
 
-SHARED = {"learning_rate": 1e-4, "batch": 64, "start": 1000, "copy_every": 1000}
+SHARED = {
+    "learning_rate": 1e-4,
+    "batch_size": 64,
+    "learning_starts": 1000,
+    "target_update_interval": 1000,
+}
 SPEED = [("InvertedPendulum-v5", 1001, (512, 512)), ("Reacher-v5", 31, (256,) * 4)]
 GOALS = [
     ("CartPole-v1", None, 195.0, 30_000),
@@ -39,7 +44,7 @@ def ours(env: str, actions: int | None, hidden: tuple[int, ...], seed: int, **mo
     """A sparse deep Q agent."""
     import tsallax
 
-    return tsallax.DeepQ(env, actions=actions, hidden=hidden, seed=seed, **SHARED, **more)
+    return tsallax.DeepQ(env, actions=actions, net_arch=hidden, seed=seed, **SHARED, **more)
 
 
 def theirs(env: str, actions: int | None, hidden: tuple[int, ...], seed: int, **more: Any) -> Any:

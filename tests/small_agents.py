@@ -11,8 +11,9 @@ import numpy as np
 from tsallax.envs.jax.environment import Environment
 
 TINY: dict[str, Any] = {
-    "hidden": (16,), "batch": 8, "capacity": 96, "start": 0, "copy_every": 25,
-    "learning_rate": 0.01, "discount": 0.9, "alpha": 3.0,
+    "net_arch": (16,), "batch_size": 8, "buffer_size": 96, "learning_starts": 0,
+    "target_update_interval": 25,
+    "learning_rate": 0.01, "gamma": 0.9, "alpha": 3.0,
 }  # fmt: skip
 
 LIMIT, WALL = 6, 3.0

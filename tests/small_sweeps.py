@@ -12,11 +12,11 @@ from tsallax.paper.sweep.jobs import Sweep
 from tsallax.paper.sweep.tasks import TASKS, choose
 
 OPTIONS: dict[str, Any] = {
-    "hidden": [8],
-    "batch": 8,
-    "capacity": 300,
-    "start": 50,
-    "copy_every": 50,
+    "net_arch": [8],
+    "batch_size": 8,
+    "buffer_size": 300,
+    "learning_starts": 50,
+    "target_update_interval": 50,
     "n_step": 1,
 }
 EPISODES, PIECES = 24, 24

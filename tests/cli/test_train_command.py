@@ -26,7 +26,10 @@ from tsallax.errors import InvalidInput
 from tsallax.files import yaml_text
 from tsallax.runs import logs, settings, video
 
-SMALL = "--set hidden=8 --set start=100 --set capacity=1024 --set copy_every=250 --save-every 500"
+SMALL = (
+    "--set net_arch=8 --set learning_starts=100 --set buffer_size=1024 "
+    "--set target_update_interval=250 --save-every 500"
+)
 TASK = f"MultiGoal-v0 --actions 3 --alpha 0.2 --seed 3 {SMALL}"
 LENGTH = "--episodes 24 --eval-every 12 --eval-episodes 2"
 TABLES = (logs.EPISODES, logs.EVALUATIONS)
@@ -106,7 +109,7 @@ def copied(trained: Path, tmp_path: Path) -> Path:
 def cart(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A run in an environment that steps on the host."""
     out = tmp_path_factory.mktemp("runs") / "cart"
-    line = f"train CartPole-v1 --steps 120 --set hidden=8 --set start=50 --out {out}"
+    line = f"train CartPole-v1 --steps 120 --set net_arch=8 --set learning_starts=50 --out {out}"
     assert app.run(line.split()) == 0
     return out
 
@@ -115,7 +118,12 @@ def cart(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def test_a_run_is_what_the_python_api_would_do(trained: Path):
-    options = {"hidden": (8,), "start": 100, "capacity": 1024, "copy_every": 250}
+    options = {
+        "net_arch": (8,),
+        "learning_starts": 100,
+        "buffer_size": 1024,
+        "target_update_interval": 250,
+    }
     agent = tsallax.DeepQ("MultiGoal-v0", actions=3, alpha=0.2, seed=3, **options)
     agent.learn(episodes=24, eval_every=12, eval_episodes=2)
     history = agent.history
@@ -269,7 +277,7 @@ def test_tensorboard_shows_every_row_once_after_a_resume_as_well(trained: Path, 
 
 def test_ddpg_is_trained_by_its_name_and_takes_real_actions(tmp_path: Path, capsys):
     task = "train MultiGoal-v0 --algorithm ddpg --episodes 2"
-    code, out, err = called(capsys, f"{task} --set hidden=8 --out {tmp_path / 'run'}")
+    code, out, err = called(capsys, f"{task} --set net_arch=8 --out {tmp_path / 'run'}")
     assert (code, err) == (0, "")
     assert "DDPG, MultiGoal-v0" in out
     code, _, err = called(capsys, f"{task} --actions 3 --out {tmp_path / 'other'}")
@@ -285,7 +293,7 @@ def test_ddpg_is_trained_by_its_name_and_takes_real_actions(tmp_path: Path, caps
     [
         ("", "add --resume to go on with it, or give another --out"),
         ("--resume --alpha 0.3", "alpha is 0.2 in the run"),
-        ("--resume --set hidden=16", "hidden is [8] in the run"),
+        ("--resume --set net_arch=16", "hidden is [8] in the run"),
         ("--resume --actions 5", "actions is 3 in the run"),
         ("--resume --seed 4", "seed is 3 in the run"),
         ("CartPole-v1 --resume", "env is MultiGoal-v0 in the run"),
@@ -374,7 +382,7 @@ def test_no_checkpoint_is_promised_where_none_was_written(tmp_path: Path, capsys
         ("train CartPole-v1 --algorithm dqn --episodes 3", ["'dqn'", "deep_q"]),
         ("train CartPole-v1 --set lerning_rate=1 --episodes 3", ["did you mean learning_rate"]),
         ("train CartPole-v1 --set double=maybe --episodes 3", ["double must be true or false"]),
-        ("train CartPole-v1 --set hidden=[1 --episodes 3", ["--set hidden=[1", "not YAML"]),
+        ("train CartPole-v1 --set net_arch=[1 --episodes 3", ["--set net_arch=[1", "not YAML"]),
         ("train CartPole-v1 --set batch --episodes 3", ["--set batch", "KEY=VALUE"]),
         ("train CartPole-v1 --set seed=1 --seed 1 --episodes 3", ["seed is given twice"]),
         ("train CartPole-v1 --set seed=1 --set seed=1 --episodes 3", ["seed is set twice"]),
@@ -383,7 +391,7 @@ def test_no_checkpoint_is_promised_where_none_was_written(tmp_path: Path, capsys
         ("train CartPole-v1 --episodes 0", ["episodes must be", "at least 1"]),
         ("train CartPole-v1 --steps 2000000000", ["steps must be less than 2^30 in all"]),
         (
-            "train CartPole-v1 --steps 9 --set capacity=100000000000000",
+            "train CartPole-v1 --steps 9 --set buffer_size=100000000000000",
             ["not enough memory", "lower capacity"],
         ),
         ("train CartPole-v1", ["give --episodes or --steps"]),
@@ -403,7 +411,7 @@ def test_no_checkpoint_is_promised_where_none_was_written(tmp_path: Path, capsys
         ("evaluate TRAINED --seed -1", ["--seed -1"]),
         ("evaluate", ["DIR_OR_FILE", "tsallax evaluate --help"]),
         ("config FOLDER/no.yaml", ["no.yaml: no such file"]),
-        ("config --set batch=0", ["batch must be"]),
+        ("config --set batch_size=0", ["batch must be"]),
         ("config --algorithm dqn", ["'dqn'", "deep_q"]),
     ],
 )
@@ -573,15 +581,15 @@ def test_config_completes_a_file_and_gives_it_back_unchanged(tmp_path: Path, cap
     given = "env: Reacher-v5\nactions: [5, 7]\nalpha: 1:0.1:50\nlearning_rate: 1e-3\nhidden: 32\n"
     (tmp_path / "a.yaml").write_text(given)
     code, out, _ = called(
-        capsys, f"config {tmp_path / 'a.yaml'} --set clip=10 --set env_options={{}}"
+        capsys, f"config {tmp_path / 'a.yaml'} --set max_grad_norm=10 --set env_options={{}}"
     )
     assert code == 0
     (tmp_path / "b.yaml").write_text(out)
     assert called(capsys, f"config {tmp_path / 'b.yaml'}") == (0, out, "")
     told = settings.from_flat(yaml_text.read(tmp_path / "b.yaml"))
     assert told.run.actions == (5, 7)
-    assert (told.config.alpha, told.config.hidden) == ((1.0, 0.1, 50), (32,))
-    assert (told.config.learning_rate, told.config.clip) == (1e-3, 10.0)
+    assert (told.config.alpha, told.config.net_arch) == ((1.0, 0.1, 50), (32,))
+    assert (told.config.learning_rate, told.config.max_grad_norm) == (1e-3, 10.0)
     assert "learning_rate: 0.001" in out
     assert "(default: 0.0001)" in out
 

@@ -277,7 +277,7 @@ def test_an_environment_that_gives_no_numbers_is_named_at_once(wrong, message):
                 return np.full(2, wrong.get("seen", 0.0)), wrong.get("reward", reward), *ends
             return seen, reward, *ends
 
-    agent = DeepQ(Wrong(Box(-1, 1, (2,)), Discrete(3)), **{**TINY, "start": 50})
+    agent = DeepQ(Wrong(Box(-1, 1, (2,)), Discrete(3)), **{**TINY, "learning_starts": 50})
     with pytest.raises(InvalidInput, match=message):
         agent.learn(steps=20)
     assert agent.steps == 6, "what it did is not remembered"
@@ -442,7 +442,7 @@ BAD_AGENTS = [
     ({"alhpa": 0.1}, "unknown option 'alhpa': did you mean alpha"),
     ({"alpha": 1e-40}, "alpha must be positive, at least 1e-30 in single precision, got 1e-40"),
     ({"alpha": True}, "alpha must be a number"),
-    ({"capacity": 10**14}, "not enough memory for the networks and a replay of 10"),
+    ({"buffer_size": 10**14}, "not enough memory for the networks and a replay of 10"),
     ({"seed": -1}, "seed must be a whole number"),
     ({"seed": 1.5}, "seed must be a whole number"),
     ({"seed": True}, "seed must be a whole number"),
@@ -485,15 +485,15 @@ def test_levels_for_actions_that_are_discrete_already_are_refused():
 
 def test_several_environments_of_one_that_was_made_already_are_refused():
     with pytest.raises(InvalidInput, match="environments"):
-        DeepQ(gymnasium.make("CartPole-v1"), **{**TINY, "environments": 4})
+        DeepQ(gymnasium.make("CartPole-v1"), **{**TINY, "n_envs": 4})
 
 
 def test_a_configuration_may_be_given_as_a_whole_and_changed():
-    config = tsallax.deep.deep_q_config.DeepQConfig(alpha=0.5, hidden=(16,))
+    config = tsallax.deep.deep_q_config.DeepQConfig(alpha=0.5, net_arch=(16,))
     agent = DeepQ(CORRIDOR, actions=3, config=config, alpha=0.25)
     assert agent.config.alpha.start == 0.25
-    assert agent.config.hidden == (16,)
-    assert DeepQ(CORRIDOR, actions=3, config={"hidden": [4]}).config.hidden == (4,)
+    assert agent.config.net_arch == (16,)
+    assert DeepQ(CORRIDOR, actions=3, config={"net_arch": [4]}).config.net_arch == (4,)
 
 
 @pytest.fixture(scope="module")

@@ -109,7 +109,7 @@ def test_several_environments_go_on_from_where_all_begin_an_episode(tmp_path):
     """Each has begun as many episodes as it has, not as many as all of them."""
 
     def pendulums() -> DeepQ:
-        return DeepQ("Pendulum-v1", actions=3, environments=2, **TINY)
+        return DeepQ("Pendulum-v1", actions=3, n_envs=2, **TINY)
 
     agent = pendulums().learn(steps=800)
     assert agent.history.episodes == 4
@@ -126,7 +126,7 @@ def test_several_environments_go_on_from_where_all_begin_an_episode(tmp_path):
 
 
 def test_what_was_loaded_and_saved_again_is_what_it_was(tmp_path):
-    agent = DeepQ("CartPole-v1", environments=2, seed=3, **TINY).learn(episodes=7)
+    agent = DeepQ("CartPole-v1", n_envs=2, seed=3, **TINY).learn(episodes=7)
     agent.save(tmp_path / "once")
     DeepQ.load(tmp_path / "once").save(tmp_path / "twice")
     once, twice = (checkpoint.read(tmp_path / name)[1] for name in ("once", "twice"))
@@ -623,7 +623,7 @@ def test_a_file_cannot_name_a_module_to_import(contents, tmp_path, monkeypatch):
 
 
 def test_an_agent_without_its_replay_is_small_and_acts_the_same(tmp_path):
-    agent = DeepQ("MultiGoal-v0", actions=3, **{**TINY, "capacity": 100_000}).learn(steps=30)
+    agent = DeepQ("MultiGoal-v0", actions=3, **{**TINY, "buffer_size": 100_000}).learn(steps=30)
     agent.save(tmp_path / "whole")
     agent.save(tmp_path / "small", replay=False)
     assert (tmp_path / "small").stat().st_size < 20_000

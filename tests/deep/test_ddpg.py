@@ -30,7 +30,13 @@ MANY = 2000
 
 
 def algorithm(**options: Any) -> PolicyGradient:
-    settings = {"hidden": (6, 5), "batch": 32, "capacity": 64, "start": 10, **options}
+    settings = {
+        "net_arch": (6, 5),
+        "batch_size": 32,
+        "buffer_size": 64,
+        "learning_starts": 10,
+        **options,
+    }
     return PolicyGradient(SIZE, LOW, HIGH, DDPGConfig(**settings))
 
 
@@ -82,7 +88,7 @@ def learn(program: PolicyGradient, learner: Learner, seed: int = 5) -> tuple[Lea
 def filled(program: PolicyGradient, **options: Any) -> Learner:
     """A learner whose memory holds exactly a batch, and whose targets differ from its networks."""
     learner = start(program, knobs_of(DDPGConfig(**options)))
-    for i in range(program.config.batch):
+    for i in range(program.config.batch_size):
         learner = store(program, learner, row(i), i)
     draw = np.random.default_rng(1)
     shifted = jax.tree.map(
@@ -149,9 +155,11 @@ def close(slopes: list[tuple[np.ndarray, np.ndarray]], network: Network) -> None
 
 @pytest.mark.parametrize("plain", [False, True])
 def test_an_update_equals_one_by_hand(plain: bool) -> None:
-    program = algorithm(normalize=False, bounded=False, pull=0.0) if plain else algorithm()
-    n, gamma = program.config.batch, program.config.discount
-    before = filled(program, pull=program.config.pull)
+    program = (
+        algorithm(normalize=False, bounded=False, action_penalty=0.0) if plain else algorithm()
+    )
+    n, gamma = program.config.batch_size, program.config.gamma
+    before = filled(program, action_penalty=program.config.action_penalty)
     after, metrics = learn(program, before)
 
     data = jax.tree.map(lambda x: x[:, 0], transitions())
@@ -179,7 +187,7 @@ def test_an_update_equals_one_by_hand(plain: bool) -> None:
     mu = np.tanh(policy.output)
     tape = forward(critic, np.hstack([s, mu]))
     _, by_input = backward(critic, tape, np.full((n, 1), -1 / n))
-    pull = 2 * program.config.pull * policy.output / policy.output.size
+    pull = 2 * program.config.action_penalty * policy.output / policy.output.size
     slopes, _ = backward(actor, policy, by_input[:, SIZE:] * (1 - mu**2) + pull)
     close([(0.1 * w, 0.1 * b) for w, b in slopes], after.actor_adam.mean)
 
@@ -229,7 +237,7 @@ def test_targets_keep_to_what_the_rewards_allow() -> None:
 def test_gradients_are_clipped_and_priorities_follow_the_errors_only_if_asked() -> None:
     before = filled(algorithm())
     plain, _ = learn(algorithm(), before)
-    other, _ = learn(algorithm(clip=1e-3, priority=0.6), before)
+    other, _ = learn(algorithm(max_grad_norm=1e-3, priority=0.6), before)
     for name in ("critic_adam", "actor_adam"):
         norms = [
             10 * np.sqrt(sum(float(jnp.sum(g**2)) for g in jax.tree.leaves(getattr(x, name).mean)))
@@ -246,7 +254,7 @@ def test_agents_side_by_side_equal_agents_alone() -> None:
     program = algorithm()
     alone = [
         filled(program),
-        filled(program, sigma=0.5, learning_rate=3e-3, actor_rate=1e-4, tau=0.1),
+        filled(program, sigma=0.5, learning_rate=3e-3, actor_learning_rate=1e-4, tau=0.1),
     ]
     together = jax.tree.map(lambda *x: jnp.stack(x), *alone)
     together, _ = jax.jit(jax.vmap(lambda x: program.learn(x, 32, jax.random.PRNGKey(5))))(together)
@@ -305,7 +313,7 @@ def test_a_number_that_never_changes_does_no_harm() -> None:
 @pytest.mark.parametrize("kind", ["gaussian", "parameter"])
 def test_actions_keep_to_their_bounds_and_reach_them(kind: str) -> None:
     seen = np.random.default_rng(0).normal(size=(MANY, SIZE)).astype(np.float32)
-    program = algorithm(noise=kind, environments=MANY, capacity=MANY)
+    program = algorithm(noise=kind, n_envs=MANY, buffer_size=MANY)
     learner = start(program, knobs_of(DDPGConfig(sigma=5.0)))
     for step in (0, MANY):
         wild, support, *others = act(program, learner, seen, step)
@@ -316,7 +324,7 @@ def test_actions_keep_to_their_bounds_and_reach_them(kind: str) -> None:
 
 
 def test_the_first_actions_are_uniform_and_later_ones_have_the_noise_asked_for() -> None:
-    program = algorithm(environments=MANY, capacity=MANY)
+    program = algorithm(n_envs=MANY, buffer_size=MANY)
     learner = start(program, knobs_of(DDPGConfig(sigma="0.2:0.1:1000")))
     for step, spread in ((9, 1 / np.sqrt(3)), (10, 0.2), (2000, 0.1)):
         taken, _, greedy, sampled = act(program, learner, np.zeros((MANY, SIZE)), step)
@@ -414,7 +422,9 @@ def tracking() -> Environment:
 
 
 def test_it_learns() -> None:
-    agent = DDPG(tracking(), hidden=(64,), start=0, batch=32, capacity=5000, discount=0.5)
+    agent = DDPG(
+        tracking(), net_arch=(64,), learning_starts=0, batch_size=32, buffer_size=5000, gamma=0.5
+    )
     blind = agent.evaluate(50).mean
     agent.learn(steps=3000)
     assert blind < -8
@@ -428,7 +438,7 @@ def test_it_learns() -> None:
     np.testing.assert_allclose(np.sqrt(known.variance), seen.std(0), rtol=1e-3)
 
 
-SMALL = {"hidden": (8,), "batch": 16, "capacity": 200, "start": 0}
+SMALL = {"net_arch": (8,), "batch_size": 16, "buffer_size": 200, "learning_starts": 0}
 
 
 def same(a: Any, b: Any) -> None:
@@ -436,7 +446,7 @@ def same(a: Any, b: Any) -> None:
 
 
 def test_a_resumed_agent_equals_an_uninterrupted_one(tmp_path: Any) -> None:
-    options = {**SMALL, "noise": "parameter", "environments": 2}
+    options = {**SMALL, "noise": "parameter", "n_envs": 2}
     whole = DDPG("MultiGoal-v0", seed=3, **options).learn(steps=300)
     first = DDPG("MultiGoal-v0", seed=3, **options).learn(steps=134)
     first.save(tmp_path / "agent.npz")
@@ -474,7 +484,7 @@ def test_gymnasium_environments_get_vectors_and_resume_between_episodes(tmp_path
 
 
 def test_the_options_survive_as_plain_data() -> None:
-    config = DDPGConfig(noise="ou", sigma="0.3:0.1:500", hidden=[9, 8], actor_rate=1e-4)
+    config = DDPGConfig(noise="ou", sigma="0.3:0.1:500", net_arch=[9, 8], actor_learning_rate=1e-4)
     assert from_mapping(DDPGConfig, to_mapping(config)) == config
     assert hash(config) == hash(from_mapping(DDPGConfig, to_mapping(config)))
     assert knobs_of(config).actor_rate == np.float32(1e-4)
@@ -490,13 +500,13 @@ def test_the_options_survive_as_plain_data() -> None:
         ({"tau": 0}, "tau must be a number above 0"),
         ({"tau": 1.5}, "tau must be at most 1"),
         ({"ou_rate": 0}, "ou_rate must be"),
-        ({"discount": 1.0}, "discount must be"),
-        ({"actor_rate": 0}, "actor_rate must be"),
-        ({"pull": -1}, "pull must be"),
-        ({"batch": 0}, "batch must be"),
-        ({"batch": 500, "capacity": 100}, "capacity 100 is less than a batch of 500"),
+        ({"gamma": 1.0}, "gamma must be"),
+        ({"actor_learning_rate": 0}, "actor_rate must be"),
+        ({"action_penalty": -1}, "pull must be"),
+        ({"batch_size": 0}, "batch must be"),
+        ({"batch_size": 500, "buffer_size": 100}, "capacity 100 is less than a batch of 500"),
         ({"beta": 2}, "beta must be between 0 and 1"),
-        ({"hidden": (0,)}, "hidden must be"),
+        ({"net_arch": (0,)}, "hidden must be"),
         ({"sgima": 0.2}, "did you mean sigma"),
         ({"actions": 11}, "unknown option 'actions'"),
         ({"seed": -1}, "seed must be"),
@@ -519,4 +529,4 @@ def test_actions_without_bounds_or_without_numbers_are_refused() -> None:
     with pytest.raises(InvalidInput, match="CartPole-v1"):
         DDPG("CartPole-v1")
     with pytest.raises(InvalidInput, match="leave environments out"):
-        DDPG(gymnasium.make("Pendulum-v1"), environments=3)
+        DDPG(gymnasium.make("Pendulum-v1"), n_envs=3)

@@ -97,8 +97,8 @@ class Recorded:
 
     def __init__(self, **options: Any) -> None:
         self.config = c = DeepQConfig(
-            batch=16, capacity=STEPS, hidden=HIDDEN, alpha=0.3, learning_rate=0.01,
-            discount=0.9, beta="0.4:1:80", priority=0.6, output_scale=2.0, **options,
+            batch_size=16, buffer_size=STEPS, net_arch=HIDDEN, alpha=0.3, learning_rate=0.01,
+            gamma=0.9, beta="0.4:1:80", priority=0.6, output_scale=2.0, **options,
         )  # fmt: skip
         explore = "hard" if c.explore == "epsilon" else c.explore
         self.algorithm = DeepQLearning(
@@ -200,7 +200,8 @@ def same(a: Any, b: Any, tolerance: float = 3e-5) -> None:
 
 TSALLIS = {"update": "tsallis", "update_q": 1.5}
 ALL = {
-    "double": True, "huber": 0.5, "clip": 0.2, "relative_entropy": True, "common": True,
+    "double": True, "huber": 0.5, "max_grad_norm": 0.2, "relative_entropy": True,
+    "shared_value": True,
     "n_step": 3,
 }  # fmt: skip
 UPDATES = [
@@ -265,7 +266,7 @@ def test_a_copy_makes_the_target_equal_and_nothing_else_different():
 
 def test_an_exponent_of_zero_leaves_the_priorities_alone():
     recorded = Recorded()
-    config = DeepQConfig(priority=0, batch=16, capacity=STEPS, hidden=HIDDEN)
+    config = DeepQConfig(priority=0, batch_size=16, buffer_size=STEPS, net_arch=HIDDEN)
     recorded.algorithm = DeepQLearning(
         INPUTS,
         ACTIONS,
@@ -280,7 +281,7 @@ def test_an_exponent_of_zero_leaves_the_priorities_alone():
 
 
 def test_the_initial_value_is_that_of_all_actions():
-    c = DeepQConfig(initial_value=7.0, output_scale=0.0, hidden=HIDDEN)
+    c = DeepQConfig(initial_value=7.0, output_scale=0.0, net_arch=HIDDEN)
     rule = Choice((("sparse", None),))
     algorithm = DeepQLearning(INPUTS, ACTIONS, HIDDEN, rule, rule, c)
     learner = algorithm.init(jax.random.PRNGKey(0), knobs_of(c))
@@ -312,7 +313,7 @@ EXPLORATION = [
     ({"explore": "sparse"}, 0.0),
     ({"explore": "soft"}, 0.0),
     ({"explore": "tsallis", "explore_q": 1.5}, 0.0),
-    ({"explore": "sparse", "uniform": 0.3}, 0.3),
+    ({"explore": "sparse", "uniform_share": 0.3}, 0.3),
     ({"explore": "epsilon", "epsilon": 0.4}, 0.4),
     ({"explore": "epsilon", "epsilon": "1:0:100"}, 0.75),
     ({"explore": "epsilon", "epsilon": 0.0}, 0.0),
@@ -337,7 +338,7 @@ def test_actions_are_drawn_from_the_policy_and_its_share_of_uniform_ones(options
 
 
 def test_alpha_follows_its_schedule_when_acting():
-    c = DeepQConfig(alpha="1:0.01:100", hidden=HIDDEN, output_scale=2.0)
+    c = DeepQConfig(alpha="1:0.01:100", net_arch=HIDDEN, output_scale=2.0)
     rule = Choice((("sparse", None),))
     algorithm = DeepQLearning(INPUTS, ACTIONS, HIDDEN, rule, rule, c)
     learner = algorithm.init(jax.random.PRNGKey(0), knobs_of(c))

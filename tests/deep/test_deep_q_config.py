@@ -39,33 +39,33 @@ REFUSED = [
     ({"update": "tsallis", "update_q": NAN}, "update_q must be a number above 0"),
     ({"epsilon": 1.5}, "epsilon must be between 0 and 1"),
     ({"epsilon": "1:-0.1:100"}, "epsilon must be between 0 and 1"),
-    ({"uniform": -0.2}, "uniform must be between 0 and 1"),
+    ({"uniform_share": -0.2}, "uniform must be between 0 and 1"),
     ({"beta": 2.0}, "beta must be between 0 and 1"),
-    ({"discount": 1.0}, "discount must be a number of at least 0 and below 1, got 1.0"),
-    ({"discount": NAN}, "discount must be a number"),
+    ({"gamma": 1.0}, "gamma must be a number of at least 0 and below 1, got 1.0"),
+    ({"gamma": NAN}, "gamma must be a number"),
     ({"learning_rate": 0}, "learning_rate must be a number above 0, got 0"),
     ({"learning_rate": "fast"}, "learning_rate must be a number above 0, got 'fast'"),
     ({"learning_rate": INF}, "learning_rate must be a number above 0"),
-    ({"batch": 0}, "batch must be a whole number of at least 1, got 0"),
-    ({"batch": 6.5}, "batch must be a whole number"),
-    ({"batch": True}, "batch must be a whole number"),
-    ({"start": -1}, "start must be a whole number of at least 0"),
-    ({"copy_every": 0}, "copy_every must be a whole number"),
-    ({"update_every": 0}, "update_every must be a whole number"),
-    ({"environments": 0}, "environments must be a whole number"),
+    ({"batch_size": 0}, "batch must be a whole number of at least 1, got 0"),
+    ({"batch_size": 6.5}, "batch must be a whole number"),
+    ({"batch_size": True}, "batch must be a whole number"),
+    ({"learning_starts": -1}, "start must be a whole number of at least 0"),
+    ({"target_update_interval": 0}, "copy_every must be a whole number"),
+    ({"train_freq": 0}, "update_every must be a whole number"),
+    ({"n_envs": 0}, "environments must be a whole number"),
     ({"n_step": 0}, "n_step must be a whole number"),
-    ({"capacity": 32, "batch": 64}, "capacity 32 is less than a batch of 64"),
+    ({"buffer_size": 32, "batch_size": 64}, "capacity 32 is less than a batch of 64"),
     ({"priority": -1}, "priority must be a number of at least 0"),
     ({"huber": 0}, "huber must be a number above 0"),
-    ({"clip": -1}, "clip must be a number above 0"),
-    ({"clip": NAN}, "clip must be a number above 0"),
+    ({"max_grad_norm": -1}, "clip must be a number above 0"),
+    ({"max_grad_norm": NAN}, "clip must be a number above 0"),
     ({"initial_value": NAN}, "initial_value must be a number, got nan"),
     ({"output_scale": -1}, "output_scale must be a number of at least 0"),
     ({"double": "no"}, "double must be True or False, got 'no'"),
-    ({"common": 1}, "common must be True or False"),
-    ({"hidden": (0,)}, "hidden must be whole widths, such as (256, 256)"),
-    ({"hidden": (64, 2.5)}, "hidden must be whole widths"),
-    ({"hidden": "64"}, "hidden must be whole widths"),
+    ({"shared_value": 1}, "common must be True or False"),
+    ({"net_arch": (0,)}, "hidden must be whole widths, such as (256, 256)"),
+    ({"net_arch": (64, 2.5)}, "hidden must be whole widths"),
+    ({"net_arch": "64"}, "hidden must be whole widths"),
     ({"alhpa": 0.1}, "unknown option 'alhpa': did you mean alpha?"),
     ({"learningrate": 0.1}, "unknown option 'learningrate': did you mean learning_rate?"),
     ({"zzz": 1}, "unknown option 'zzz': choose from explore, update"),
@@ -125,7 +125,7 @@ def test_a_schedule_stays_between_its_ends_and_reaches_them(start, end):
 def test_a_configuration_is_the_same_after_it_was_written_as_json():
     config = DeepQConfig(
         explore="tsallis", explore_q=1.5, update="soft", alpha=(1.0, 1 / 3, 12345), epsilon=0.07,
-        hidden=(32, 16), huber=2.0, double=True, learning_rate=1 / 3000, beta="0.123456789:1:7",
+        net_arch=(32, 16), huber=2.0, double=True, learning_rate=1 / 3000, beta="0.123456789:1:7",
     )  # fmt: skip
     again = from_mapping(DeepQConfig, json.loads(json.dumps(to_mapping(config))))
     assert again == config
@@ -133,8 +133,10 @@ def test_a_configuration_is_the_same_after_it_was_written_as_json():
 
 
 def test_numbers_of_numpy_are_taken_and_stored_as_plain_ones():
-    config = DeepQConfig(batch=np.int64(8), learning_rate=np.float32(0.5), hidden=np.array([4, 4]))
-    assert type(config.batch) is int
+    config = DeepQConfig(
+        batch_size=np.int64(8), learning_rate=np.float32(0.5), net_arch=np.array([4, 4])
+    )
+    assert type(config.batch_size) is int
     assert type(config.learning_rate) is float
     json.dumps(to_mapping(config))
 
@@ -143,5 +145,5 @@ def test_the_networks_of_the_paper_are_the_defaults_for_its_tasks():
     assert hidden_layers(DeepQConfig(), "InvertedPendulum-v5") == (512, 512)
     assert hidden_layers(DeepQConfig(), "tsallax/Reacher-v5") == (256,) * 4
     assert hidden_layers(DeepQConfig(), "CartPole-v1") == (256, 256)
-    assert hidden_layers(DeepQConfig(hidden=(8,)), "Reacher-v5") == (8,)
-    assert DeepQConfig(hidden=64).hidden == (64,)
+    assert hidden_layers(DeepQConfig(net_arch=(8,)), "Reacher-v5") == (8,)
+    assert DeepQConfig(net_arch=64).hidden == (64,)

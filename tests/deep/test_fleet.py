@@ -20,11 +20,11 @@ from tsallax.envs.jax.multigoal_env import multigoal
 from tsallax.errors import InvalidInput
 
 OPTIONS: dict[str, Any] = {
-    "hidden": (8,),
-    "batch": 8,
-    "capacity": 300,
-    "start": 50,
-    "copy_every": 50,
+    "net_arch": (8,),
+    "batch_size": 8,
+    "buffer_size": 300,
+    "learning_starts": 50,
+    "target_update_interval": 50,
 }
 VARIANTS = list(product(("sparse", "soft", "epsilon"), ("sparse", "soft", "hard")))
 
@@ -59,7 +59,12 @@ def test_an_agent_of_a_fleet_learns_what_it_would_learn_alone(fleet, explore, up
 
 @pytest.mark.parametrize("together", [True, False])
 def test_a_fleet_of_ddpg_learns_what_its_agents_would_learn_alone(together, tmp_path: Path):
-    options: dict[str, Any] = {"hidden": (8,), "batch": 8, "capacity": 300, "start": 50}
+    options: dict[str, Any] = {
+        "net_arch": (8,),
+        "batch_size": 8,
+        "buffer_size": 300,
+        "learning_starts": 50,
+    }
     members = [Member(DDPGConfig(sigma=s, **options), seed) for s, seed in ((0.1, 0), (0.3, 1))]
     fleet = Fleet("Reacher-v5", members, together=together).learn(
         steps=150, save_to=tmp_path / "fleet.npz"
@@ -136,7 +141,7 @@ def test_a_resumed_fleet_equals_an_uninterrupted_one_bit_for_bit(tmp_path: Path)
 
 
 def test_members_must_share_what_shapes_the_program():
-    odd = Member(DeepQConfig(**{**OPTIONS, "batch": 4}), 0)
+    odd = Member(DeepQConfig(**{**OPTIONS, "batch_size": 4}), 0)
     with pytest.raises(InvalidInput, match="same batch, not 8 and 4"):
         Fleet("Reacher-v5", [member(), odd], actions=3)
     with pytest.raises(InvalidInput, match="at least one member"):
@@ -155,7 +160,7 @@ def test_agents_that_are_finished_leave_when_half_of_them_are():
 
 def test_an_agent_that_is_finished_gets_no_more_turns():
     """Until it leaves it learns and stores nothing; the others learn on as they do without it."""
-    settings = DeepQConfig(**{**OPTIONS, "copy_every": 10})
+    settings = DeepQConfig(**{**OPTIONS, "target_update_interval": 10})
     members = [Member(settings, seed) for seed in range(6)]
     fleet = Fleet("InvertedPendulum-v5", members, actions=3, together=False)
     seen: dict[int, list[np.ndarray]] = {}

@@ -26,7 +26,7 @@ def corridor(seed: int = 0, **options: Any) -> DeepQ:
 
 def stored(agent: DeepQ) -> list[list[dict[str, Any]]]:
     """What is in the memory, in the order of time, for each environment."""
-    memory, n = jax.tree.map(np.asarray, agent._learner.replay), agent.config.environments
+    memory, n = jax.tree.map(np.asarray, agent._learner.replay), agent.config.n_envs
     assert agent.steps <= len(memory.reward), "nothing may have been overwritten"
     rows = [
         {
@@ -65,7 +65,7 @@ def assert_history_is_that_of(agent: DeepQ, trajectories: Any) -> None:
     assert sorted(noted) == [pytest.approx(episode) for episode in sorted(expected)]
 
 
-@pytest.mark.parametrize("options", [{}, {"environments": 3, "update_every": 2}], ids=str)
+@pytest.mark.parametrize("options", [{}, {"n_envs": 3, "train_freq": 2}], ids=str)
 def test_the_memory_holds_the_trajectory_and_the_history_its_returns(options):
     agent = corridor(**options).learn(steps=90)
     trajectories = stored(agent)
@@ -97,15 +97,15 @@ def test_the_memory_holds_the_trajectory_and_the_history_its_returns(options):
 def test_environments_side_by_side_go_their_own_ways():
     a, b, c = (
         [(*row["seen"], row["action"]) for row in rows]
-        for rows in stored(corridor(environments=3, update_every=2).learn(steps=90))
+        for rows in stored(corridor(n_envs=3, train_freq=2).learn(steps=90))
     )
     assert a != b != c != a
 
 
 def test_the_target_is_copied_every_c_steps_and_nothing_is_learned_before_the_start():
     start, update_every = 20, 5
-    agent = corridor(start=start, update_every=update_every)
-    c = agent.config.copy_every
+    agent = corridor(learning_starts=start, train_freq=update_every)
+    c = agent.config.target_update_interval
 
     def numbers() -> tuple[Any, Any, int]:
         learner = agent._learner
@@ -151,7 +151,7 @@ def test_the_compiled_loop_is_algorithm_1_step_by_step():
         if terminated | truncated:
             feed = loop_jax.begin(CORRIDOR, 1, reset_key)
             state, seen = jax.tree.map(lambda x: x[0], feed.state), feed.observation[0]
-        if (step + 1) % agent.config.copy_every == 0:
+        if (step + 1) % agent.config.target_update_interval == 0:
             learner = algorithm.copy(learner)
     agent.learn(steps=30)
     assert [row["action"] for row in stored(agent)[0]] == actions
@@ -230,7 +230,7 @@ def test_a_time_limit_on_the_host_is_a_truncation_with_its_true_last_observation
 
 
 def test_updates_on_the_host_come_every_so_many_steps_and_not_before_the_start():
-    agent = DeepQ("CartPole-v1", **{**TINY, "start": 12, "environments": 2, "update_every": 3})
+    agent = DeepQ("CartPole-v1", **{**TINY, "learning_starts": 12, "n_envs": 2, "train_freq": 3})
     agent.learn(steps=30)
     assert int(agent._learner.adam.count) == (30 - 12) // 6
     same = jax.tree.map(np.array_equal, agent._learner.online, agent._learner.target)

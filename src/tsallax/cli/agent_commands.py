@@ -158,11 +158,12 @@ def config(
       tsallax config --algorithm deep_q
     """
     with one_line_errors():
+        from tsallax.deep.options import with_current_names
         from tsallax.files import yaml_text
         from tsallax.runs import settings
 
         typed = set_values(set or []) | ({} if algorithm is None else {"algorithm": algorithm})
-        filed = {} if file is None else yaml_text.read(file)
+        filed = {} if file is None else with_current_names(yaml_text.read(file))
         try:
             typer.echo(settings.to_yaml(settings.from_flat({**filed, **typed})), nl=False)
         except InvalidInput as error:

@@ -98,7 +98,7 @@ def train(
       tsallax train Reacher-v5 --actions 31 --alpha 0.1 --episodes 2000 --out runs/reacher
       tsallax train InvertedPendulum-v5 --actions 101 --steps 200000 --eval-every 10000 --out runs/p
       tsallax train Pendulum-v1 --actions 11 --explore soft --update soft --alpha 0.01
-          --episodes 200 --seed 1 --set hidden=64,64 --set learning_rate=3e-4 --out runs/soft
+          --episodes 200 --seed 1 --set net_arch=64,64 --set learning_rate=3e-4 --out runs/soft
       tsallax train --config runs/reacher/config.yaml --seed 1 --out runs/reacher-1
       tsallax train --resume --out runs/reacher
       tsallax train --resume --out runs/reacher --episodes 5000
@@ -112,6 +112,7 @@ def train(
       trace.csv         loss, target value and the policy's support ratio along the way
     """
     with one_line_errors(), _flags(), warnings_as_notes():
+        from tsallax.deep.options import with_current_names
         from tsallax.files import yaml_text
 
         typed: dict[str, Any] = {
@@ -126,7 +127,7 @@ def train(
             if name in typed:
                 raise InvalidInput(f"{name} is given twice: with --set, and by itself")
             typed[name] = value
-        filed = {} if config is None else yaml_text.read(config)
+        filed = {} if config is None else with_current_names(yaml_text.read(config))
         from tsallax.runs import training
 
         job = training.prepare(typed, filed, out, resume)

@@ -23,7 +23,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from tsallax import provenance
-from tsallax.deep import checkpoint, deep_q_config, loop_gymnasium, loop_jax, replay
+from tsallax.deep import checkpoint, loop_gymnasium, loop_jax, options, replay
 from tsallax.deep.environment_spec import World, revive
 from tsallax.deep.evaluation_episodes import Episodes, evaluation_seed, play
 from tsallax.deep.history import History
@@ -48,11 +48,9 @@ class Agent:
 
     def __init__(self, world: World, settings: Any, seed: int) -> None:
         require_seed(seed)
-        if settings.environments not in (1, world.n_envs):
-            raise InvalidInput(
-                f"{world.name}: {world.n_envs} are already made: leave environments out"
-            )
-        self.config = dataclasses.replace(settings, environments=world.n_envs)
+        if settings.n_envs not in (1, world.n_envs):
+            raise InvalidInput(f"{world.name}: {world.n_envs} are already made: leave n_envs out")
+        self.config = dataclasses.replace(settings, n_envs=world.n_envs)
         self.seed = int(seed)
         self.steps = 0
         self.history = History(running=np.zeros(world.n_envs), lengths=np.zeros(world.n_envs, int))
@@ -65,7 +63,7 @@ class Agent:
                 raise
             raise InvalidInput(
                 f"{world.name}: not enough memory for the networks and a replay of "
-                f"{self.config.capacity} transitions: lower capacity or hidden"
+                f"{self.config.buffer_size} transitions: lower buffer_size or net_arch"
             ) from None
         self._table = None if world.table is None else jnp.asarray(world.table)
         self._feed: Feed | loop_gymnasium.HostFeed | None = None
@@ -206,12 +204,12 @@ class Agent:
     def _piece(self, plan: Plan, to_episode_end: bool) -> None:
         """Run some cycles, up to the next thing that has to happen between two of them."""
         c = self.config
-        size = c.environments * c.update_every
-        learning = self.steps >= c.start
+        size = c.n_envs * c.train_freq
+        learning = self.steps >= c.learning_starts
         until = min(
             plan.last_step,
-            NEVER if learning else c.start,
-            (self.steps // c.copy_every + 1) * c.copy_every,
+            NEVER if learning else c.learning_starts,
+            (self.steps // c.target_update_interval + 1) * c.target_update_interval,
             plan.next_step(),
         )
         pace = max(1, int(PACE / self._seconds_per_cycle))
@@ -226,12 +224,12 @@ class Agent:
             done, log, valid, failure = self._run_outside(learning, cycles, ends)
         self._seconds_per_cycle = (time.monotonic() - begin) / max(done, 1)
         self.steps += done * size
-        rewards = log.reward[:done].reshape(-1, c.environments)
+        rewards = log.reward[:done].reshape(-1, c.n_envs)
         ended, valid = (x[:done].reshape(rewards.shape) for x in (log.ended, valid))
         self.history.record(self.steps, rewards, ended, valid)
         self.history.count(log.loss[:done], log.value[:done], log.support[:done])
         self._require_finite(log.loss[:done])
-        if self.steps // c.copy_every > before // c.copy_every:
+        if self.steps // c.target_update_interval > before // c.target_update_interval:
             self._learner = self._algorithm.copy(self._learner)
             self.history.trace(self.steps)
         if failure is not None:
@@ -242,7 +240,7 @@ class Agent:
         assert inside is not None
         if self._feed is None:
             key = jax.random.fold_in(jax.random.PRNGKey(self.seed), 1)
-            self._feed = loop_jax.begin(inside, self.config.environments, key)
+            self._feed = loop_jax.begin(inside, self.config.n_envs, key)
         self._learner, self._feed, log, done = loop_jax.advance(
             self._algorithm,
             inside,
@@ -267,7 +265,7 @@ class Agent:
                     stacklevel=2,
                 )
                 self.history.forget_running()
-                memory = replay.cut(self._learner.replay, self.steps, self.config.environments)
+                memory = replay.cut(self._learner.replay, self.steps, self.config.n_envs)
                 self._learner = self._learner._replace(replay=memory)
             before = self._done or [self.history.episodes] * environment.n_envs
             self._feed = loop_gymnasium.begin(environment, self.seed, before)
@@ -291,7 +289,7 @@ class Agent:
         if not np.isfinite(loss).all():
             raise FloatingPointError(
                 f"{self.environment}: the loss is not finite after {self.steps} steps; "
-                "a lower learning_rate or clip=10 may help"
+                "a lower learning_rate or max_grad_norm=10 may help"
             )
 
     def _status(self, rate: float) -> str:
@@ -404,7 +402,7 @@ class Agent:
         about = {
             "kind": self.kind,
             "world": self._world.describe(),
-            "config": deep_q_config.to_mapping(self.config),
+            "config": options.to_mapping(self.config),
             "seed": self.seed,
             "steps": self.steps,
             "replay": replay,
@@ -442,7 +440,9 @@ class Agent:
                 raise InvalidInput(f"holds a {about['kind']} agent, not {cls.kind}")
             world = revive(about["world"], env)
             agent = cls.__new__(cls)
-            settings: Any = deep_q_config.from_mapping(cls.Config, about["config"])
+            settings: Any = options.from_mapping(
+                cls.Config, options.with_current_names(about["config"])
+            )
             Agent.__init__(agent, world, settings, about["seed"])
             agent.steps, agent._predictions = int(about["steps"]), int(about["predictions"])
             if not (0 <= agent.steps < NEVER and agent._predictions >= 0):
@@ -467,7 +467,7 @@ class Agent:
             self._learner = self._algorithm.complete(shared, self._learner)
         else:
             self._learner = checkpoint.restore(path, "learner.", template, arrays)
-            inside, n = self._world.jax, self.config.environments
+            inside, n = self._world.jax, self.config.n_envs
             if inside is not None and "feed.observation" in arrays:
                 like = jax.eval_shape(lambda: loop_jax.begin(inside, n, jax.random.PRNGKey(0)))
                 self._feed = checkpoint.restore(path, "feed.", like, arrays)
@@ -486,14 +486,14 @@ class Agent:
         known = (self.history[name].max(initial=0) for name in ("episode_step", "trace_step"))
         if max(known) > self.steps:
             raise InvalidInput(f"{path}: damaged: a history of more than its {self.steps} steps")
-        if len(self.history.running) != self.config.environments:
+        if len(self.history.running) != self.config.n_envs:
             raise InvalidInput(f"{path}: history.running has shape {self.history.running.shape}")
 
     def _restored_action(
         self, path: str | PathLike[str], arrays: dict[str, NDArray[Any]]
     ) -> tuple[NDArray[Any], NDArray[Any]]:
         """The action that opens the next episodes, and the share of actions it was chosen from."""
-        seen = jnp.zeros((self.config.environments, self._world.observation_size))
+        seen = jnp.zeros((self.config.n_envs, self._world.observation_size))
         like = jax.eval_shape(
             lambda: self._algorithm.act(self._learner, seen, 0, jax.random.PRNGKey(0))
         )

@@ -49,7 +49,7 @@ from tsallax.deep.replay import Batch, Replay, Transition
 from tsallax.deep.running_moments import Moments
 from tsallax.errors import InvalidInput
 
-KNOBS = ("sigma", "beta", "learning_rate", "actor_rate", "tau", "pull")
+KNOBS = ("sigma", "beta", "learning_rate", "actor_learning_rate", "tau", "action_penalty")
 """The options in which agents that share a program may differ."""
 
 
@@ -109,8 +109,8 @@ class PolicyGradient:
         """theta^- = theta, phi^- = phi and an empty memory."""
         key, for_actor, for_critic, for_noise = jax.random.split(key, 4)
         c, size, d = self.config, self.observation_size, len(self.low)
-        actor = network.init(for_actor, size, c.hidden, d, c.output_scale)
-        critic = network.init(for_critic, size + d, c.hidden, 1, c.output_scale)
+        actor = network.init(for_actor, size, c.net_arch, d, c.output_scale)
+        critic = network.init(for_critic, size + d, c.net_arch, 1, c.output_scale)
         online = Pair(actor, critic)
         return Learner(
             online=online,
@@ -121,7 +121,7 @@ class PolicyGradient:
             moments=running_moments.init(size) if c.normalize else None,
             rewards=jnp.zeros(2),
             noise=exploration_noise.init(
-                c.noise, for_noise, (c.environments, d), actor, knobs.sigma.start
+                c.noise, for_noise, (c.n_envs, d), actor, knobs.sigma.start
             ),
             knobs=knobs,
             key=key,
@@ -130,8 +130,8 @@ class PolicyGradient:
     @property
     def capacity(self) -> int:
         """That of the configuration, rounded up to whole steps of all environments."""
-        n = self.config.environments
-        return -(-self.config.capacity // n) * n
+        n = self.config.n_envs
+        return -(-self.config.buffer_size // n) * n
 
     def greedy(self, learner: Learner, observation: Array) -> Array:
         """mu(s; phi^-): the average over recent updates is steadier than phi."""
@@ -145,7 +145,7 @@ class PolicyGradient:
         actor, process = learner.online.actor, learner.noise.process
         moved = self._explore(learner, actor, observation, step, key, process)
         anything = jax.random.uniform(other, moved.shape, minval=-1.0, maxval=1.0)
-        action = jnp.where(jnp.asarray(step) < self.config.start, anything, moved)
+        action = jnp.where(jnp.asarray(step) < self.config.learning_starts, anything, moved)
         return self._real(action), jnp.full((), jnp.nan)
 
     def sampled(self, learner: Learner, observation: Array, step: ArrayLike, key: Array) -> Array:
@@ -183,10 +183,10 @@ class PolicyGradient:
         batch = replay.sample(
             learner.replay,
             key,
-            c.batch,
+            c.batch_size,
             written,
-            discount=c.discount,
-            n_envs=c.environments,
+            discount=c.gamma,
+            n_envs=c.n_envs,
             n_step=c.n_step,
         )
         s, a = self._seen(learner, batch.observation), self._scaled(batch.action)
@@ -201,7 +201,7 @@ class PolicyGradient:
             return jnp.mean(weight * error**2), error
 
         (mean, error), slope = jax.value_and_grad(loss, has_aux=True)(learner.online.critic)
-        slope = adam.clipped(slope, c.clip)
+        slope = adam.clipped(slope, c.max_grad_norm)
         critic, critic_adam = adam.update(
             learner.critic_adam, learner.online.critic, slope, knobs.learning_rate
         )
@@ -210,7 +210,7 @@ class PolicyGradient:
             u = network.values(actor, s)
             return knobs.pull * jnp.mean(u**2) - jnp.mean(self._q(critic, s, jnp.tanh(u)))
 
-        slope = adam.clipped(jax.grad(cost)(learner.online.actor), c.clip)
+        slope = adam.clipped(jax.grad(cost)(learner.online.actor), c.max_grad_norm)
         actor, actor_adam = adam.update(
             learner.actor_adam, learner.online.actor, slope, knobs.actor_rate
         )
@@ -268,7 +268,7 @@ class PolicyGradient:
         value = self._q(learner.target.critic, after, self._mu(learner.target.actor, after))
         y = batch.reward + batch.discount * value
         if self.config.bounded:
-            low, high = learner.rewards / (1 - self.config.discount)
+            low, high = learner.rewards / (1 - self.config.gamma)
             y = jnp.clip(y, low, high)
         return y
 
@@ -330,7 +330,7 @@ def knobs_of(config: DDPGConfig) -> Knobs:
         sigma=array(config.sigma),
         beta=array(config.beta),
         learning_rate=jnp.asarray(rate, jnp.float32),
-        actor_rate=jnp.asarray(config.actor_rate or rate, jnp.float32),
+        actor_rate=jnp.asarray(config.actor_learning_rate or rate, jnp.float32),
         tau=jnp.asarray(config.tau, jnp.float32),
-        pull=jnp.asarray(config.pull, jnp.float32),
+        pull=jnp.asarray(config.action_penalty, jnp.float32),
     )

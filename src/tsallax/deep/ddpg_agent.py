@@ -10,8 +10,8 @@ import jax
 from tsallax.deep.agent import Agent
 from tsallax.deep.ddpg import Learner, program
 from tsallax.deep.ddpg_config import DDPGConfig
-from tsallax.deep.deep_q_agent import settings_of
 from tsallax.deep.environment_spec import World, world_of
+from tsallax.deep.options import settings_of
 
 
 class DDPG(Agent):
@@ -27,7 +27,7 @@ class DDPG(Agent):
         noise, sigma, normalize, ...: the options of `DDPGConfig`.
 
     >>> import tsallax
-    >>> agent = tsallax.DDPG("Reacher-v5", seed=0, hidden=(16,), start=0)
+    >>> agent = tsallax.DDPG("Reacher-v5", seed=0, net_arch=(16,), learning_starts=0)
     >>> agent = agent.learn(episodes=3)
     >>> agent.steps, agent.history.episodes, agent.predict([0.0] * 10).shape
     (150, 3, (2,))
@@ -51,7 +51,7 @@ class DDPG(Agent):
         world = world_of(
             env,
             actions=None,
-            n_envs=settings.environments,
+            n_envs=settings.n_envs,
             continuous=True,
             backend=backend,
             options=env_options or {},

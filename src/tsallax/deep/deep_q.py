@@ -27,10 +27,11 @@ from jax.typing import ArrayLike
 
 from tsallax.deep import adam, linear_schedule, network, replay
 from tsallax.deep.adam import Adam
-from tsallax.deep.deep_q_config import DeepQConfig, hidden_layers
+from tsallax.deep.deep_q_config import DeepQConfig
 from tsallax.deep.environment_spec import World
 from tsallax.deep.linear_schedule import Linear
 from tsallax.deep.network import Body, Layer, Network
+from tsallax.deep.options import hidden_layers
 from tsallax.deep.regularizer_choice import Choice
 from tsallax.deep.replay import Batch, Replay, Transition
 from tsallax.errors import InvalidInput
@@ -42,7 +43,7 @@ KNOBS = (
     "explore_q",
     "update_q",
     "epsilon",
-    "uniform",
+    "uniform_share",
     "beta",
     "learning_rate",
 )
@@ -99,7 +100,7 @@ class DeepQLearning:
         key, sub = jax.random.split(key)
         c = self.config
         online = network.init(
-            sub, self.observation_size, self.hidden, self.n_actions, c.output_scale, c.common
+            sub, self.observation_size, self.hidden, self.n_actions, c.output_scale, c.shared_value
         )
         bias = jnp.full_like(online.output.bias, c.initial_value)
         online = online._replace(output=online.output._replace(bias=bias))
@@ -110,8 +111,8 @@ class DeepQLearning:
     @property
     def capacity(self) -> int:
         """That of the configuration, rounded up to whole steps of all environments."""
-        n = self.config.environments
-        return -(-self.config.capacity // n) * n
+        n = self.config.n_envs
+        return -(-self.config.buffer_size // n) * n
 
     def policy(self, learner: Learner, observation: Array, step: ArrayLike) -> Array:
         """explore.policy(Q(s, .; theta)), without the uniform share."""
@@ -155,10 +156,10 @@ class DeepQLearning:
         batch = replay.sample(
             learner.replay,
             key,
-            c.batch,
+            c.batch_size,
             written,
-            discount=c.discount,
-            n_envs=c.environments,
+            discount=c.gamma,
+            n_envs=c.n_envs,
             n_step=c.n_step,
         )
         weight = replay.importance(
@@ -186,19 +187,19 @@ class DeepQLearning:
     ) -> tuple[Network, Adam]:
         """A step of Adam against the gradient of the body and of the rows of the actions."""
         c, rate = self.config, learner.knobs.learning_rate
-        if self.n_actions <= WHOLE * c.batch:
+        if self.n_actions <= WHOLE * c.batch_size:
             gradient = Network(body, adam.spread(action, rows, self.n_actions))
             whole: tuple[Network, Adam] = adam.update(
-                learner.adam, learner.online, adam.clipped(gradient, c.clip), rate
+                learner.adam, learner.online, adam.clipped(gradient, c.max_grad_norm), rate
             )
             return whole
         online, (mean, square, count) = learner.online, learner.adam
         pace = adam.pace(count + 1, rate)
         summed = adam.sum_rows(action, rows)
-        if c.clip is not None:
+        if c.max_grad_norm is not None:
             dense = sum(jnp.sum(g * g) for g in jax.tree.leaves(body))
             sparse = sum(jnp.sum(g * s) for g, s in zip(rows, summed))
-            factor = adam.shrink(c.clip, dense + sparse)
+            factor = adam.shrink(c.max_grad_norm, dense + sparse)
             body, summed = jax.tree.map(lambda g: factor * g, (body, summed))
         moved = adam.update_dense(online.body, mean.body, square.body, body, pace)
         output = [
@@ -257,7 +258,10 @@ def program(world: World, configs: Sequence[DeepQConfig]) -> tuple[DeepQLearning
     rules = [_rules(config) for config in configs]
     explore, update = (tuple(dict.fromkeys(column)) for column in zip(*rules))
     default = DeepQConfig()
-    static = {name: getattr(default, name) for name in (*KNOBS, "start", "copy_every")}
+    static = {
+        name: getattr(default, name)
+        for name in (*KNOBS, "learning_starts", "target_update_interval")
+    }
     algorithm = DeepQLearning(
         world.observation_size,
         world.n_actions,
@@ -281,7 +285,7 @@ def knobs_of(config: DeepQConfig, explore: int = 0, update: int = 0) -> Knobs:
     def array(schedule: Linear) -> Any:
         return Linear(*(jnp.asarray(x, jnp.float32) for x in schedule))
 
-    share = config.epsilon if config.explore == "epsilon" else config.uniform
+    share = config.epsilon if config.explore == "epsilon" else config.uniform_share
     return Knobs(
         alpha=array(config.alpha),
         uniform=array(share),

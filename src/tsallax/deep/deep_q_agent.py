@@ -9,12 +9,11 @@ import jax
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from tsallax.deep import deep_q_config
 from tsallax.deep.agent import Agent
 from tsallax.deep.deep_q import Learner, program
 from tsallax.deep.deep_q_config import DeepQConfig
 from tsallax.deep.environment_spec import World, world_of
-from tsallax.errors import InvalidInput
+from tsallax.deep.options import settings_of
 
 
 class DeepQ(Agent):
@@ -30,7 +29,7 @@ class DeepQ(Agent):
         env_options: further arguments of `gymnasium.make`.
 
     >>> import tsallax
-    >>> agent = tsallax.DeepQ("Reacher-v5", actions=5, alpha=0.1, seed=0, hidden=(16,), start=50)
+    >>> agent = tsallax.DeepQ("Reacher-v5", actions=5, net_arch=(16,), learning_starts=50)
     >>> agent = agent.learn(episodes=3)
     >>> agent.steps, agent.history.episodes, len(agent.policy([0.0] * 10))
     (150, 3, 25)
@@ -55,7 +54,7 @@ class DeepQ(Agent):
         world = world_of(
             env,
             actions=actions,
-            n_envs=settings.environments,
+            n_envs=settings.n_envs,
             continuous=False,
             backend=backend,
             options=env_options or {},
@@ -86,13 +85,3 @@ class DeepQ(Agent):
 _init = jax.jit(lambda a, key, knobs: a.init(key, knobs), static_argnums=0)
 _policy = jax.jit(lambda a, learner, seen, step: a.policy(learner, seen, step), static_argnums=0)
 _values = jax.jit(lambda a, learner, seen: a.values(learner, seen), static_argnums=0)
-
-
-def settings_of(kind: type, given: Any, options: Mapping[str, Any]) -> Any:
-    """A configuration, with options that take precedence."""
-    if given is not None and not isinstance(given, (kind, Mapping)):
-        raise InvalidInput(
-            f"config must be a {kind.__name__} or a dict, not {type(given).__name__}"
-        )
-    base = given if isinstance(given, Mapping) else deep_q_config.to_mapping(given or kind())
-    return deep_q_config.from_mapping(kind, {**base, **options})

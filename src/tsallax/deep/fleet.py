@@ -30,7 +30,7 @@ from jax import Array, lax
 from numpy.typing import NDArray
 
 from tsallax import provenance
-from tsallax.deep import checkpoint, ddpg, deep_q, deep_q_config, loop_jax
+from tsallax.deep import checkpoint, ddpg, deep_q, loop_jax, options
 from tsallax.deep.agent import (
     Agent,
     is_false,
@@ -79,7 +79,7 @@ class Diverged(FloatingPointError):
     def __init__(self, member: int, environment: str, steps: int) -> None:
         super().__init__(
             f"{environment}: the loss of agent {member} of this fleet is not finite after {steps} "
-            "steps; a lower learning_rate or clip=10 may help"
+            "steps; a lower learning_rate or max_grad_norm=10 may help"
         )
         self.member = member
 
@@ -94,7 +94,10 @@ class Fleet:
         together: make each step with all agents at once; default: on an accelerator.
 
     >>> from tsallax.deep.deep_q_config import DeepQConfig
-    >>> options = dict(hidden=(8,), batch=4, capacity=200, start=50, copy_every=50)
+    >>> options = dict(
+    ...     net_arch=(8,), batch_size=4, buffer_size=200, learning_starts=50,
+    ...     target_update_interval=50,
+    ... )
     >>> settings = [DeepQConfig(alpha=alpha, **options) for alpha in (0.1, 1)]
     >>> members = [Member(c, seed) for c in settings for seed in (0, 1)]
     >>> fleet = Fleet("Reacher-v5", members, actions=3).learn(episodes=2)
@@ -112,8 +115,8 @@ class Fleet:
     ) -> None:
         self.members = _members(members)
         common = self.members[0].config
-        if common.environments != 1:
-            raise InvalidInput("an agent of a fleet has one environment: leave environments at 1")
+        if common.n_envs != 1:
+            raise InvalidInput("an agent of a fleet has one environment: leave n_envs at 1")
         for member in self.members[1:]:
             _require_alike(common, member.config)
         if isinstance(common, DDPGConfig) and actions is not None:
@@ -121,7 +124,7 @@ class Fleet:
         world = world_of(
             env,
             actions=actions,
-            n_envs=common.environments,
+            n_envs=common.n_envs,
             continuous=isinstance(common, DDPGConfig),
             backend="jax",
             options={},
@@ -146,7 +149,7 @@ class Fleet:
         stacked = jax.tree.map(lambda *leaves: jnp.stack(leaves), *knobs)
         keys = jnp.stack([jax.random.PRNGKey(member.seed) for member in self.members])
         self._learner, self._feed = _begin(
-            self._algorithm, self.environment, common.environments, keys, stacked
+            self._algorithm, self.environment, common.n_envs, keys, stacked
         )
 
     def __repr__(self) -> str:
@@ -214,11 +217,11 @@ class Fleet:
 
     def _piece(self, most: int) -> None:
         c = self.config
-        size = c.environments * c.update_every
-        learning = self.steps >= c.start
-        until = min(most, (self.steps // c.copy_every + 1) * c.copy_every)
+        size = c.n_envs * c.train_freq
+        learning = self.steps >= c.learning_starts
+        until = min(most, (self.steps // c.target_update_interval + 1) * c.target_update_interval)
         if not learning:
-            until = min(until, c.start)
+            until = min(until, c.learning_starts)
         cycles = max(1, min(-(-(until - self.steps) // size), loop_jax.CYCLES))
         before = self.steps
         self._learner, self._feed, log = _compiled(jax.default_backend())(
@@ -234,7 +237,7 @@ class Fleet:
             jnp.asarray([self.records[i].finished_at is None for i in self._alive]),
         )
         self.steps += cycles * size
-        if self.steps // c.copy_every > before // c.copy_every:
+        if self.steps // c.target_update_interval > before // c.target_update_interval:
             self._learner = self._algorithm.copy(self._learner)
         self._require_finite(np.asarray(log.loss))
         self._record(np.asarray(log.reward, np.float64), np.asarray(log.ended))
@@ -353,7 +356,7 @@ class Fleet:
             "actions": self.actions,
             "together": self._together,
             "members": [
-                {"config": deep_q_config.to_mapping(m.config), "seed": m.seed} for m in self.members
+                {"config": options.to_mapping(m.config), "seed": m.seed} for m in self.members
             ],
             "steps": self.steps,
             "seconds": self.seconds,
@@ -379,7 +382,10 @@ class Fleet:
         try:
             kind = KINDS[about["algorithm"]]
             members = [
-                Member(deep_q_config.from_mapping(kind, m["config"]), int(m["seed"]))
+                Member(
+                    options.from_mapping(kind, options.with_current_names(m["config"])),
+                    int(m["seed"]),
+                )
                 for m in about["members"]
             ]
             if env is None and not about["world"]["by_name"]:
@@ -479,7 +485,7 @@ def _advance(
 
     The log has the cycles first and the agents second.
     """
-    size = algorithm.config.environments * algorithm.config.update_every
+    size = algorithm.config.n_envs * algorithm.config.train_freq
     one = partial(loop_jax.cycle, algorithm, environment, learning)
     each = jax.vmap(one, (0, 0, None, None)) if together else one
 

@@ -87,7 +87,7 @@ def advance(
     Also says, by step and environment, where a step was taken and not only a reset, and what the
     environment raised, if it did: then the results are those of the cycles before.
     """
-    n, k = environment.n_envs, algorithm.config.update_every
+    n, k = environment.n_envs, algorithm.config.train_freq
     per_step, per_cycle = (cycles, k, n), (cycles,)
     columns: list[Any] = [np.zeros(per_step), np.zeros(per_step, bool)]
     log: Any = Log(*columns, *(np.zeros(per_cycle) for _ in range(3)))

@@ -1,6 +1,6 @@
 """Agents in JAX environments: acting, storing and learning inside one compiled loop.
 
-A cycle is `update_every` steps of the environments and one update. Nothing in it depends on how
+A cycle is `train_freq` steps of the environments and one update. Nothing in it depends on how
 many cycles run at a time, so that a run in pieces equals a run in one.
 """
 
@@ -85,7 +85,7 @@ def cycle(
     table: Array | None,
     step: Array,
 ) -> tuple[Any, Feed, Log]:
-    """`update_every` steps of one agent's environments, then an update if it is `learning`."""
+    """`train_freq` steps of one agent's environments, then an update if it is `learning`."""
     n = len(feed.observation)
 
     def one(carry: tuple[Any, Feed], i: Array) -> tuple[tuple[Any, Feed], Any]:
@@ -106,7 +106,7 @@ def cycle(
         feed = Feed(*jax.tree.map(pick, tuple(fresh), (state, seen)))
         return (learner, feed), (reward, ended, share)
 
-    k = algorithm.config.update_every
+    k = algorithm.config.train_freq
     if k == 1:
         (learner, feed), out = one((learner, feed), jnp.zeros((), jnp.int32))
         reward, ended, share = jax.tree.map(lambda x: x[None], out)
@@ -136,7 +136,7 @@ def advance(
     episodes: Array,
 ) -> tuple[Any, Feed, Log, Array]:
     """Run up to `cycles` cycles, at most CYCLES, and stop after the one that ends `episodes`."""
-    n, k = len(feed.observation), algorithm.config.update_every
+    n, k = len(feed.observation), algorithm.config.train_freq
     log = Log(
         jnp.zeros((CYCLES, k, n)),
         jnp.zeros((CYCLES, k, n), bool),

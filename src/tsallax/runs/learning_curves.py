@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from tsallax.deep.options import with_current_names
 from tsallax.errors import InvalidInput
 from tsallax.files import yaml_text
 from tsallax.runs import logs
@@ -78,7 +79,7 @@ def find(folders: Iterable[str | Path]) -> list[Log]:
         for folder in inner:
             found[folder.resolve()] = Log(
                 folder,
-                yaml_text.read(folder / "config.yaml"),
+                with_current_names(yaml_text.read(folder / "config.yaml")),
                 logs.read(folder / logs.EPISODES),
                 logs.read(folder / logs.EVALUATIONS),
             )

@@ -6,12 +6,12 @@ A file of these is complete: `tsallax train --config FILE --out DIR` needs nothi
 from __future__ import annotations
 
 import dataclasses
-import difflib
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from importlib import import_module
 from typing import Any
 
+from tsallax.deep.options import from_mapping, suggestion, to_mapping
 from tsallax.deep.training_schedule import NEVER
 from tsallax.errors import InvalidInput
 from tsallax.files import yaml_text
@@ -101,23 +101,19 @@ def agent_class(algorithm: str) -> Any:
 def from_flat(values: Mapping[str, Any]) -> Settings:
     """Settings from names and values, with the defaults of what is left out.
 
-    >>> from_flat({"env": "Reacher-v5", "hidden": 64, "alpha": "1:0.1:5000"}).config.hidden
+    >>> from_flat({"env": "Reacher-v5", "net_arch": 64, "alpha": "1:0.1:5000"}).config.net_arch
     (64,)
     >>> from_flat({"exlore": "soft"})
     Traceback (most recent call last):
     tsallax.errors.InvalidInput: unknown option 'exlore' of deep_q: did you mean explore?
     """
-    from tsallax.deep.deep_q_config import from_mapping
-
     own = {f.name: f for f in dataclasses.fields(Run)}
     run = Run(**{k: _fitting(own[k], v) for k, v in values.items() if k in own})
     kind = agent_class(run.algorithm).Config
     others = {f.name: f for f in dataclasses.fields(kind)}
     for name in values:
         if name not in own and name not in others:
-            near = difflib.get_close_matches(name, [*own, *others], 1)
-            lists = f"`tsallax config --algorithm {run.algorithm}` lists them"
-            hint = f"did you mean {near[0]}?" if near else lists
+            hint = suggestion(name, [*own, *others])
             raise InvalidInput(f"unknown option {name!r} of {run.algorithm}: {hint}")
     options = {k: _fitting(others[k], v) for k, v in values.items() if k in others}
     return Settings(run, from_mapping(kind, options))
@@ -125,8 +121,6 @@ def from_flat(values: Mapping[str, Any]) -> Settings:
 
 def to_flat(settings: Settings) -> dict[str, Any]:
     """Plain data from which `from_flat` makes equal settings."""
-    from tsallax.deep.deep_q_config import to_mapping
-
     run = {f.name: getattr(settings.run, f.name) for f in dataclasses.fields(Run)}
     run["actions"] = list(run["actions"]) if isinstance(run["actions"], tuple) else run["actions"]
     return {**run, **to_mapping(settings.config)}

@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from tsallax.deep.environment_spec import World
+from tsallax.deep.options import to_mapping, with_current_names
 from tsallax.envs.jax.catalogue import jax_environment
 from tsallax.errors import InvalidInput
 from tsallax.files import yaml_text
@@ -129,7 +130,7 @@ def _stored(out: Path, resume: bool) -> dict[str, Any] | None:
             raise InvalidInput(
                 f"--out {out}: holds a run: add --resume to go on with it, or give another --out"
             )
-        return yaml_text.read(out / CONFIG)
+        return with_current_names(yaml_text.read(out / CONFIG))
     if out.is_dir() and any(out.iterdir()):
         raise InvalidInput(f"--out {out}: is not empty, and holds no run: give another --out")
     parent = next(folder for folder in (out, *out.absolute().parents) if folder.exists())
@@ -189,8 +190,6 @@ def _require_usable(settings: Settings, typed: Mapping[str, Any]) -> None:
 
 def _require_same(out: Path, settings: Settings, agent: Any) -> None:
     """Refuse a config.yaml that somebody changed under the agent."""
-    from tsallax.deep.deep_q_config import to_mapping
-
     asked = {"seed": settings.run.seed, **to_mapping(settings.config), **_place(settings.run)}
     found = {"seed": agent.seed, **to_mapping(agent.config), **_place(settings.run, agent._world)}
     for name, value in asked.items():

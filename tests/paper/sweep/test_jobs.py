@@ -272,8 +272,8 @@ def test_of_more_seeds_only_the_new_ones_are_trained(copy: Path, pieces: Pieces)
 
 
 OTHER = [
-    ({"options": {**OPTIONS, "batch": 4}}, "batch 8, not 4"),
-    ({"options": {**OPTIONS, "hidden": 4}}, r"hidden \[8\], not \[4\]"),
+    ({"options": {**OPTIONS, "batch_size": 4}}, "batch 8, not 4"),
+    ({"options": {**OPTIONS, "net_arch": 4}}, r"hidden \[8\], not \[4\]"),
     ({"episodes": EPISODES + 1}, f"{EPISODES}.* not .*{EPISODES + 1}"),
     ({"episodes": EPISODES - 1}, f"{EPISODES}.* not .*{EPISODES - 1}"),
     ({"episodes": 20, "steps": 50 * EPISODES}, f"{EPISODES}.* not .*20"),
@@ -292,7 +292,10 @@ def test_another_protocol_is_refused_beside_rows(changes: Any, words: str, whole
 
 @pytest.mark.parametrize(
     ("changes", "words"),
-    [({"options": {**OPTIONS, "batch": 16}}, "batch"), ({"episodes": EPISODES + 1}, "episodes")],
+    [
+        ({"options": {**OPTIONS, "batch_size": 16}}, "batch"),
+        ({"episodes": EPISODES + 1}, "episodes"),
+    ],
 )
 def test_another_protocol_is_refused_beside_rows_of_other_variants(changes, words, whole: Path):
     """None of the runs that it asks for is there yet."""
@@ -329,7 +332,7 @@ def test_another_protocol_is_refused_with_a_fleet_under_way(tmp_path: Path, monk
     for changes, words in OTHER:
         with pytest.raises(InvalidInput, match=f"holds runs .*{words}.*: use another --out"):
             plan(small(**changes), tmp_path, at_once=2)
-    same = {**OPTIONS, "hidden": 8, "discount": 0.99}
+    same = {**OPTIONS, "net_arch": 8, "gamma": 0.99}
     assert len(plan(small(options=same), tmp_path, at_once=2)) == 1
     about = next((tmp_path / "fleets").glob("*.json"))
     about.write_text(about.read_text()[:-30])
@@ -533,8 +536,8 @@ BAD = [
     ("--device cpu", "--device is for reacher and pendulum"),
     ("reacher --set batches=3", "--set batches"),
     ("reacher --set alpha=3", "--set alpha"),
-    ("reacher --set batch=0", "batch"),
-    ("reacher --set environments=2", "one environment"),
+    ("reacher --set batch_size=0", "batch"),
+    ("reacher --set n_envs=2", "one environment"),
     ("reacher --variants Sparse+SparseBellman --set sigma=0.2", "--set sigma"),
     ("reacher --device tpu", "unknown device 'tpu'"),
     ("reacher --device tpu --ray local", "unknown device 'tpu'"),

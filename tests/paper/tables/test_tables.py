@@ -55,7 +55,7 @@ def row(task, variant, actions, seed, greedy, reached, **changes):
         "returns": rising(round(greedy, 1), episodes // 20),
         "seconds": 600.0,
         "agents": 81,
-        "config": {"alpha": variant.alpha, "batch": 64, "discount": 0.99},
+        "config": {"alpha": variant.alpha, "batch_size": 64, "gamma": 0.99},
         "provenance": {"tsallax": "0.1.0", "device": "gpu: H200", "machine": "x", "date": "d"},
     }
     return Row(**(given | changes))
@@ -490,13 +490,13 @@ def test_the_command_of_a_small_sweep_has_all_that_was_asked_for():
     from tsallax.paper.sweep.jobs import settings
 
     variant = VARIANTS[1]
-    config = to_mapping(settings(REACHER, variant, {"batch": 16, "hidden": [64, 64]}))
+    config = to_mapping(settings(REACHER, variant, {"batch_size": 16, "net_arch": [64, 64]}))
     few = {"episodes": 30, "steps": 1500, "config": config, "evaluated": 20}
     rows = [row(REACHER, variant, 9, seed, -9.0, None, **few) for seed in range(4)]
     rows = [dataclasses.replace(r, returns=(-9.0, -9.0)) for r in rows]
     assert tables(REACHER, rows).parameters["commands"] == [
         f"tsallax reproduce reacher --quick --variants {variant.name} --seeds 4 --episodes 30 "
-        "--steps 1500 --set batch=16"
+        "--steps 1500 --set batch_size=16"
     ]
 
 
@@ -505,13 +505,15 @@ def test_the_command_has_options_of_q_learning_alone_beside_ddpg():
     from tsallax.paper.sweep.jobs import settings
 
     def of(variant, actions):
-        config = to_mapping(settings(REACHER, variant, {"copy_every": 500, "batch": 32}))
+        config = to_mapping(
+            settings(REACHER, variant, {"target_update_interval": 500, "batch_size": 32})
+        )
         return [row(REACHER, variant, actions, s, -9.0, None, config=config) for s in range(3)]
 
     rows = [one for v in VARIANTS for n in REACHER.actions for one in of(v, n)] + of(DDPG, None)
     (command,) = tables(REACHER, rows).parameters["commands"]
-    assert "--set batch=32" in command
-    assert "--set copy_every=500" in command
+    assert "--set batch_size=32" in command
+    assert "--set target_update_interval=500" in command
 
 
 def test_trends_need_as_many_runs_as_other_verdicts():
@@ -543,9 +545,9 @@ def test_other_tasks_are_left_out_and_none_is_refused(whole):
 
 
 def test_options_that_differ_are_named(whole, result):
-    assert result.parameters["options_of_all_variants"] == {"batch": 64, "discount": 0.99}
+    assert result.parameters["options_of_all_variants"] == {"batch_size": 64, "gamma": 0.99}
     assert result.parameters["options_that_differ"] == {"alpha": [1.0, 0.1, 0.01]}
-    changed = dataclasses.replace(whole[0], config={**whole[0].config, "batch": 32})
+    changed = dataclasses.replace(whole[0], config={**whole[0].config, "batch_size": 32})
     other = tables(REACHER, [changed, *whole[1:]])
     assert sorted(other.parameters["options_that_differ"]) == ["alpha", "batch"]
     assert "but alpha and batch" in other.caption[0]

@@ -24,7 +24,7 @@ from typing import Any
 import numpy as np
 
 from tsallax import provenance
-from tsallax.deep import deep_q_config as options_of
+from tsallax.deep import options as options_of
 from tsallax.deep.ddpg_config import DDPGConfig
 from tsallax.deep.deep_q_config import DeepQConfig
 from tsallax.deep.fleet import Diverged, Fleet, Member
@@ -142,7 +142,7 @@ def settings(task: Task, variant: Variant, options: dict[str, Any]) -> DeepQConf
         return DDPGConfig(**mine)
     choice = {"explore": variant.explore, "update": variant.update, "alpha": variant.alpha}
     made = options_of.from_mapping(DeepQConfig, {**mine, **choice})
-    return dataclasses.replace(made, hidden=options_of.hidden_layers(made, task.env))
+    return dataclasses.replace(made, net_arch=options_of.hidden_layers(made, task.env))
 
 
 def plan(
@@ -211,7 +211,7 @@ def _require_same(row: Row, sweep: Sweep, variant: Variant, folder: Path) -> Non
     expected = _used(variant, settings(sweep.task, variant, sweep.options))
     _require_equal(folder, row.config, expected)
     enough = row.episodes == sweep.episodes or row.steps >= sweep.steps
-    most = sweep.steps + expected["update_every"] - 1
+    most = sweep.steps + expected["train_freq"] - 1
     if not enough or row.episodes > sweep.episodes or row.steps > most:
         raise InvalidInput(
             f"{folder}: holds runs of {row.episodes} episodes in {row.steps} steps, not of "
@@ -424,7 +424,7 @@ def sweep_of(task: Task, quick: bool = False) -> Sweep:
     if not quick:
         return Sweep(task, task.actions, every, 3, task.episodes, task.steps)
     few = tuple(variant for variant in every if variant.name in FEW)
-    return Sweep(task, task.actions[:1], few, 2, 200, 10_000, {"hidden": [64, 64]}, evaluated=20)
+    return Sweep(task, task.actions[:1], few, 2, 200, 10_000, {"net_arch": [64, 64]}, evaluated=20)
 
 
 def checked(sweep: Sweep, changes: dict[str, Any]) -> Sweep:
@@ -445,6 +445,6 @@ def checked(sweep: Sweep, changes: dict[str, Any]) -> Sweep:
         if option not in known or option in ("explore", "update", "alpha"):
             raise InvalidInput(f"--set {option}: not an option that all variants share")
     for variant in made.variants:
-        if settings(made.task, variant, made.options).environments != 1:
-            raise InvalidInput("--set environments: an agent of a fleet has one environment")
+        if settings(made.task, variant, made.options).n_envs != 1:
+            raise InvalidInput("--set n_envs: an agent of a fleet has one environment")
     return made

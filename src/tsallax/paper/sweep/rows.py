@@ -15,6 +15,7 @@ from typing import Any
 
 import numpy as np
 
+from tsallax.deep.options import with_current_names
 from tsallax.errors import InvalidInput
 from tsallax.paper.sweep.tasks import EXPLORE, TASKS, UPDATE, Variant
 
@@ -175,6 +176,7 @@ def _parse(line: str, where: str) -> Row:
     if field is not None:
         raise InvalidInput(f"{where}: {field} is {data[field]!r:.40}, which cannot be")
     data["returns"] = tuple(float(x) for x in data["returns"])
+    data["config"] = with_current_names(data["config"])
     return Row(**data)
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from tsallax.deep import deep_q_config
+from tsallax.deep import options
 from tsallax.paper.sweep.jobs import Sweep, settings, sweep_of
 from tsallax.paper.sweep.rows import Row
 from tsallax.paper.sweep.tasks import Task, Variant, choose
@@ -68,7 +68,7 @@ def _set(usual: Sweep, rows: Sequence[Row]) -> list[str]:
     """Options that are not those of such a sweep."""
     first = rows[0]
     variant = Variant(first.explore, first.update, first.alpha)
-    expected = deep_q_config.to_mapping(settings(usual.task, variant, usual.options))
+    expected = options.to_mapping(settings(usual.task, variant, usual.options))
     found: dict[str, Any] = common_options(rows)
     own = ("explore", "update", "alpha")
     return [

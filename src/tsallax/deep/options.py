@@ -1,0 +1,126 @@
+"""Options of learners as data: fields with a help text, checked, read from and written to files."""
+
+from __future__ import annotations
+
+import dataclasses
+import difflib
+from collections.abc import Iterable, Mapping
+from dataclasses import field
+from typing import Any, TypeVar
+
+from tsallax import checks
+from tsallax.deep import linear_schedule
+from tsallax.deep.linear_schedule import Linear
+from tsallax.errors import InvalidInput
+
+RENAMED = {
+    "actor_rate": "actor_learning_rate",
+    "batch": "batch_size",
+    "capacity": "buffer_size",
+    "clip": "max_grad_norm",
+    "common": "shared_value",
+    "copy_every": "target_update_interval",
+    "discount": "gamma",
+    "environments": "n_envs",
+    "hidden": "net_arch",
+    "pull": "action_penalty",
+    "start": "learning_starts",
+    "uniform": "uniform_share",
+    "update_every": "train_freq",
+}
+"""Names of options in files written before version 0.2, and what they are called now."""
+PAPER_NETWORKS = {"InvertedPendulum": (512, 512), "Reacher": (256, 256, 256, 256)}
+DEFAULT_NETWORK = (256, 256)
+
+T = TypeVar("T")
+
+
+def option(default: Any, help: str) -> Any:
+    """A field of a configuration, with its default and what it does."""
+    return field(default=default, metadata={"help": help})
+
+
+def with_current_names(values: Mapping[str, Any]) -> dict[str, Any]:
+    """Options of a file, those of earlier versions under the names they have now.
+
+    >>> with_current_names({"batch": 64, "alpha": 0.1})
+    {'batch_size': 64, 'alpha': 0.1}
+    """
+    return {RENAMED.get(name, name): value for name, value in values.items()}
+
+
+def from_mapping(kind: type[T], values: Mapping[str, Any]) -> T:
+    """A configuration from plain data; unknown options are refused with the nearest known one."""
+    known = [f.name for f in dataclasses.fields(kind)]  # type: ignore[arg-type]
+    for name in values:
+        if name not in known:
+            raise InvalidInput(f"unknown option {name!r}: {suggestion(name, known)}")
+    return kind(**values)
+
+
+def settings_of(kind: type, given: Any, options: Mapping[str, Any]) -> Any:
+    """A configuration, with options that take precedence."""
+    if given is not None and not isinstance(given, (kind, Mapping)):
+        raise InvalidInput(
+            f"config must be a {kind.__name__} or a dict, not {type(given).__name__}"
+        )
+    base = given if isinstance(given, Mapping) else to_mapping(given or kind())
+    return from_mapping(kind, {**base, **options})
+
+
+def suggestion(name: str, known: Iterable[str]) -> str:
+    """Which of the known options an unknown one may stand for."""
+    names = list(known)
+    if RENAMED.get(name) in names:
+        return f"it is called {RENAMED[name]} now"
+    near = difflib.get_close_matches(name, names, 1)
+    return f"did you mean {near[0]}?" if near else f"choose from {', '.join(names)}"
+
+
+def to_mapping(config: Any) -> dict[str, Any]:
+    """Plain data, for JSON and YAML, from which `from_mapping` makes an equal configuration."""
+
+    def plain(value: Any) -> Any:
+        if isinstance(value, Linear):
+            return linear_schedule.text(value)
+        return list(value) if isinstance(value, tuple) else value
+
+    return {f.name: plain(getattr(config, f.name)) for f in dataclasses.fields(config)}
+
+
+def hidden_layers(config: Any, environment: str) -> tuple[int, ...]:
+    """The widths of the hidden layers asked for, or those of the paper for its environments."""
+    if config.net_arch is not None:
+        return tuple(config.net_arch)
+    for name, layers in PAPER_NETWORKS.items():
+        if name in environment:
+            return layers
+    return DEFAULT_NETWORK
+
+
+def widths(net_arch: Any) -> tuple[int, ...]:
+    """Widths of hidden layers from one integer or several."""
+    layers = list(net_arch) if isinstance(net_arch, Iterable) else [net_arch]
+    if not all(checks.is_integer(width) and width >= 1 for width in layers):
+        raise InvalidInput(f"net_arch must be integers, such as (256, 256), got {net_arch!r}")
+    return tuple(int(width) for width in layers)
+
+
+def check_one_of(config: Any, name: str, known: tuple[str, ...]) -> None:
+    """Refuse a field that is none of the known words."""
+    checks.one_of(name, getattr(config, name), known)
+
+
+def check_flag(config: Any, name: str) -> None:
+    """Refuse a field that is neither True nor False."""
+    checks.flag(name, getattr(config, name))
+
+
+def check_count(config: Any, name: str, at_least: int) -> None:
+    """Make a field a Python integer, refused below a limit."""
+    object.__setattr__(config, name, checks.count(name, getattr(config, name), at_least))
+
+
+def check_number(config: Any, name: str, **limits: float) -> None:
+    """Make a field a Python float, refused outside its limits."""
+    object.__setattr__(config, name, checks.number(name, getattr(config, name), **limits))
