@@ -10,7 +10,7 @@ import numpy as np
 
 from tsallax.errors import InvalidInput
 from tsallax.planning.evaluation import evaluate, gap_certificate, performance_bound
-from tsallax.planning.solver import Solution
+from tsallax.planning.solution import Solution
 
 
 @dataclass(frozen=True)
