@@ -16,8 +16,6 @@ the rounding of the sweep, so it holds for the floating-point result, with MDP a
 as the exact numbers they are.
 """
 
-from dataclasses import dataclass
-from functools import cached_property
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -53,8 +51,7 @@ class Iterate(NamedTuple):
     sweeps: int = 0
 
 
-@dataclass(frozen=True)
-class Certificate:
+class Certificate(NamedTuple):
     """What the sweep v -> Uv proves: updated + low <= V* <= updated + high, except at terminals.
 
     Attributes:
@@ -97,7 +94,7 @@ class Certificate:
         """Uv + by, with the terminal states left at zero."""
         return np.where(self.terminal, 0.0, self.updated + by)
 
-    @cached_property
+    @property
     def middle(self) -> Floats:
         """The centre of the enclosure."""
         return self.shifted(0.5 * (self.low + self.high))
@@ -255,8 +252,8 @@ class Bellman:
     def _sweep(self, iterate: Iterate) -> tuple[Floats, Policy, tuple[float, float, int]]:
         """Uv, its greedy policy, and (min(Uv - v), max(Uv - v), pairs used)."""
         v, start = iterate.value, iterate.thresholds
-        out = np.empty_like(v)
-        policy = Policy(np.empty(self.mdp.n_pairs), np.empty_like(v), np.empty_like(start))
+        out = np.empty(len(v))
+        policy = Policy(np.empty(len(self.arrays.rewards)), np.empty(len(v)), np.empty(len(start)))
         common = (self.arrays, *self._regularizer, self.width)
         if self.parallel:
             found = bellman_sweep.sweep(*common, self._blocks, v, start, out, policy)

@@ -122,6 +122,7 @@ def solve(
                 guessed, best, stalled = False, math.inf, 0
             else:
                 iterate, state = current.step(operator, certificate, state)
+            del certificate  # the next sweep reuses the memory of its policy
     lower, upper = (certificate.shifted(end) for end in (certificate.low, certificate.high))
     if not math.isfinite(certificate.error):
         lower, upper = np.full_like(lower, -math.inf), np.full_like(upper, math.inf)

@@ -107,7 +107,8 @@ def _sparse(row: Any, n: Any, top: Any, alpha: Any, p: Any, at: Any) -> Any:
 def sparse_threshold(row: Any, n: Any, top: Any, alpha: Any, s: Any) -> Any:
     """s with sum [row - top - s]₊ = alpha, by Michelot's Newton method from a bound below it.
 
-    The bound is at least -alpha.  Every pass reads the whole row: branches on its length are predictable, on a support's not.
+    The bound is at least -alpha.  Every pass reads the whole row: branches on its length are
+    predictable, on that of a support not.
     """
     enough = alpha * (1.0 + 2.0**-53 * (n + 4.0))
     last = math.inf

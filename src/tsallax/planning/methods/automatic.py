@@ -1,7 +1,8 @@
 """The default method: modified policy iteration, then policy iteration where that is quicker."""
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property
+from typing import NamedTuple
 
 from tsallax.planning.bellman import Bellman, Certificate, Iterate
 from tsallax.planning.methods.modified_policy_iteration import (
@@ -16,8 +17,7 @@ NEWTON_BREAK_EVEN_SWEEPS = 300.0
 """Remaining sweeps of a policy from which policy iteration is quicker."""
 
 
-@dataclass(frozen=True)
-class AutomaticState:
+class AutomaticState(NamedTuple):
     """The state of the method in use, and the progress of the first one.
 
     Attributes:
@@ -67,12 +67,12 @@ class Automatic:
             state = self._observe(operator, certificate, state)
         if state.newton:
             iterate, order = self.newton.step(operator, certificate, state.order)
-            return iterate, replace(state, order=order)
+            return iterate, state._replace(order=order)
         v, evaluation = self.modified.advance(operator, certificate, state.evaluation)
         work = state.policy_work + evaluation.sweeps * certificate.support_ratio
         return (
             Iterate(v, certificate.policy.thresholds),
-            replace(state, evaluation=evaluation, policy_work=work),
+            state._replace(evaluation=evaluation, policy_work=work),
         )
 
     def _observe(
@@ -92,4 +92,4 @@ class Automatic:
             )
             slow = remaining > NEWTON_BREAK_EVEN_SWEEPS * certificate.support_ratio
             newton = newton or stalled or (judged and slow)
-        return replace(state, evaluation=evaluation, history=history, newton=newton)
+        return state._replace(evaluation=evaluation, history=history, newton=newton)

@@ -1,7 +1,8 @@
 """Modified policy iteration: improve the policy, evaluate it partially, repeat (Puterman 1994)."""
 
 import math
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
+from typing import NamedTuple
 
 from tsallax.planning.bellman import Bellman, Certificate, Floats, Iterate
 
@@ -12,8 +13,7 @@ WARM_UP_POLICIES = 4
 """Improvements before the effect of a policy's evaluation is judged."""
 
 
-@dataclass(frozen=True)
-class PartialEvaluation:
+class PartialEvaluation(NamedTuple):
     """The length of the next partial evaluation, and what was observed of the last one.
 
     Attributes:
@@ -84,8 +84,7 @@ class ModifiedPolicyIteration:
         if not first:
             grown = 2 * max_sweeps + 1 if value_missing or fast else max_sweeps // 2
             max_sweeps = max(min(grown, limit), self.min_sweeps)
-        return replace(
-            state,
+        return state._replace(
             max_sweeps=max_sweeps,
             limit=limit,
             policies=state.policies + 1,
@@ -104,7 +103,7 @@ class ModifiedPolicyIteration:
         max_span = max(1e-4 * state.span_before, 0.1 * residual)
         start = certificate.updated if operator.ends else certificate.middle
         v, sweeps, span = operator.policy_sweeps(certificate, start, state.max_sweeps, max_span)
-        return v, replace(state, sweeps=sweeps, span_after=span)
+        return v, state._replace(sweeps=sweeps, span_after=span)
 
 
 def estimated_work(before: float, after: float, spent: float, ratio: float) -> float:
