@@ -190,3 +190,14 @@ def test_an_action_exactly_on_the_threshold_is_out():
     """Exactly on the threshold (gap equal to alpha) the inferior action has probability 0."""
     mdp, alpha = one_state((1, "1/2"), 0), Fraction(1, 2)
     assert optimal_support(mdp, optimal_value(mdp, alpha, 2), alpha, 2) == [[1, -1]]
+
+
+@pytest.mark.parametrize("problem", PROBLEMS, ids=lambda p: p.name)
+def test_stored_mdp_is_the_one_that_was_given(problem):
+    """Up to the rescaling of rows whose floats do not quite sum to one."""
+    for ours, theirs in zip(problem.exact().pairs, stored(problem.name).pairs):
+        assert [(p.action, p.reward) for p in ours] == [(p.action, p.reward) for p in theirs]
+        for a, b in zip(ours, theirs):
+            assert [s for s, _ in a.successors] == [s for s, _ in b.successors]
+            for (_, x), (_, y) in zip(a.successors, b.successors):
+                assert abs(x - y) <= 1e-14 * float(x)
