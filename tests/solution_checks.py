@@ -30,12 +30,24 @@ every_choice = pytest.mark.parametrize("choice", CHOICES, ids=lambda c: c.name)
 every_problem = pytest.mark.parametrize("problem", PROBLEMS, ids=lambda p: p.name)
 
 
-def covering(method):
-    """Parameters (problem, choice): every problem with one regulariser, rotated by the method."""
-    shift = 2 * METHODS.index(method)
-    cases = [(p, CHOICES[(i + shift) % len(CHOICES)]) for i, p in enumerate(PROBLEMS)]
+def _selection(*shifts):
+    """Parameters (problem, choice): every problem with the regularisers at its place + shift."""
+    cases = [
+        (problem, CHOICES[(i + shift) % len(CHOICES)])
+        for i, problem in enumerate(PROBLEMS)
+        for shift in shifts
+    ]
     names = [f"{problem.name}-{choice.name}" for problem, choice in cases]
     return pytest.mark.parametrize(("problem", "choice"), cases, ids=names)
+
+
+def covering(method):
+    """Every problem with one regulariser, another one for each method."""
+    return _selection(2 * METHODS.index(method))
+
+
+two_choices = _selection(0, 4)
+"""Every problem with two regularisers."""
 
 
 def assert_enclosed(solution, enclosure):

@@ -25,7 +25,8 @@ from oracle import (
     to_mpf,
     tsallis_entropy,
 )
-from planning_problems import CHOICES, PROBLEMS, bandit, puterman_two_state, stored, truth
+from planning_problems import PROBLEMS, bandit, puterman_two_state, stored, truth
+from solution_checks import two_choices
 
 INDICES = [Fraction(1, 2), Fraction(1), Fraction(3, 2), Fraction(2), Fraction(3)]
 TEXTBOOK = [problem for problem in PROBLEMS if problem.hard_value is not None]
@@ -129,8 +130,7 @@ def test_linear_systems_are_solved_exactly():
     assert solve_linear(matrix, [Fraction(1), Fraction(5)]) == [Fraction(23, 14), Fraction(1, 2)]
 
 
-@pytest.mark.parametrize("choice", CHOICES, ids=lambda c: c.name)
-@pytest.mark.parametrize("problem", PROBLEMS, ids=lambda p: p.name)
+@two_choices
 def test_enclosures_are_narrow_and_met_by_their_greedy_policy(problem, choice):
     """The greedy policy's exact value is a lower bound of V* that reaches the enclosure."""
     alpha, q = Fraction(choice.alpha(problem)), Fraction(choice.q)

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from oracle import bellman as exact_bellman
 from oracle import to_fraction, to_mpf
 from planning_problems import BY_NAME, CHOICES, Problem, gauss, random_rows, stored, truth
-from solution_checks import every_choice, every_problem
+from solution_checks import every_problem, two_choices
 from tsallax import Hard, InvalidInput, Soft, Sparse, Tsallis, bellman, performance_bound, problems
 from tsallax.planning.bellman import Bellman, Iterate
 
@@ -98,8 +98,7 @@ def test_lemma_4_regularised_powers_lie_above_the_hard_ones_and_within_the_bound
         assert np.all(regularized <= hard + performance_bound(mdp, regularizer) + slack)
 
 
-@every_choice
-@every_problem
+@two_choices
 def test_one_certificate_encloses_the_optimum(problem, choice):
     operator = Bellman(problem.mdp(), choice.regularizer(problem))
     rng = np.random.default_rng(5)

@@ -21,7 +21,7 @@ from planning_problems import (
     stored,
     truth,
 )
-from solution_checks import every_choice, every_problem, present
+from solution_checks import every_problem, present, two_choices
 from tsallax import (
     MDP,
     Hard,
@@ -74,8 +74,7 @@ def assert_evaluates(evaluation, mdp, pair_policy, alpha, q):
     assert table[has] @ mdp.rewards == pytest.approx(evaluation.expected_return, abs=close)
 
 
-@every_choice
-@every_problem
+@two_choices
 def test_evaluation_is_the_exact_one(problem, choice):
     mdp = problem.mdp()
     policy = random_policy(mdp, 1)
@@ -273,8 +272,7 @@ def test_performance_bound_of_ragged_actions_is_no_looser_than_the_theorems():
     assert 0 < performance_bound(mdp, Sparse(0.5)) <= horizon * (n - 1) / (2 * n) * (1 + 1e-12)
 
 
-@every_choice
-@every_problem
+@two_choices
 def test_gap_certificate_covers_the_true_gap_and_keeps_to_the_bound(problem, choice):
     mdp, regularizer = problem.mdp(), choice.regularizer(problem)
     exact = stored(problem.name)

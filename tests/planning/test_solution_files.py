@@ -1,9 +1,5 @@
 """A saved solution is read back bit by bit, and a damaged one is refused by name."""
 
-import json
-import subprocess
-import sys
-
 import numpy as np
 import pytest
 
@@ -31,18 +27,6 @@ def test_a_solution_is_read_back_bit_by_bit(tmp_path, regularizer):
     first = path.read_bytes()
     loaded.save(path)
     assert path.read_bytes() == first
-
-
-def test_a_solution_is_read_in_a_new_process(tmp_path):
-    solution = solve(gridworld(5, 4), Sparse(0.3))
-    solution.save(tmp_path / "solution.npz")
-    program = (
-        "import sys, json; from tsallax import Solution; s = Solution.load(sys.argv[1]);"
-        "print(json.dumps([repr(s), s.value.tolist(), s.policy.tolist()]))"
-    )
-    command = [sys.executable, "-c", program, str(tmp_path / "solution.npz")]
-    text = subprocess.run(command, capture_output=True, text=True, check=True).stdout
-    assert json.loads(text) == [repr(solution), solution.value.tolist(), solution.policy.tolist()]
 
 
 def test_a_solution_that_did_not_converge_is_read_back(tmp_path):

@@ -1,4 +1,4 @@
-"""One state's regularised maximum against its definition in decimal numbers of fifty digits."""
+"""One state's regularised maximum against its definition in decimal numbers of forty digits."""
 
 from decimal import Decimal, getcontext
 
@@ -9,7 +9,7 @@ from tsallax.planning.kernels.compilation import njit
 from tsallax.planning.kernels.row import regularized_maximum, sparse_excess, sparse_policy
 from tsallax.planning.kernels.vectors import padded_length
 
-getcontext().prec = 50
+getcontext().prec = 40
 INDICES = [0.25, 0.9, 1.0, 1.0 + 2.0**-30, 1.05, 1.25, 4 / 3, 1.5, 1.7, 2.0, 2.5, 6.0]
 
 
@@ -49,7 +49,7 @@ def expected(row, alpha, q):
         return lift ** (one / (index - 1)) if lift > 0 else Decimal(0)
 
     low, high = Decimal(0), Decimal(len(row)) ** 2
-    for _ in range(170):
+    for _ in range(120):
         t = (low + high) / 2
         low, high = (t, high) if sum(deformed(u - t) for u in x) >= 1 else (low, t)
     p = [deformed(u - low) for u in x]

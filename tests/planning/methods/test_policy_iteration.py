@@ -23,7 +23,7 @@ def test_policy_iteration_keeps_its_promises(check, problem, choice):
 def test_a_step_is_the_value_of_the_greedy_policy(regularizer):
     mdp = garnet(40, 4, 5, discount=0.9)
     operator, method = Bellman(mdp, regularizer), PolicyIteration(1e-9)
-    start = solve(mdp, regularizer, 1e-3).value
+    start = solve(mdp, regularizer, 1e-3).value.copy()
     certificate = operator.certify(operator.start(start))
     iterate, order = method.step(operator, certificate, method.init())
     expected = evaluate(mdp, certificate.policy.weights, regularizer).value
