@@ -139,7 +139,7 @@ def solve(
         chosen = _regularizer(regularizer, alpha, q)
         mdp = _read(source, discount, env_option or [])
         from tsallax.planning import summary
-        from tsallax.planning.solver import NotConverged
+        from tsallax.planning.solution import NotConverged
         from tsallax.planning.solver import solve as solve_mdp
 
         try:
