@@ -212,10 +212,11 @@ def by_name(name: str, alpha: Any = None, q: float | None = None) -> Regularizer
     given = {key: value for key, value in (("alpha", alpha), ("q", q)) if value is not None}
     for key in fields[name]:
         if key not in given:
-            raise InvalidInput(f"regularizer {name!r} needs {key}")
+            example = {"alpha": 0.1, "q": 1.5}[key]
+            raise InvalidInput(f"regularizer {name!r} needs {key}", add=(key, example))
     for key in given:
         if key not in fields[name]:
-            raise InvalidInput(f"regularizer {name!r} takes no {key}")
+            raise InvalidInput(f"regularizer {name!r} takes no {key}", omit=key)
     classes: dict[str, Any] = {"hard": Hard, "soft": Soft, "sparse": Sparse, "tsallis": Tsallis}
     regularizer: Regularizer = classes[name](**given)
     return regularizer

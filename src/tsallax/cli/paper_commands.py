@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import signal
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from tsallax.cli.shared import complain, note, one_line_errors, set_values
+from tsallax.cli.arguments import key_values
 from tsallax.errors import InvalidInput
 
 if TYPE_CHECKING:
@@ -154,7 +153,7 @@ def _sweep(
         "seeds": seeds,
         "episodes": episodes,
         "steps": steps,
-        "options": {**asked.options, **set_values(set_)} if set_ else None,
+        "options": {**asked.options, **key_values("--set", set_)} if set_ else None,
     }
     if episodes is not None and steps is None:
         scaled = -(-asked.steps * max(episodes, 1) // asked.episodes)

@@ -89,6 +89,11 @@ class Agent:
         """The real actions by their numbers, where they were made by a grid."""
         return self._world.table
 
+    @property
+    def description(self) -> str:
+        """Class, environment, main options and seed in one line."""
+        return f"{type(self).__name__}, {self.environment}, {self._words()}, seed={self.seed}"
+
     def __repr__(self) -> str:
         recent = self.history.recent()
         state = "" if math.isnan(recent) else f", recent return {recent:.4g}"

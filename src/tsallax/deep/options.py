@@ -12,6 +12,7 @@ from tsallax import checks
 from tsallax.deep import linear_schedule
 from tsallax.deep.linear_schedule import Linear
 from tsallax.errors import InvalidInput
+from tsallax.files import yaml_text
 
 RENAMED = {
     "actor_rate": "actor_learning_rate",
@@ -99,7 +100,13 @@ def hidden_layers(config: Any, environment: str) -> tuple[int, ...]:
 
 
 def widths(net_arch: Any) -> tuple[int, ...]:
-    """Widths of hidden layers from one integer or several."""
+    """Widths of hidden layers from one integer, several, or a text such as "64,64".
+
+    >>> widths(64), widths([64, 64]), widths("64,64")
+    ((64,), (64, 64), (64, 64))
+    """
+    if isinstance(net_arch, str):
+        net_arch = yaml_text.parse(f"[{net_arch}]")
     layers = list(net_arch) if isinstance(net_arch, Iterable) else [net_arch]
     if not all(checks.is_integer(width) and width >= 1 for width in layers):
         raise InvalidInput(f"net_arch must be integers, such as (256, 256), got {net_arch!r}")

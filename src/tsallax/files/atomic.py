@@ -9,9 +9,6 @@ from contextlib import contextmanager
 from os import PathLike
 from pathlib import Path
 
-PARTIAL: set[Path] = set()
-"""Files being written, for who must leave in the middle of it."""
-
 
 @contextmanager
 def whole(path: str | PathLike[str]) -> Iterator[Path]:
@@ -26,10 +23,8 @@ def whole(path: str | PathLike[str]) -> Iterator[Path]:
     """
     target = Path(path)
     draft = target.with_name(f".{target.name}.{secrets.token_hex(4)}.partial")
-    PARTIAL.add(draft)
     try:
         yield draft
         os.replace(draft, target)
     finally:
         draft.unlink(missing_ok=True)
-        PARTIAL.discard(draft)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import difflib
 import warnings
 from importlib import import_module
 from typing import Any
@@ -16,7 +17,7 @@ def make(name: str, **options: Any) -> Any:
     (10,)
     >>> make("CartPoole-v1")
     Traceback (most recent call last):
-    tsallax.errors.InvalidInput: CartPoole-v1: Environment `CartPoole` doesn't exist...
+    tsallax.errors.InvalidInput: CartPoole-v1: there is no such environment: did you mean CartPole-v1?
     """
     gymnasium = gymnasium_module(name)
     from tsallax.envs.gymnasium.registration import register
@@ -34,13 +35,29 @@ def make(name: str, **options: Any) -> Any:
 
 def _reason(name: str, error: Exception) -> str:
     """Say in one line why an environment cannot be made."""
+    from gymnasium.error import NameNotFound
+
     line = one_line(error)
+    if isinstance(error, NameNotFound):
+        return f"there is no such environment{_nearest(name)}"
     if ("mujoco" in line.lower() or "imageio" in line) and not _importable("mujoco", "imageio"):
         same = f", or use tsallax/{name}, the same without MuJoCo" if name in _IN_JAX else ""
         return f"needs MuJoCo: pip install 'tsallax[mujoco]'{same}"
     if "Namespace ALE not found" in line:
         return "needs the Arcade Learning Environment: pip install ale-py"
     return line if line else type(error).__name__
+
+
+def _nearest(name: str) -> str:
+    """The registered environment whose name is most like an unknown one, as a question."""
+    import gymnasium
+
+    def bare(identity: str) -> str:
+        return identity.rsplit("/", 1)[-1].rsplit("-v", 1)[0].lower()
+
+    known = {bare(identity): identity for identity in sorted(gymnasium.registry)}
+    near = difflib.get_close_matches(bare(name), list(known), 1)
+    return f": did you mean {known[near[0]]}?" if near else ""
 
 
 _IN_JAX = ("InvertedPendulum-v5", "Reacher-v5")
