@@ -512,7 +512,7 @@ def test_what_cannot_be_drawn_is_said_before_the_evaluation(trained, tmp_path, c
     def evaluate(self, *_, **__):
         raise AssertionError("it must not come to this")
 
-    monkeypatch.setattr("tsallax.envs.gymnasium.adapter.HostEnvironment.frame", refuse)
+    monkeypatch.setattr("tsallax.envs.gymnasium.adapter.GymnasiumAdapter.frame", refuse)
     monkeypatch.setattr("tsallax.deep.agent.Agent.evaluate", evaluate)
     code, _, err = called(capsys, f"evaluate {trained} --video {tmp_path / 'film.mp4'}")
     assert code == 2

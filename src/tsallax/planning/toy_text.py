@@ -1,8 +1,8 @@
-"""Reads the transition table `P` of a Gymnasium toy-text environment.
+"""The transition table `P` of a Gymnasium toy-text environment as an MDP.
 
-P[s][a] lists (probability, s', reward, terminated). Duplicate successors are merged. Mass that
-terminates goes into the successor where that is a terminal state, and is a termination of the
-pair otherwise. A state is terminal if something enters it, all that enters it terminates, and no
+P[s][a] lists (probability, s', reward, terminated). Duplicate successors are merged. A
+`terminated` transition leads to its successor where that is a terminal state, and is a termination
+of the pair otherwise. A state is terminal if transitions enter it, all of them terminate, and no
 episode starts there.
 """
 
@@ -25,7 +25,7 @@ ACTION_NAMES = {
 
 
 def arguments(env: Any, make_kwargs: Mapping[str, Any]) -> tuple[str, dict[str, Any]]:
-    """Give the name of an environment and what `MDP` needs, but for the discount."""
+    """The name of an environment, and the arguments of `MDP` except the discount."""
     if not isinstance(env, str):
         if make_kwargs:
             options = ", ".join(make_kwargs)
@@ -39,15 +39,16 @@ def arguments(env: Any, make_kwargs: Mapping[str, Any]) -> tuple[str, dict[str, 
 
 
 def make(name: str, options: Mapping[str, Any]) -> Any:
+    """Make a Gymnasium environment by its id."""
     try:
         import gymnasium
     except ImportError:
         raise InvalidInput(f"{name}: needs Gymnasium: pip install gymnasium") from None
     try:
         with warnings.catch_warnings():
-            warnings.simplefilter("ignore", DeprecationWarning)  # the error says it in one line
+            warnings.simplefilter("ignore", DeprecationWarning)  # the error below includes it
             return gymnasium.make(name, **options)
-    except Exception as error:  # each environment has its own for an option it cannot use
+    except Exception as error:  # environments raise exceptions of any type
         reason = " ".join(str(error).split())
         raise InvalidInput(f"{name}: Gymnasium cannot make it: {reason}") from None
 
@@ -62,7 +63,7 @@ def _table(env: Any, given_name: str | None = None) -> tuple[str, dict[str, Any]
             "terminated); FrozenLake, Taxi and CliffWalking have one"
         )
     if getattr(env, "fickle_passenger", False):
-        raise InvalidInput(f"{name}: with fickle_passenger=True its table P is not what it does")
+        raise InvalidInput(f"{name}: with fickle_passenger=True its table P is incomplete")
     n_states = len(table)
     initial = getattr(env, "initial_state_distrib", None)
     starts = np.zeros(n_states) if initial is None else np.asarray(initial, float)
@@ -71,13 +72,15 @@ def _table(env: Any, given_name: str | None = None) -> tuple[str, dict[str, Any]
     pairs, entries = _entries(name, table, n_states)
     pair, chance, successor, reward, ends = entries
     entered = np.bincount(successor, minlength=n_states) > 0
-    continued = np.bincount(successor, ~ends, minlength=n_states) > 0
-    terminal = entered & ~continued & (starts == 0)
+    entered_alive = np.bincount(successor, ~ends, minlength=n_states) > 0
+    terminal = entered & ~entered_alive & (starts == 0)
     stops = ends & ~terminal[successor]
     shape = (len(pairs), n_states)
-    stays = ~stops
+    continues = ~stops
     return name, {
-        "transitions": csr_array((chance[stays], (pair[stays], successor[stays])), shape=shape),
+        "transitions": csr_array(
+            (chance[continues], (pair[continues], successor[continues])), shape=shape
+        ),
         "rewards": np.bincount(pair, chance * reward, minlength=len(pairs)),
         "initial": initial,
         "pairs": pairs,
@@ -88,7 +91,7 @@ def _table(env: Any, given_name: str | None = None) -> tuple[str, dict[str, Any]
 
 
 def _entries(name: str, table: Any, n_states: int) -> tuple[Any, tuple[Any, ...]]:
-    """List the pairs, and of all outcomes that can happen pair, probability, s', reward, end."""
+    """All pairs; and pair, probability, s', reward and end of every possible outcome."""
     pairs: list[tuple[int, int]] = []
     rows: list[tuple[int, float, int, float, bool]] = []
     for state in range(n_states):

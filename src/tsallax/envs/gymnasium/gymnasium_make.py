@@ -1,4 +1,4 @@
-"""Makes a Gymnasium environment by its id, or says in one line why it cannot."""
+"""`gymnasium.make` with the environments of tsallax registered and errors of one line."""
 
 from __future__ import annotations
 
@@ -7,6 +7,9 @@ from importlib import import_module
 from typing import Any
 
 from tsallax.errors import InvalidInput
+
+_JAX_NAMES = ("InvertedPendulum-v5", "Reacher-v5")
+"""MuJoCo environments that tsallax also has in JAX."""
 
 
 def make(name: str, **options: Any) -> Any:
@@ -18,7 +21,7 @@ def make(name: str, **options: Any) -> Any:
     Traceback (most recent call last):
     tsallax.errors.InvalidInput: CartPoole-v1: Environment `CartPoole` doesn't exist...
     """
-    gymnasium = gymnasium_module(name)
+    gymnasium = import_gymnasium(name)
     from tsallax.envs.gymnasium.registration import register
 
     register()
@@ -28,35 +31,32 @@ def make(name: str, **options: Any) -> Any:
             return gymnasium.make(name, disable_env_checker=True, **options)
     except InvalidInput:
         raise
-    except Exception as error:  # whatever the environment's own constructor raises
-        raise InvalidInput(f"{name}: {_reason(name, error)}") from None
+    except Exception as error:  # constructors raise exceptions of any type
+        raise InvalidInput(_reason(name, error), source=name) from None
 
 
 def _reason(name: str, error: Exception) -> str:
-    """Say in one line why an environment cannot be made."""
+    """The reason for which an environment cannot be made, in one line."""
     line = one_line(error)
     if ("mujoco" in line.lower() or "imageio" in line) and not _importable("mujoco", "imageio"):
-        same = f", or use tsallax/{name}, the same without MuJoCo" if name in _IN_JAX else ""
+        same = f", or use tsallax/{name}, the same without MuJoCo" if name in _JAX_NAMES else ""
         return f"needs MuJoCo: pip install 'tsallax[mujoco]'{same}"
     if "Namespace ALE not found" in line:
         return "needs the Arcade Learning Environment: pip install ale-py"
     return line if line else type(error).__name__
 
 
-_IN_JAX = ("InvertedPendulum-v5", "Reacher-v5")
-
-
 def _importable(*modules: str) -> bool:
     try:
         for module in modules:
             import_module(module)
-    except Exception:  # a module may fail in its own way when it is imported
+    except Exception:  # an import may raise exceptions of any type
         return False
     return True
 
 
 def one_line(error: Exception) -> str:
-    """Give an error's message without its line breaks.
+    """The message of an error without line breaks.
 
     >>> one_line(ValueError("two\\n  lines"))
     'two lines'
@@ -64,20 +64,20 @@ def one_line(error: Exception) -> str:
     return " ".join(str(error).split())
 
 
-def gymnasium_module(name: str) -> Any:
-    """Import Gymnasium, for the sake of an environment.
+def import_gymnasium(name: str) -> Any:
+    """Import Gymnasium, which the environment `name` needs.
 
-    >>> gymnasium_module("CartPole-v1").__name__
+    >>> import_gymnasium("CartPole-v1").__name__
     'gymnasium'
     """
     try:
         import gymnasium
         import gymnasium.vector
     except ImportError:
-        raise InvalidInput(f"{name}: needs Gymnasium: pip install gymnasium") from None
+        raise InvalidInput("needs Gymnasium: pip install gymnasium", source=name) from None
     if not hasattr(gymnasium.vector, "AutoresetMode"):
         raise InvalidInput(
-            f"{name}: needs Gymnasium 1.1 or newer, not {gymnasium.__version__}: "
-            "pip install -U gymnasium"
+            f"needs Gymnasium 1.1 or newer, not {gymnasium.__version__}: pip install -U gymnasium",
+            source=name,
         )
     return gymnasium
