@@ -1,8 +1,8 @@
 """Ctrl-C and SIGTERM, treated the same way everywhere.
 
 A command ends by `KeyboardInterrupt`, which the command line turns into one line and exit code
-130. Long loops whose state must stay whole look at a flag between two pieces of work instead
-(`deferred`), save, and then raise. Compiled kernels let the exception through (`interruptible`).
+130. Long loops whose state must stay consistent check a flag between two units of work instead
+(`deferred`), save, and then raise. Calls of compiled kernels are wrapped in `interruptible`.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ def interruptible() -> Iterator[None]:
 
 @contextmanager
 def deferred() -> Iterator[Callable[[], bool]]:
-    """Turn Ctrl-C into a flag, to be looked at between two pieces of work; a second one raises."""
+    """Turn the first Ctrl-C into a flag to check between two units of work; a second one raises."""
     seen = threading.Event()
     if threading.current_thread() is not threading.main_thread():
         yield seen.is_set
@@ -51,7 +51,7 @@ def deferred() -> Iterator[Callable[[], bool]]:
 
 @contextmanager
 def termination_as_interrupt() -> Iterator[None]:
-    """Let SIGTERM, by which clusters end a job, do what Ctrl-C does."""
+    """Handle SIGTERM, by which clusters end a job, like Ctrl-C."""
     if threading.current_thread() is not threading.main_thread():
         yield
         return

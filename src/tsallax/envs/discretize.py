@@ -6,6 +6,7 @@ import math
 from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -47,8 +48,9 @@ class Discretize:
                 f"low and high: shapes {bounds[0].shape} and {bounds[1].shape}, should be the same"
             )
         size = bounds[0].size
-        listed = isinstance(actions, Iterable) and not isinstance(actions, str)
-        levels = list(actions) if listed else [actions] * size  # type: ignore[arg-type, list-item]
+        levels: list[Any] = [actions] * size
+        if isinstance(actions, Iterable) and not isinstance(actions, str):
+            levels = list(actions)
         return cls(
             tuple(float(x) for x in bounds[0].ravel()),
             tuple(float(x) for x in bounds[1].ravel()),

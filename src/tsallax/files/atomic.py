@@ -1,4 +1,4 @@
-"""Files that appear whole or not at all."""
+"""Atomic file writes: a file appears complete or not at all."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ from os import PathLike
 from pathlib import Path
 
 PARTIAL: set[Path] = set()
-"""Files being written, for who must leave in the middle of it."""
+"""Temporary files being written, to be removed by a process that exits at once."""
 
 
 @contextmanager
 def whole(path: str | PathLike[str]) -> Iterator[Path]:
-    """Yield another name in the same folder; what is there becomes `path` if all goes well.
+    """Yield a temporary path in the same folder, which replaces `path` if no exception is raised.
 
     >>> import tempfile
     >>> folder = Path(tempfile.mkdtemp())

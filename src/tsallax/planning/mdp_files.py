@@ -69,25 +69,31 @@ def arguments(path: str | PathLike[str], arrays: dict[str, NDArray[Any]]) -> dic
     pointer, n_pairs = arrays["pointer"], len(arrays["action_of"])
     n_states, n_given = len(pointer) - 1, len(arrays["data"])
     if not _divides(pointer, n_pairs):
-        raise InvalidInput(f"{path}: pointer does not divide {n_pairs} pairs among the states")
+        raise InvalidInput(f"pointer does not divide {n_pairs} pairs among the states", source=path)
     if not _divides(arrays["indptr"], n_given):
-        raise InvalidInput(f"{path}: indptr does not divide {n_given} transitions among the pairs")
+        raise InvalidInput(
+            f"indptr does not divide {n_given} transitions among the pairs", source=path
+        )
     outside = arrays["indices"][(arrays["indices"] < 0) | (arrays["indices"] >= n_states)]
     if outside.size:
-        raise InvalidInput(f"{path}: indices names state {outside[0]}, not 0 to {n_states - 1}")
+        raise InvalidInput(
+            f"indices names state {outside[0]}, not 0 to {n_states - 1}", source=path
+        )
     counts = np.diff(pointer)
     try:
         transitions = csr_array(
             (arrays["data"], arrays["indices"], arrays["indptr"]), shape=(n_pairs, n_states)
         )
     except ValueError as error:
-        raise InvalidInput(f"{path}: transitions are damaged: {error}") from None
+        raise InvalidInput(f"transitions are damaged: {error}", source=path) from None
     names = {key: arrays[key].tolist() for key in NAMES if key in arrays}
     for key in ("rewards", "termination"):
         if key in arrays:
             arrays[key].flags.writeable = False
             if arrays[key].shape != (n_pairs,):
-                raise InvalidInput(f"{path}: {key} has {arrays[key].size} numbers, not {n_pairs}")
+                raise InvalidInput(
+                    f"{key} has {arrays[key].size} numbers, not {n_pairs}", source=path
+                )
     state_of = np.repeat(np.arange(n_states, dtype=np.int32), counts)
     return {
         "transitions": transitions,

@@ -43,14 +43,14 @@ def make(name: str, options: Mapping[str, Any]) -> Any:
     try:
         import gymnasium
     except ImportError:
-        raise InvalidInput(f"{name}: needs Gymnasium: pip install gymnasium") from None
+        raise InvalidInput("needs Gymnasium: pip install gymnasium", source=name) from None
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", DeprecationWarning)  # the error below includes it
             return gymnasium.make(name, **options)
     except Exception as error:  # environments raise exceptions of any type
         reason = " ".join(str(error).split())
-        raise InvalidInput(f"{name}: Gymnasium cannot make it: {reason}") from None
+        raise InvalidInput(f"Gymnasium cannot make it: {reason}", source=name) from None
 
 
 def _table(env: Any, given_name: str | None = None) -> tuple[str, dict[str, Any]]:
@@ -63,12 +63,14 @@ def _table(env: Any, given_name: str | None = None) -> tuple[str, dict[str, Any]
             "terminated); FrozenLake, Taxi and CliffWalking have one"
         )
     if getattr(env, "fickle_passenger", False):
-        raise InvalidInput(f"{name}: with fickle_passenger=True its table P is incomplete")
+        raise InvalidInput("with fickle_passenger=True its table P is incomplete", source=name)
     n_states = len(table)
     initial = getattr(env, "initial_state_distrib", None)
     starts = np.zeros(n_states) if initial is None else np.asarray(initial, float)
     if starts.shape != (n_states,):
-        raise InvalidInput(f"{name}: {starts.size} initial probabilities for {n_states} states")
+        raise InvalidInput(
+            f"{starts.size} initial probabilities for {n_states} states", source=name
+        )
     pairs, entries = _entries(name, table, n_states)
     pair, chance, successor, reward, ends = entries
     entered = np.bincount(successor, minlength=n_states) > 0
@@ -111,9 +113,9 @@ def _entries(name: str, table: Any, n_states: int) -> tuple[Any, tuple[Any, ...]
         except (TypeError, ValueError, KeyError, IndexError) as error:
             if isinstance(error, InvalidInput):
                 raise
-            raise InvalidInput(f"{name}: P[{state}] cannot be read: {error!r}") from None
+            raise InvalidInput(f"P[{state}] cannot be read: {error!r}", source=name) from None
     if not rows:
-        raise InvalidInput(f"{name}: its table P holds no transition")
+        raise InvalidInput("its table P holds no transition", source=name)
     columns = zip(*rows, strict=True)
     types = (np.int64, np.float64, np.int64, np.float64, np.bool_)
     return np.array(pairs), tuple(np.array(c, t) for c, t in zip(columns, types, strict=True))
