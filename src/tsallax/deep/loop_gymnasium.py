@@ -22,7 +22,7 @@ from tsallax.deep.loop_jax import Algorithm, Log, keys
 from tsallax.deep.replay import Transition
 
 if TYPE_CHECKING:
-    from tsallax.envs.gymnasium.adapter import HostEnvironment
+    from tsallax.envs.gymnasium.adapter import GymnasiumAdapter
 
 
 @dataclass
@@ -42,7 +42,7 @@ def seed_of(seed: int, environment: int, episode: int) -> int:
     return int(words[0]) >> 1
 
 
-def begin(environment: HostEnvironment, seed: int, done: Sequence[int]) -> HostFeed:
+def begin(environment: GymnasiumAdapter, seed: int, done: Sequence[int]) -> HostFeed:
     """Start an episode in every environment; so many were finished in each before."""
     seen = environment.reset([seed_of(seed, e, episode) for e, episode in enumerate(done)])
     return HostFeed(seen, None, np.nan, [episode + 1 for episode in done], seed)
@@ -74,7 +74,7 @@ def _cycle(
 
 def advance(
     algorithm: Algorithm,
-    environment: HostEnvironment,
+    environment: GymnasiumAdapter,
     learning: bool,
     learner: Any,
     feed: HostFeed,

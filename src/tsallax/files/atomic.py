@@ -1,4 +1,4 @@
-"""Files that appear whole or not at all."""
+"""Atomic file writes: a file appears complete or not at all."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from pathlib import Path
 
 @contextmanager
 def whole(path: str | PathLike[str]) -> Iterator[Path]:
-    """Yield another name in the same folder; what is there becomes `path` if all goes well.
+    """Yield a temporary path in the same folder, which replaces `path` if no exception is raised.
 
     >>> import tempfile
     >>> folder = Path(tempfile.mkdtemp())

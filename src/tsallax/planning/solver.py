@@ -21,10 +21,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from tsallax import checks
 from tsallax.errors import InvalidInput
 from tsallax.interrupts import interruptible
 from tsallax.planning.bellman import Bellman, Certificate, Floats, require
-from tsallax.planning.forms import frozen, integer
+from tsallax.planning.forms import frozen
 from tsallax.planning.kernels import sweep
 from tsallax.planning.mdp import MDP
 from tsallax.planning.methods import METHODS, value_iteration
@@ -280,7 +281,7 @@ def _prepare(
         raise InvalidInput(f"tolerance must be a positive number, not {tolerance!r}")
     if not isinstance(method, str) or method not in METHODS:
         raise InvalidInput(f"unknown method {method!r}: use one of {', '.join(METHODS)}")
-    most = None if max_sweeps is None else integer(max_sweeps, "max_sweeps")
+    most = None if max_sweeps is None else checks.count("max_sweeps", max_sweeps)
     clock = time.perf_counter()
     operator = Bellman(mdp, regularizer)
     v = np.zeros(mdp.n_states) if initial_value is None else _read_value(mdp, initial_value)

@@ -1,4 +1,4 @@
-"""Makes a Gymnasium environment by its id, or says in one line why it cannot."""
+"""`gymnasium.make` with the environments of tsallax registered and errors of one line."""
 
 from __future__ import annotations
 
@@ -8,6 +8,9 @@ from importlib import import_module
 from typing import Any
 
 from tsallax.errors import InvalidInput
+
+_JAX_NAMES = ("InvertedPendulum-v5", "Reacher-v5")
+"""MuJoCo environments that tsallax also has in JAX."""
 
 
 def make(name: str, **options: Any) -> Any:
@@ -19,7 +22,7 @@ def make(name: str, **options: Any) -> Any:
     Traceback (most recent call last):
     tsallax.errors.InvalidInput: CartPoole-v1: there is no such environment: did you mean CartPole-v1?
     """
-    gymnasium = gymnasium_module(name)
+    gymnasium = import_gymnasium(name)
     from tsallax.envs.gymnasium.registration import register
 
     register()
@@ -29,19 +32,19 @@ def make(name: str, **options: Any) -> Any:
             return gymnasium.make(name, disable_env_checker=True, **options)
     except InvalidInput:
         raise
-    except Exception as error:  # whatever the environment's own constructor raises
-        raise InvalidInput(f"{name}: {_reason(name, error)}") from None
+    except Exception as error:  # constructors raise exceptions of any type
+        raise InvalidInput(_reason(name, error), source=name) from None
 
 
 def _reason(name: str, error: Exception) -> str:
-    """Say in one line why an environment cannot be made."""
+    """The reason for which an environment cannot be made, in one line."""
     from gymnasium.error import NameNotFound
 
     line = one_line(error)
     if isinstance(error, NameNotFound):
         return f"there is no such environment{_nearest(name)}"
     if ("mujoco" in line.lower() or "imageio" in line) and not _importable("mujoco", "imageio"):
-        same = f", or use tsallax/{name}, the same without MuJoCo" if name in _IN_JAX else ""
+        same = f", or use tsallax/{name}, the same without MuJoCo" if name in _JAX_NAMES else ""
         return f"needs MuJoCo: pip install 'tsallax[mujoco]'{same}"
     if "Namespace ALE not found" in line:
         return "needs the Arcade Learning Environment: pip install ale-py"
@@ -60,20 +63,17 @@ def _nearest(name: str) -> str:
     return f": did you mean {known[near[0]]}?" if near else ""
 
 
-_IN_JAX = ("InvertedPendulum-v5", "Reacher-v5")
-
-
 def _importable(*modules: str) -> bool:
     try:
         for module in modules:
             import_module(module)
-    except Exception:  # a module may fail in its own way when it is imported
+    except Exception:  # an import may raise exceptions of any type
         return False
     return True
 
 
 def one_line(error: Exception) -> str:
-    """Give an error's message without its line breaks.
+    """The message of an error without line breaks.
 
     >>> one_line(ValueError("two\\n  lines"))
     'two lines'
@@ -81,20 +81,20 @@ def one_line(error: Exception) -> str:
     return " ".join(str(error).split())
 
 
-def gymnasium_module(name: str) -> Any:
-    """Import Gymnasium, for the sake of an environment.
+def import_gymnasium(name: str) -> Any:
+    """Import Gymnasium, which the environment `name` needs.
 
-    >>> gymnasium_module("CartPole-v1").__name__
+    >>> import_gymnasium("CartPole-v1").__name__
     'gymnasium'
     """
     try:
         import gymnasium
         import gymnasium.vector
     except ImportError:
-        raise InvalidInput(f"{name}: needs Gymnasium: pip install gymnasium") from None
+        raise InvalidInput("needs Gymnasium: pip install gymnasium", source=name) from None
     if not hasattr(gymnasium.vector, "AutoresetMode"):
         raise InvalidInput(
-            f"{name}: needs Gymnasium 1.1 or newer, not {gymnasium.__version__}: "
-            "pip install -U gymnasium"
+            f"needs Gymnasium 1.1 or newer, not {gymnasium.__version__}: pip install -U gymnasium",
+            source=name,
         )
     return gymnasium
