@@ -13,11 +13,11 @@ from typing import Annotated
 
 import typer
 
+from tsallax.cli import paper_commands
 from tsallax.cli.arguments import spelling_of
 from tsallax.cli.config_command import config
 from tsallax.cli.evaluate_command import evaluate
 from tsallax.cli.output import print_error, print_interrupted
-from tsallax.cli.paper_commands import report, reproduce
 from tsallax.cli.plot_command import plot
 from tsallax.cli.solve_command import solve
 from tsallax.cli.train_command import train
@@ -32,8 +32,7 @@ app = typer.Typer(
     context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
 )
 app.command(short_help="Solve a finite MDP, with a proven error bound.")(solve)
-app.command(short_help="Compute figures and tables of the paper again.")(reproduce)
-app.command(short_help="Make one page of results.")(report)
+paper_commands.register(app)
 app.command(short_help="Train an agent in an environment.")(train)
 app.command(short_help="Play episodes with a trained agent, and record them.")(evaluate)
 app.command(short_help="Draw learning curves of runs.")(plot)

@@ -13,7 +13,8 @@ if TYPE_CHECKING:
 
 Cell = str | int | float
 Row = Mapping[str, Cell]
-Report = Callable[[float], None]
+ProgressReport = Callable[[float], None]
+"""Called with the share of the work that is done, 0 to 1."""
 
 
 class BoundViolated(RuntimeError):

@@ -15,10 +15,11 @@ from matplotlib.colors import Normalize
 from matplotlib.figure import Figure
 from numpy.typing import NDArray
 
+from tsallax.paper.experiments import EXPERIMENTS
 from tsallax.paper.result import (
     Comparison,
     Picture,
-    Report,
+    ProgressReport,
     Result,
     Table,
     chosen,
@@ -58,8 +59,8 @@ class _Level:
     bound: dict[str, float]
 
 
-def figure1(
-    report: Report = lambda share: None,
+def compute(
+    report: ProgressReport = lambda share: None,
     *,
     actions: tuple[int, int] = (9, 49),
     alpha: float = 0.3,
@@ -68,7 +69,7 @@ def figure1(
     """Reward, action values, policies and the loss of each policy, for few and for many actions.
 
     Args:
-        report: told the share of the work that is done.
+        report: called with the share of the work that is done.
         actions: the two numbers of velocities, squares of odd numbers.
         alpha: the coefficient of both regularisers.
         grid: number of grid points of each coordinate.
@@ -83,7 +84,7 @@ def figure1(
     report(1.0)
     return Result(
         name="figure1",
-        title="Figure 1: sparse and softmax policies as the number of actions grows",
+        title=EXPERIMENTS["figure1"].title,
         caption=_caption(levels, alpha),
         parameters={
             "problem": "multigoal",

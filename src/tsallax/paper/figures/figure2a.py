@@ -23,10 +23,11 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import NullLocator
 
 from tsallax.errors import InvalidInput
+from tsallax.paper.experiments import EXPERIMENTS
 from tsallax.paper.result import (
     Comparison,
     Picture,
-    Report,
+    ProgressReport,
     Result,
     Row,
     Table,
@@ -53,8 +54,8 @@ LINES: dict[str, Any] = {
 }
 
 
-def figure2a(
-    report: Report = lambda share: None,
+def compute(
+    report: ProgressReport = lambda share: None,
     *,
     actions: Sequence[int] = (9, 25, 49, 81, 121, 169, 225, 289),
     alphas: tuple[float, float] = (0.1, 0.001),
@@ -63,7 +64,7 @@ def figure2a(
     """Both gaps, the certificate and the bound of sparse and soft, for each number of actions.
 
     Args:
-        report: told the share of the work that is done.
+        report: called with the share of the work that is done.
         actions: two or more numbers of actions, squares, from few to many.
         alphas: the coefficients, one row of panels each.
         grid: number of grid points of (x, y, heading).
@@ -81,7 +82,7 @@ def figure2a(
     report(1.0)
     return Result(
         name="figure2a",
-        title="Figure 2a: performance gap against the number of actions",
+        title=EXPERIMENTS["figure2a"].title,
         caption=_caption(rows, alphas, grid, gamma),
         parameters={
             "problem": "unicycle",

@@ -8,11 +8,11 @@ from html import escape
 from typing import Any
 
 from tsallax.errors import InvalidInput
-from tsallax.paper.page.html_table import decimal, table
+from tsallax.paper.page.html_table import decimal, render_table
 from tsallax.paper.result import Cell
 
 
-def chart(data: dict[str, Any], source: str) -> str:
+def render_chart(data: dict[str, Any], source: str) -> str:
     """The HTML of a chart: a place to draw it, its data, and a table of where the lines end."""
     try:
         name, title, x, y = (str(data[key]) for key in ("name", "title", "x_label", "y_label"))
@@ -31,7 +31,7 @@ def chart(data: dict[str, Any], source: str) -> str:
         f"({', '.join(panels)}), each with its interval. The table below says where they end."
     )
     text = json.dumps({"x": x, "y": y, "series": series}, ensure_ascii=False, allow_nan=False)
-    ends = table(_ends(series, panels, labels), f"{title}: where the lines end")
+    ends = render_table(_ends(series, panels, labels), f"{title}: where the lines end")
     return (
         f'<h3>{escape(title)}</h3><div class="chart" role="group" aria-label="{escape(title)}">'
         f'<p class="unseen">{escape(words)}</p>'

@@ -13,7 +13,7 @@ LONG = 40
 """Rows above which a table scrolls in a box of limited height."""
 
 
-def table(rows: list[dict[str, Cell]], title: str, words: bool = False) -> str:
+def render_table(rows: list[dict[str, Cell]], title: str, words: bool = False) -> str:
     """The HTML of rows under one header, in a box of its own that scrolls.
 
     Args:

@@ -16,11 +16,11 @@ from tsallax.paper.result import Row
 from tsallax.paper.tables.cells import DDPG, Cell, Runs
 from tsallax.paper.tables.formatting import EXPLORERS, UPDATES
 from tsallax.statistics import (
-    OPEN,
+    INCONCLUSIVE,
     Array,
     Estimate,
     earlier,
-    enough,
+    has_interval,
     higher,
     improvement,
     iqm_of,
@@ -32,7 +32,7 @@ MEASURES = ("return", "episodes")
 
 
 @dataclass(frozen=True, eq=False)
-class Duel:
+class Improvement:
     """How often x does better than y.
 
     Attributes:
@@ -59,9 +59,9 @@ class Duel:
     matches: int
 
 
-def duel(
+def improvement_between(
     sweep: Runs, factor: str, x: str, y: str, measure: str, actions: Sequence[int]
-) -> Duel | None:
+) -> Improvement | None:
     """Compare x with y at these numbers of actions; None where nothing matches.
 
     Cells with one run are left out where others are.  So are, of episodes, matches in which no run
@@ -83,12 +83,12 @@ def duel(
     verdict = chance.verdict(0.5)
     if chance.low == chance.high:
         # All against all is beyond chance; parts that are the same in every draw say nothing of it.
-        verdict = verdict if chance.value in (0.0, 1.0) else OPEN
+        verdict = verdict if chance.value in (0.0, 1.0) else INCONCLUSIVE
         chance = Estimate(chance.value)
     scores = [better(runs[a], runs[b]) for a, b in pairs]
     won, lost = (float(np.mean([np.mean(s == end) for s in scores])) for end in (1.0, 0.0))
     compared = tuple(n for n in actions if any(cell[1] == n for cell, _ in pairs))
-    return Duel(factor, x, y, measure, compared, chance, verdict, won, lost, len(pairs))
+    return Improvement(factor, x, y, measure, compared, chance, verdict, won, lost, len(pairs))
 
 
 def _reached(sweep: Runs, cells: Iterable[Cell]) -> bool:
@@ -114,7 +114,7 @@ def leads(sweep: Runs, x: str, y: str, measure: str) -> dict[int, tuple[float, A
         if measure == "episodes" and not any(_reached(sweep, pair) for pair in both):
             continue
         value = np.mean([runs[p].mean() - runs[q].mean() for p, q in both])
-        many = enough(runs, both)
+        many = has_interval(runs, both)
         drawn = [sweep.weights[p] @ runs[p] - sweep.weights[q] @ runs[q] for p, q in both]
         found[n] = float(sign * value), sign * np.mean(drawn, axis=0) if many else None
     return found
@@ -126,10 +126,10 @@ def _solid(sweep: Runs, pairs: list[tuple[Cell, Cell]]) -> list[tuple[Cell, Cell
     return many or pairs
 
 
-def duels(sweep: Runs) -> list[Duel]:
+def all_improvements(sweep: Runs) -> list[Improvement]:
     """All pairs of ways at each number of actions, in both measures, where any was decided."""
     found = [
-        duel(sweep, factor, x, y, measure, [n])
+        improvement_between(sweep, factor, x, y, measure, [n])
         for factor, ways in FACTORS.items()
         for measure in MEASURES
         for n in sweep.actions
@@ -138,8 +138,8 @@ def duels(sweep: Runs) -> list[Duel]:
     return [one for one in found if one and (one.measure == "return" or one.won + one.lost)]
 
 
-def duel_rows(found: Sequence[Duel]) -> tuple[Row, ...]:
-    """The duels as rows of a table."""
+def improvement_rows(found: Sequence[Improvement]) -> tuple[Row, ...]:
+    """The comparisons as rows of a table."""
     return tuple(
         {
             "factor": FACTOR_NAMES[one.factor],

@@ -10,12 +10,12 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import FuncFormatter
 
 from tsallax.paper.result import Picture
-from tsallax.paper.sweep.tasks import EXPLORE, reported
+from tsallax.paper.sweep.tasks import EXPLORE, paper_results
 from tsallax.paper.tables.cells import DDPG, TOP, Ranking, Runs
 from tsallax.paper.tables.formatting import digits, listed, number
-from tsallax.paper.tables.mean_curves import band, curves
+from tsallax.paper.tables.mean_curves import DRAWS, training_returns
 from tsallax.plotting import GREY, letter
-from tsallax.statistics import Array, Estimate, mean_of
+from tsallax.statistics import Array, Estimate, mean_curve, mean_of
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -113,7 +113,7 @@ def _line(axes: Axes, sweep: Runs, one: str, i: int, count: int, kind: str) -> N
 
 def _paper(axes: Axes, sweep: Runs, kind: str) -> None:
     """The best of the paper's algorithms at each number of actions."""
-    table = reported(sweep.task)
+    table = paper_results(sweep.task)
     places, values = [], []
     for k, n in enumerate(sweep.actions):
         cells = [cell for (_, actions), cell in table.items() if actions == n]
@@ -223,13 +223,14 @@ def _minus_exp(value: Array) -> Array:
 
 
 def _curve(axes: Axes, sweep: Runs, one: str, actions: int, i: int) -> None:
-    x, runs = curves(sweep.cells[one, actions])
-    mean, low, high = band(runs, sweep.weights[one, actions])
+    x, runs = training_returns(sweep.cells[one, actions])
+    mean, low, high = mean_curve(runs, sweep.weights[one, actions][:DRAWS])
     extra = i >= len(COLOURS)
     colour = ("#000000", "#6a51a3", "#7f4f24", "#56B4E9")[i - len(COLOURS)] if extra else COLOURS[i]
     style = EXTRA[i - len(COLOURS)] if extra else "-"
     axes.plot(x, mean, color=colour, linewidth=1.1, linestyle=style, label=one, zorder=3)
-    axes.fill_between(x, low, high, color=colour, alpha=0.13, linewidth=0, zorder=2)
+    if len(runs) > 1:
+        axes.fill_between(x, low, high, color=colour, alpha=0.13, linewidth=0, zorder=2)
 
 
 def _alt(sweep: Runs, best: Sequence[str]) -> str:

@@ -15,8 +15,8 @@ from numpy.typing import NDArray
 from tsallax.paper.result import Row
 from tsallax.paper.tables.cells import DDPG, TOP, Ranking, Runs
 from tsallax.paper.tables.formatting import digits, listed, number, plural, shown
-from tsallax.paper.tables.improvement import FACTORS, Duel, duel, leads
-from tsallax.statistics import FAILS, HOLDS, OPEN, Estimate, estimate, rise
+from tsallax.paper.tables.improvement import FACTORS, Improvement, improvement_between, leads
+from tsallax.statistics import FAILS, HOLDS, INCONCLUSIVE, Estimate, estimate, rise
 
 PAPER_TOP = {
     "pendulum": {"sparse": 4, "soft": 1, "epsilon": 0},
@@ -96,13 +96,13 @@ def _duels(sweep: Runs, factor: str, x: str, others: Sequence[str]) -> list[Clai
 
 
 def _duel(sweep: Runs, factor: str, x: str, y: str, measure: str) -> Claim | None:
-    one = duel(sweep, factor, x, y, measure, sweep.actions)
+    one = improvement_between(sweep, factor, x, y, measure, sweep.actions)
     if one is None:
         return None
     us, them = _way(factor, x), _way(factor, y)
     what = "needs fewer episodes than" if measure == "episodes" else "ends at a higher return than"
     over = f"over {plural(one.matches, 'matched pair')} of cells"
-    each = [duel(sweep, factor, x, y, measure, [n]) for n in sweep.actions]
+    each = [improvement_between(sweep, factor, x, y, measure, [n]) for n in sweep.actions]
     known = [part for part in each if part is not None]
     parts = [
         f"{shown(part.chance) if measure == 'return' or part.won + part.lost else 'undecided'} at "
@@ -113,7 +113,7 @@ def _duel(sweep: Runs, factor: str, x: str, y: str, measure: str) -> Claim | Non
     if measure == "episodes":
         hidden = _hidden(sweep, factor, (x, y))
         more = f"{_shares(one)} {_reached(sweep, factor, (x, y))}{hidden}"
-        verdict = OPEN if hidden else verdict
+        verdict = INCONCLUSIVE if hidden else verdict
     return Claim(
         f"{us[0].upper()}{us[1:]} {what} {them}",
         f"Probability that a run does better than its match, {over}",
@@ -125,7 +125,7 @@ def _duel(sweep: Runs, factor: str, x: str, y: str, measure: str) -> Claim | Non
     )
 
 
-def _shares(one: Duel) -> str:
+def _shares(one: Improvement) -> str:
     """What became of pairs of runs."""
     rest = 1 - one.won - one.lost
     if rest == 1:
@@ -203,7 +203,7 @@ def _trend(sweep: Runs, other: str, measure: str) -> Claim | None:
         f"actions along a straight line with equal steps between the {len(known)} numbers",
         change,
         0.0,
-        OPEN if hidden else change.verdict(0.0),
+        INCONCLUSIVE if hidden else change.verdict(0.0),
         f"The lead is {listed(parts)} actions{never}.{dropped}{hidden}",
         "; ".join(parts),
         decimals,
@@ -244,7 +244,7 @@ def _top(sweep: Runs, order: Ranking) -> list[Claim]:
 
 def _below(one: Estimate, null: float) -> str:
     if one.low is None or one.high is None:
-        return OPEN
+        return INCONCLUSIVE
     return Estimate(-one.value, -one.high, -one.low).verdict(-null)
 
 
@@ -277,7 +277,7 @@ def _ddpg(sweep: Runs) -> list[Claim | None]:
     runs = sweep.greedy[DDPG]
     found: list[Claim | None] = []
     for measure in ("return", "episodes"):
-        one = duel(sweep, "explore", "sparse", "DDPG", measure, sweep.actions)
+        one = improvement_between(sweep, "explore", "sparse", "DDPG", measure, sweep.actions)
         if one is None:
             continue
         what = "in return" if measure == "return" else "with fewer episodes"
@@ -287,7 +287,7 @@ def _ddpg(sweep: Runs) -> list[Claim | None]:
         if measure == "episodes":
             own = f"{_shares(one)} {_reached(sweep, 'explore', ('sparse', 'DDPG'))}"
             hidden = _hidden(sweep, "explore", ("sparse", "DDPG"))
-            verdict = OPEN if hidden else verdict
+            verdict = INCONCLUSIVE if hidden else verdict
         found.append(
             Claim(
                 f"Q-learning with sparse exploration outperforms DDPG {what}",
@@ -305,7 +305,7 @@ def tally(found: Sequence[Claim]) -> str:
     """How many claims hold, do not, and cannot be told."""
     if not found:
         return "There are too few runs for any of the paper's statements."
-    count = [sum(claim.verdict == kind for claim in found) for kind in (HOLDS, FAILS, OPEN)]
+    count = [sum(claim.verdict == kind for claim in found) for kind in (HOLDS, FAILS, INCONCLUSIVE)]
     return (
         f"Of {plural(len(found), 'statement')} looked at, {count[0]} hold{'s' * (count[0] == 1)}, "
         f"{count[1]} do{'es' * (count[1] == 1)} not, and {count[2]} cannot be told from these "
