@@ -115,7 +115,7 @@ def reproduce(
         for name in tasks
     ]
     try:
-        index = _reproduce(figures, sweeps, out, quick, device, ray, at_once, processes or 1)
+        index = _reproduce(figures, sweeps, out, quick, device, ray, at_once, processes)
     except KeyboardInterrupt:
         finished = "finished figures" if not tasks else "finished runs and checkpoints"
         resumed = ": the same command resumes from there" if tasks else ""
@@ -125,7 +125,7 @@ def reproduce(
 
 def _reproduce(
     figures: list[str], sweeps: list[Sweep], out: Path, quick: bool,
-    device: str | None, ray: str | None, at_once: int | None, processes: int,
+    device: str | None, ray: str | None, at_once: int | None, processes: int | None,
 ) -> Path:  # fmt: skip
     """Compute figures, then train sweeps; the path of the page."""
     from tsallax.paper import report
@@ -133,12 +133,13 @@ def _reproduce(
     if sweeps:
         from tsallax.paper.sweep.execution import check_resources, train_sweeps
 
-        check_resources(device, ray, at_once, processes)
+        side_by_side = 1 if processes is None else processes
+        check_resources(device, ray, at_once, side_by_side)
     if figures:
         index = report.reproduce(figures, out, quick=quick)
     if sweeps:
         rows = train_sweeps(
-            sweeps, out, device=device, ray=ray, at_once=at_once, processes=processes
+            sweeps, out, device=device, ray=ray, at_once=at_once, processes=side_by_side
         )
         report.write_tables(rows, out)
         index = report.write_page(out)

@@ -28,10 +28,11 @@ def plot(
         typer.Option(help="Episodes in a mean.  [default: about a tenth, 100 at most]"),
     ] = None,
 ) -> None:
-    """Draw learning curves: mean return over seeds and its bootstrap interval.
+    """Draw learning curves: the mean return over seeds, with its interval.
 
-    Runs that differ only in the seed are one curve, labelled by the other options that differ.
-    Circles are evaluations of the greedy policy. Each environment has a panel.
+    Runs that differ only in the seed are one curve, labelled by the other options that differ. The
+    interval is a 95% bootstrap interval from six seeds on; with fewer it is the range of the runs,
+    and labelled so. Circles are evaluations of the greedy policy. Each environment has a panel.
 
     \b
     Examples:

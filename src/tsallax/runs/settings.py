@@ -12,7 +12,6 @@ from dataclasses import dataclass
 from typing import Any
 
 from tsallax import checks
-from tsallax.deep.agent import Agent
 from tsallax.deep.load import AGENTS
 from tsallax.deep.options import from_mapping, option, suggestion, to_mapping
 from tsallax.deep.training_schedule import NEVER
@@ -94,7 +93,7 @@ class Settings:
     config: Any
 
     @property
-    def agent_class(self) -> type[Agent]:
+    def agent_class(self) -> Any:
         """The class of the agents that learn by this algorithm."""
         return AGENTS[self.run.algorithm]
 

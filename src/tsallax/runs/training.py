@@ -237,7 +237,9 @@ def _environment_options(run: Run, agent: Any) -> dict[str, Any]:
     `auto` is any.
     """
     world = agent._world
-    same = run.env == world.name if world.jax is None else world.jax is jax_environment(str(run.env))
+    same = (
+        run.env == world.name if world.jax is None else world.jax is jax_environment(str(run.env))
+    )
     levels: Any = None if world.discretize is None else tuple(world.discretize.levels)
     if levels is not None and set(levels) == {run.actions}:
         levels = run.actions

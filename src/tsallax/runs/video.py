@@ -36,13 +36,13 @@ def check_video_file(path: str | Path) -> None:
 
 def _import_ffmpeg() -> Any:
     try:
-        import imageio_ffmpeg
+        import imageio_ffmpeg as ffmpeg
 
         with _quiet_fork():
-            imageio_ffmpeg.get_ffmpeg_exe()
+            ffmpeg.get_ffmpeg_exe()  # type: ignore[attr-defined]
     except (ImportError, RuntimeError):
         raise InvalidInput("--video needs ffmpeg: pip install 'tsallax[video]'") from None
-    return imageio_ffmpeg
+    return ffmpeg
 
 
 def record(

@@ -20,7 +20,7 @@ def make(name: str, **options: Any) -> Any:
     (10,)
     >>> make("CartPoole-v1")
     Traceback (most recent call last):
-    tsallax.errors.InvalidInput: CartPoole-v1: there is no such environment: did you mean CartPole-v1?
+    tsallax.errors.InvalidInput: CartPoole-v1: there is no such environment: did you mean...
     """
     gymnasium = import_gymnasium(name)
     from tsallax.envs.gymnasium.registration import register
