@@ -107,10 +107,12 @@ def plot(
         typer.Option(help="Episodes in a mean.  [default: about a tenth, 100 at most]"),
     ] = None,
 ) -> None:
-    """Draw learning curves: mean return and its 95% bootstrap interval over seeds.
+    """Draw learning curves: the mean return over seeds, with its interval.
 
-    Runs that differ only in the seed make one curve; what else differs names the curves. Circles
-    are evaluations of the greedy policy. Each environment has a panel.
+    Runs that differ only in the seed make one curve; what else differs names the curves. The
+    interval is a 95% bootstrap interval from six seeds on; with fewer it is the range of the
+    runs, and labelled so. Circles are evaluations of the greedy policy. Each environment has a
+    panel.
 
     \b
     Examples:
