@@ -7,6 +7,7 @@ from html.parser import HTMLParser
 
 import numpy as np
 import pytest
+from tsallax.paper.figures.theorems import check_claims, random_case, theorems
 
 from tsallax.errors import InvalidInput
 from tsallax.files.atomic import whole
@@ -15,7 +16,6 @@ from tsallax.paper.figures import figure2a, theorem_checks
 from tsallax.paper.figures.figure1 import figure1
 from tsallax.paper.figures.figure2b import figure2b
 from tsallax.paper.figures.theorem_checks import CLAIMS, Claim, projection
-from tsallax.paper.figures.theorems import check_claims, random_case, theorems
 from tsallax.paper.result import read_csv, require_within, write_csv
 from tsallax.planning.evaluation import evaluate, performance_bound
 from tsallax.planning.solver import solve

@@ -1,7 +1,7 @@
 """Figure 1: the more actions, the more a softmax policy loses; a sparse one hardly does.
 
 A point mass moves among four reward maxima, with 9 or 49 velocities to choose from.  At every
-state, V*(s) - V_pi(s) of the plain MDP says what the sparse and the softmax policy give away.
+state, V*(s) - V_pi(s) of the plain MDP is the loss of the sparse and of the softmax policy.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ TOLERANCE = 1e-7
 
 @dataclass(frozen=True, eq=False)
 class _Level:
-    """What one number of actions gives: Q*(s, .) at the marked state, and by regulariser the
+    """The solution for one number of actions: Q*(s, .) at the marked state, and by regulariser the
     policy there, the difference to the optimum in every state, its certificate and its bound."""
 
     actions: int

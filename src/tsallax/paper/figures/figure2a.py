@@ -185,10 +185,10 @@ def _draw_panel(axes: Axes, rows: Sequence[Row], alpha: float, column: str) -> N
     ):
         for kind in KINDS:
             n = _series(rows, alpha, kind, "actions")
-            look = {column: {"marker": MARKER[kind]}, **LINES}[measure]
+            style = {column: {"marker": MARKER[kind]}, **LINES}[measure]
             label = f"{kind}: {words.format(theorem[kind])}"
             y = _series(rows, alpha, kind, measure)
-            axes.plot(n, y, color=COLOUR[kind], label=label, **look)
+            axes.plot(n, y, color=COLOUR[kind], label=label, **style)
     axes.set_xscale("log")
     ticks = [int(t) for t in n]
     crowded = [b < 1.3 * a for a, b in pairwise(ticks)] + [False]
@@ -209,7 +209,7 @@ def _ends(rows: Sequence[Row], alpha: float, kind: str, column: str) -> str:
 
 
 def _trend(rows: Sequence[Row], alpha: float, kind: str) -> str:
-    """What the return gap does over the range, in a word, with its ends."""
+    """The trend of the return gap over the range, with its ends."""
     y = _series(rows, alpha, kind, "return_gap")
     bound = _series(rows, alpha, kind, "bound")[-1]
     word = "climbs" if y[-1] > 1.1 * y[0] else "falls" if y[-1] < 0.9 * y[0] else "is flat"

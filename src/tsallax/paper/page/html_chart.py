@@ -1,4 +1,4 @@
-"""A chart of the page: its lines as data for the page's script, and in words for everybody."""
+"""A chart of the page: its lines as data for the script of the page, and their ends as a table."""
 
 from __future__ import annotations
 
@@ -28,7 +28,8 @@ def render_chart(data: dict[str, Any], source: str) -> str:
     labels = list(dict.fromkeys(line["label"] for line in series))
     words = (
         f"A line chart of {y} against {x}: {_count(labels, 'line')} in {_count(panels, 'panel')} "
-        f"({', '.join(panels)}), each with its interval. The table below says where they end."
+        f"({', '.join(panels)}), each with its interval, or the range of fewer than six runs. "
+        "The table below has their last values."
     )
     text = json.dumps({"x": x, "y": y, "series": series}, ensure_ascii=False, allow_nan=False)
     ends = render_table(_ends(series, panels, labels), f"{title}: where the lines end")
@@ -44,7 +45,7 @@ def render_chart(data: dict[str, Any], source: str) -> str:
 
 
 def _series(given: dict[str, Any]) -> dict[str, Any]:
-    """One line as the script expects it, whatever else the file holds."""
+    """One line as the script of the page expects it."""
     columns = {key: [_point(value) for value in given[key]] for key in ("x", "y", "low", "high")}
     if len({len(column) for column in columns.values()}) != 1 or None in columns["x"]:
         raise ValueError(f"the columns of {given['label']!r} do not fit together")

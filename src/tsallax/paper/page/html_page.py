@@ -1,7 +1,7 @@
-"""The report's page: one HTML file that needs no other, light or dark, on a phone or on paper.
+"""The page of a report: one HTML file without others, for screens and paper, light and dark.
 
-What result files contain is shown as text, never run: everything is escaped, names of files are
-plain words, and the page's own policy lets nothing but its own script run and nothing load.
+The content of result files is shown as text, never run: everything is escaped, names of files are
+plain words, and the content security policy of the page allows its own script alone.
 """
 
 from __future__ import annotations
@@ -102,14 +102,14 @@ def _section(folder: Path, name: str) -> str:
     return _of_record(folder, name, lambda record: _result(folder, record))
 
 
-def _of_record(folder: Path, name: str, made: Callable[[dict[str, Any]], T]) -> T:
-    """What is made of the record of a result; one that is none is refused."""
+def _of_record(folder: Path, name: str, function: Callable[[dict[str, Any]], T]) -> T:
+    """Apply a function to the record of a result; a file that is no record is refused."""
     path = folder / f"{name}.json"
     try:
         record = json.loads(path.read_text(encoding="utf-8"))
         if record["name"] != name:
             raise InvalidInput(f"{path} is the record of {record['name']!r}: rename it")
-        return made(record)
+        return function(record)
     except (KeyError, TypeError, ValueError, AttributeError, RecursionError) as error:
         if isinstance(error, InvalidInput):
             raise
@@ -139,14 +139,14 @@ def _result(folder: Path, record: dict[str, Any]) -> str:
         *(_chart(folder, str(item)) for item in record.get("charts", ())),
         _comparison(record["comparison"]),
         *(_data(folder, item) for item in record["tables"]),
-        _again(record),
+        _run_again(record),
         "</section>\n",
     ]
     return "\n".join(part for part in parts if part)
 
 
 def _file(folder: Path, name: str, suffix: str) -> Path:
-    """A file of a result; a name that could lead out of the folder is refused."""
+    """A file of a result; a name of a file outside the folder is refused."""
     path = folder / f"{name}.{suffix}"
     if not re.fullmatch(r"[A-Za-z0-9][A-Za-z0-9_.-]*", name):
         raise InvalidInput(f"{folder}: {name!r} cannot be the name of a file of a result")
@@ -213,7 +213,7 @@ def files_of(folder: Path) -> list[Path]:
     return [_file(folder, *file) for name in names for file in _of_record(folder, name, _names)]
 
 
-def _again(record: dict[str, Any]) -> str:
+def _run_again(record: dict[str, Any]) -> str:
     """The command, what it ran on, and the files it left."""
     made = {str(key): str(value) for key, value in record["environment"].items()}
     cores = f", {made.pop('cores')} cores" if "cores" in made else ""
@@ -240,7 +240,7 @@ def _again(record: dict[str, Any]) -> str:
 
 
 def _runs(record: dict[str, Any]) -> str:
-    """What the runs behind the tables were made on, where it was another machine."""
+    """The hardware and versions of the runs behind the tables, where they are known."""
     if not record.get("hardware"):
         return ""
     known = record["parameters"].get("versions", {})
@@ -253,7 +253,7 @@ def _date(text: str) -> str:
 
 
 def _duration(seconds: float) -> str:
-    """A time in the unit that suits it.
+    """A time in seconds, minutes or hours.
 
     >>> _duration(3.14), _duration(900), _duration(9000)
     ('3.1 s', '15 min', '2.5 h')

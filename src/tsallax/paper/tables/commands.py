@@ -1,4 +1,4 @@
-"""The commands that make the runs of a sweep again, from what their rows say."""
+"""The commands that train the runs of a sweep again, from their rows."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def commands_for(task: Task, rows: Sequence[Row]) -> list[str]:
 
 
 def _command(usual: Sweep, quick: bool, rows: Sequence[Row], seeds: int, names: set[str]) -> str:
-    """The command for `names`, with what `rows` say was asked for."""
+    """The command for `names`, with the options of `rows`."""
     words = [f"tsallax reproduce {usual.task.name}", *(["--quick"] if quick else [])]
     if names != {v.name for v in usual.variants}:
         words.append(f"--variants {','.join(_named(names))}")
@@ -44,7 +44,7 @@ def _command(usual: Sweep, quick: bool, rows: Sequence[Row], seeds: int, names: 
 
 
 def _protocol(rows: Sequence[Row], usual: Sweep) -> dict[str, int]:
-    """Episodes and steps that were asked for, as far as the runs tell."""
+    """The episodes and steps that were asked for, inferred from the runs."""
     episodes, steps = max(row.episodes for row in rows), max(row.steps for row in rows)
     ended = {row.steps for row in rows}
     by_steps = episodes < usual.episodes and ended == {usual.steps}
@@ -62,7 +62,7 @@ def _named(names: set[str]) -> list[str]:
 
 
 def _set(usual: Sweep, rows: Sequence[Row]) -> list[str]:
-    """Options that are not those of such a sweep."""
+    """Options that differ from those of such a sweep."""
     first = rows[0]
     variant = Variant(first.explore, first.update, first.alpha)
     expected = options.to_mapping(learner_config(usual.task, variant, usual.options))

@@ -1,4 +1,4 @@
-"""Who does better: ways to explore, and ways to update, against each other.
+"""Probabilities of improvement: ways to explore, and ways to update, against each other.
 
 Runs are compared with runs that differ in this one way alone: the same number of actions, the same
 alpha, the same other half of the algorithm.
@@ -33,7 +33,7 @@ MEASURES = ("return", "episodes")
 
 @dataclass(frozen=True, eq=False)
 class Improvement:
-    """How often x does better than y.
+    """The probability that x does better than y.
 
     Attributes:
         factor: "explore" or "update".
@@ -64,8 +64,8 @@ def improvement_between(
 ) -> Improvement | None:
     """Compare x with y at these numbers of actions; None where nothing matches.
 
-    Cells with one run are left out where others are.  So are, of episodes, matches in which no run
-    reached the threshold; where this is none of all, they are undecided.
+    Cells with one run are left out where others have more.  So are, of episodes, matches in which
+    no run reached the threshold; where this is all of them, they are undecided.
     """
     pairs: list[tuple[Cell, Cell]] = []
     for n in actions:
@@ -75,14 +75,14 @@ def improvement_between(
             pairs += sweep.matches(factor, x, y, n)
     if not pairs:
         return None
-    pairs = _solid(sweep, pairs)
+    pairs = _with_several_runs(sweep, pairs)
     runs, better = (sweep.greedy, higher) if measure == "return" else (sweep.times, earlier)
     if measure == "episodes":
         pairs = [pair for pair in pairs if _reached(sweep, pair)] or pairs
     chance, _ = improvement(runs, sweep.weights, pairs, better)
     verdict = chance.verdict(0.5)
     if chance.low == chance.high:
-        # All against all is beyond chance; parts that are the same in every draw say nothing of it.
+        # Without spread over the draws only a comparison won or lost by all runs is conclusive.
         verdict = verdict if chance.value in (0.0, 1.0) else INCONCLUSIVE
         chance = Estimate(chance.value)
     scores = [better(runs[a], runs[b]) for a, b in pairs]
@@ -96,13 +96,13 @@ def _reached(sweep: Runs, cells: Iterable[Cell]) -> bool:
 
 
 def leads(sweep: Runs, x: str, y: str, measure: str) -> dict[int, tuple[float, Array | None]]:
-    """By how much exploring as x leads y on average, and draws of it, by number of actions.
+    """The mean lead of exploring as x over y, and its draws, by number of actions.
 
-    Only algorithms count that have runs at all of these numbers, so that the leads differ in
-    nothing else.  Of episodes, a run that never reached the threshold counts with those of the
+    Only algorithms with runs at all of these numbers count, so that the leads differ in nothing
+    else.  Of episodes, a run that never reached the threshold counts with those of the
     longest run, and numbers of actions where none did are left out.
     """
-    pairs = {n: _solid(sweep, sweep.matches("explore", x, y, n)) for n in sweep.actions}
+    pairs = {n: _with_several_runs(sweep, sweep.matches("explore", x, y, n)) for n in sweep.actions}
     names = {n: {(p[0], q[0]) for p, q in found} for n, found in pairs.items() if found}
     common = set.intersection(*names.values()) if names else set()
     if not common:
@@ -114,13 +114,13 @@ def leads(sweep: Runs, x: str, y: str, measure: str) -> dict[int, tuple[float, A
         if measure == "episodes" and not any(_reached(sweep, pair) for pair in both):
             continue
         value = np.mean([runs[p].mean() - runs[q].mean() for p, q in both])
-        many = has_interval(runs, both)
+        known = has_interval(runs, both)
         drawn = [sweep.weights[p] @ runs[p] - sweep.weights[q] @ runs[q] for p, q in both]
-        found[n] = float(sign * value), sign * np.mean(drawn, axis=0) if many else None
+        found[n] = float(sign * value), sign * np.mean(drawn, axis=0) if known else None
     return found
 
 
-def _solid(sweep: Runs, pairs: list[tuple[Cell, Cell]]) -> list[tuple[Cell, Cell]]:
+def _with_several_runs(sweep: Runs, pairs: list[tuple[Cell, Cell]]) -> list[tuple[Cell, Cell]]:
     """The pairs with two runs or more on both sides; all of them where there is none."""
     many = [pair for pair in pairs if all(len(sweep.cells[cell]) > 1 for cell in pair)]
     return many or pairs
@@ -166,18 +166,18 @@ def group_rows(sweep: Runs) -> tuple[Row, ...]:
                 if not cells:
                     continue
                 middle = iqm_of(sweep.greedy, sweep.weights, cells)
-                there = [sweep.times[cell][:, 1] for cell in dict.fromkeys(cells)]
+                reached = [sweep.times[cell][:, 1] for cell in dict.fromkeys(cells)]
                 rows.append(
                     {
                         "factor": FACTOR_NAMES[factor],
                         "way": way,
                         "actions": n,
                         "algorithms": len(dict.fromkeys(cells)),
-                        "runs": sum(map(len, there)),
+                        "runs": sum(map(len, reached)),
                         "iqm_of_greedy_return": round(middle.value, 4),
                         "low": _cell(middle.low),
                         "high": _cell(middle.high),
-                        "runs_that_reached_the_threshold": int(sum(part.sum() for part in there)),
+                        "runs_that_reached_the_threshold": int(sum(part.sum() for part in reached)),
                     }
                 )
     return tuple(rows)

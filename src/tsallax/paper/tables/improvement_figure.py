@@ -24,7 +24,7 @@ LETTERS = "abcd"
 
 
 def draw_improvements(sweep: Runs, found: Sequence[Improvement]) -> Picture:
-    """How often the way in a row does better than the way in a column."""
+    """Probabilities that the way in a row does better than the way in a column."""
     kinds = [(factor, measure) for factor in FACTORS for measure in MEASURES]
     columns = max(1, len(sweep.actions))
     figure = Figure(figsize=(1.72 * columns + 0.9, 6.7), layout="constrained")
@@ -75,7 +75,7 @@ def _matrix(axes: Axes, ways: Sequence[str], found: Sequence[Improvement]) -> Ax
 
 
 def _cell(axes: Axes, i: int, j: int, one: Estimate, sure: bool) -> None:
-    """The value, bold where it is surely not a half, above the interval."""
+    """The value, bold where its interval excludes a half, above the interval."""
     ink = "white" if abs(one.value - 0.5) > 0.38 else "black"
     weight = "bold" if sure else "normal"
     alone = one.low is None or one.high is None
@@ -99,9 +99,9 @@ def _short(value: float) -> str:
 
 
 def _alt(found: Sequence[Improvement]) -> str:
-    told = sum(one.verdict != INCONCLUSIVE for one in found)
+    conclusive = sum(one.verdict != INCONCLUSIVE for one in found)
     return (
         "Matrices of probabilities that one way to explore, or to update, does better than another "
-        f"in matched runs, for each number of actions: {len(found)} comparisons, of which {told} "
-        "can be told from one half."
+        f"in matched runs, for each number of actions: {len(found)} comparisons, of which "
+        f"{conclusive} differ from one half."
     )

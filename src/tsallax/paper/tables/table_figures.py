@@ -51,7 +51,7 @@ def returns_figure(sweep: Runs, order: Ranking) -> Picture:
     if any(not t[:, 1].all() for (one, _), t in sweep.times.items() if one in best):
         right.plot(
             [], [], linestyle="none", marker="o", markerfacecolor="white", color=GREY,
-            label="lower bound, not all runs got there",
+            label="lower bound, not all runs reached it",
         )  # fmt: skip
     left.set_ylabel("expected return, greedy")
     right.set_ylabel(f"episodes to a return of {number(sweep.threshold, 0)}")
@@ -130,7 +130,7 @@ def _paper(axes: Axes, sweep: Runs, kind: str) -> None:
 
 
 def _ddpg(axes: Axes, sweep: Runs) -> None:
-    """DDPG's return as a line, or as words where it is off the scale."""
+    """DDPG's return as a line, or as text where it is off the scale."""
     if DDPG not in sweep.cells:
         return
     own = mean_of(sweep.greedy[DDPG], sweep.weights[DDPG])
@@ -148,7 +148,7 @@ def _ddpg(axes: Axes, sweep: Runs) -> None:
 
 
 def _ddpg_episodes(axes: Axes, sweep: Runs) -> None:
-    """DDPG's episodes to the threshold as a line, where all its runs got there."""
+    """DDPG's episodes to the threshold as a line, where all its runs reached it."""
     if DDPG in sweep.cells and sweep.times[DDPG][:, 1].all():
         own = float(sweep.times[DDPG][:, 0].mean())
         axes.axhline(own, color="black", linewidth=THIN, linestyle=(0, (4, 2)), label="DDPG")
@@ -195,7 +195,8 @@ def curves_figure(sweep: Runs, order: Ranking) -> Picture:
     _legend(figure, panels)
     text = (
         f"Learning curves in {len(sweep.actions)} panels, one for each number of actions: mean "
-        f"training return against episodes for {listed(names, 9)}, with intervals as bands."
+        f"training return against episodes for {listed(names, 9)}, with bands for their "
+        "intervals, or for the range of fewer than six runs."
     )
     return Picture(f"{sweep.task.name}-learning", figure, text)
 

@@ -37,7 +37,7 @@ from tsallax.statistics import MIN_RUNS, Array, iqm, mean_of, resample
 
 
 def summarize_runs(task: Task, rows: Sequence[Row]) -> Result:
-    """Everything the runs of a task say, next to what the paper says.
+    """Tables, figures and verdicts of the runs of a task, next to the paper's.
 
     Args:
         task: one of `TASKS`.
@@ -56,7 +56,7 @@ def summarize_runs(task: Task, rows: Sequence[Row]) -> Result:
         pictures += [draw_improvements(sweep, found)] if found else []
     made = [
         Table(
-            f"{task.name}-claims", "what the paper says, and what these runs say",
+            f"{task.name}-claims", "claims of the paper, and verdicts from these runs",
             rows_of(statements), "open",
         ),
         Table(f"{task.name}-returns", _returns_title(), _returns(sweep, weights), "open"),
@@ -99,7 +99,7 @@ def _who(sweep: Runs) -> str:
 
 
 def _what(sweep: Runs, order: Ranking, judged: str) -> tuple[str, ...]:
-    """What is shown, what is missing, and how numbers were made."""
+    """The caption: what is shown, what is missing, and how the numbers were computed."""
     counts = sorted({len(runs) for runs in sweep.named.values()})
     each = f"{counts[0]}" if len(counts) == 1 else f"{counts[0]} to {counts[-1]}"
     best = listed(order.names[:TOP])
@@ -114,11 +114,11 @@ def _what(sweep: Runs, order: Ranking, judged: str) -> tuple[str, ...]:
     )
     ways = (
         "Brackets hold 95 % intervals by a bootstrap over runs, stratified by algorithm and number "
-        f"of actions{_ranges(counts)}. One run has none; nor has a probability where a side has "
-        "less than six runs, or where it is the same in every draw. A run that never reached the "
-        "threshold counts with its episodes, so that such means are lower bounds, marked ≥ with "
-        "the runs that reached it; a match in which none did is left out, and otherwise "
-        "a pair of runs of which it cannot be said which was first counts half. Epsilon-greedy "
+        f"of actions{_ranges(counts)}. One run has no interval; nor has a probability where a side "
+        "has fewer than six runs, or where it is the same in every draw. A run that never reached "
+        "the threshold counts with its episodes, so that such means are lower bounds, marked ≥ "
+        "with the runs that reached it; a match in which none did is left out, and otherwise "
+        "a pair of runs of which it is unknown which was first counts half. Epsilon-greedy "
         "with the plain update has no alpha: the runs of its three names are pooled wherever "
         "algorithms are compared. Matched runs have the same alpha, which does not mean the same "
         "to different ways to explore: a table has the best of each. A verdict needs an interval "
@@ -133,7 +133,7 @@ def _what(sweep: Runs, order: Ranking, judged: str) -> tuple[str, ...]:
 
 
 def _ranges(counts: Sequence[int]) -> str:
-    """What the brackets of few runs are.
+    """The meaning of brackets around the mean of few runs.
 
     >>> _ranges([3, 10])
     '; but brackets around means of fewer than six runs, here 3, are their range, ...'
@@ -152,19 +152,19 @@ def _ranges(counts: Sequence[int]) -> str:
 
 
 def _schedule(sweep: Runs) -> str:
-    """A caution where epsilon-greedy runs get there as soon as epsilon lets them."""
-    there = [row for row in sweep.rows if row.explore == "epsilon" and row.reached is not None]
+    """A caution where epsilon-greedy runs reach the threshold when epsilon stops falling."""
+    reached = [row for row in sweep.rows if row.explore == "epsilon" and row.reached is not None]
     lengths = {row.steps / row.episodes for row in sweep.rows if row.episodes}
-    if not there or len(lengths) > 1 or any("epsilon" not in row.config for row in there):
+    if not reached or len(lengths) > 1 or any("epsilon" not in row.config for row in reached):
         return ""
-    ends = {linear(row.config["epsilon"], "epsilon").steps for row in there}
-    end, middle = max(ends) / lengths.pop(), float(np.median([row.reached or 0 for row in there]))
+    ends = {linear(row.config["epsilon"], "epsilon").steps for row in reached}
+    end, middle = max(ends) / lengths.pop(), float(np.median([row.reached or 0 for row in reached]))
     if len(ends) > 1 or not 0.95 * end <= middle <= 1.25 * end:
         return ""
     return (
-        f"Epsilon falls until episode {end:,.0f}, and half of the epsilon-greedy runs that got to "
-        f"the threshold were there by episode {middle:,.0f}: their number of episodes tells more "
-        "of this schedule than of the method."
+        f"Epsilon falls until episode {end:,.0f}, and half of the epsilon-greedy runs that "
+        f"reached the threshold had done so by episode {middle:,.0f}: their number of episodes "
+        "depends more on this schedule than on the method."
     )
 
 
