@@ -1,0 +1,78 @@
+"""Ctrl-C and SIGTERM: one exception, deferred where asked for, handlers restored."""
+
+from __future__ import annotations
+
+import signal
+import threading
+
+import pytest
+
+from tsallax.interrupts import deferred, interruptible, termination_as_interrupt
+
+
+@pytest.fixture(autouse=True)
+def _default_handlers():
+    """Ctrl-C raises KeyboardInterrupt, and no test leaves another handler behind."""
+    previous = signal.signal(signal.SIGINT, signal.default_int_handler)
+    before = signal.getsignal(signal.SIGTERM)
+    yield
+    assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
+    assert signal.getsignal(signal.SIGTERM) is before
+    signal.signal(signal.SIGINT, previous)
+
+
+def test_the_first_signal_is_deferred_and_the_second_raises():
+    with deferred() as interrupted:
+        assert not interrupted()
+        signal.raise_signal(signal.SIGINT)
+        assert interrupted()
+        with pytest.raises(KeyboardInterrupt):
+            signal.raise_signal(signal.SIGINT)
+
+
+def test_termination_is_an_interrupt_and_is_deferred_like_one():
+    with termination_as_interrupt():
+        with pytest.raises(KeyboardInterrupt):
+            signal.raise_signal(signal.SIGTERM)
+        with deferred() as interrupted:
+            signal.raise_signal(signal.SIGTERM)
+            assert interrupted()
+
+
+def test_termination_interrupts_a_background_job_which_ignores_ctrl_c():
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    try:
+        with termination_as_interrupt(), pytest.raises(KeyboardInterrupt):
+            signal.raise_signal(signal.SIGTERM)
+    finally:
+        signal.signal(signal.SIGINT, signal.default_int_handler)
+
+
+@pytest.mark.parametrize("kind", [SystemError, ImportError])
+def test_an_interrupt_that_a_library_turned_into_another_exception_is_raised_again(kind):
+    with pytest.raises(KeyboardInterrupt, match="details"), interruptible():
+        try:
+            raise KeyboardInterrupt("details")
+        except KeyboardInterrupt as cause:
+            raise kind("failed") from cause
+
+
+def test_other_exceptions_pass_also_after_an_interrupt_that_was_handled():
+    try:
+        raise KeyboardInterrupt
+    except KeyboardInterrupt:
+        with pytest.raises(ImportError), interruptible():
+            raise ImportError("no such module")
+
+
+def test_other_threads_leave_the_handlers_alone():
+    found = []
+
+    def work() -> None:
+        with deferred() as interrupted, termination_as_interrupt():
+            found.append(interrupted())
+
+    thread = threading.Thread(target=work)
+    thread.start()
+    thread.join()
+    assert found == [False]
