@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import gc
 import signal
+import sys
 import threading
+import time
 
 import pytest
 
-from tsallax.interrupts import deferred, interruptible, termination_as_interrupt
+from tsallax.interrupts import deferred, interruptible, signals_as_interrupts
 
 
 @pytest.fixture(autouse=True)
@@ -31,7 +34,7 @@ def test_the_first_signal_is_deferred_and_the_second_raises():
 
 
 def test_termination_is_an_interrupt_and_is_deferred_like_one():
-    with termination_as_interrupt():
+    with signals_as_interrupts():
         with pytest.raises(KeyboardInterrupt):
             signal.raise_signal(signal.SIGTERM)
         with deferred() as interrupted:
@@ -42,7 +45,7 @@ def test_termination_is_an_interrupt_and_is_deferred_like_one():
 def test_termination_interrupts_a_background_job_which_ignores_ctrl_c():
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     try:
-        with termination_as_interrupt(), pytest.raises(KeyboardInterrupt):
+        with signals_as_interrupts(), pytest.raises(KeyboardInterrupt):
             signal.raise_signal(signal.SIGTERM)
     finally:
         signal.signal(signal.SIGINT, signal.default_int_handler)
@@ -65,11 +68,30 @@ def test_other_exceptions_pass_also_after_an_interrupt_that_was_handled():
             raise ImportError("no such module")
 
 
+def test_an_interrupt_that_a_callback_discards_is_raised_again():
+    def callback(phase, info):
+        if phase == "start" and armed:
+            armed.clear()
+            signal.raise_signal(signal.SIGINT)
+
+    armed = [True]
+    hook = sys.unraisablehook
+    gc.callbacks.append(callback)
+    try:
+        with signals_as_interrupts(), pytest.raises(KeyboardInterrupt):
+            gc.collect()
+            assert not armed
+            time.sleep(5)
+    finally:
+        gc.callbacks.remove(callback)
+    assert sys.unraisablehook is hook
+
+
 def test_other_threads_leave_the_handlers_alone():
     found = []
 
     def work() -> None:
-        with deferred() as interrupted, termination_as_interrupt():
+        with deferred() as interrupted, signals_as_interrupts():
             found.append(interrupted())
 
     thread = threading.Thread(target=work)

@@ -5,12 +5,12 @@ from __future__ import annotations
 import sys
 from typing import NoReturn
 
-from tsallax.interrupts import termination_as_interrupt
+from tsallax.interrupts import signals_as_interrupts
 
 
 def main() -> NoReturn:
     """Run the command line and exit."""
-    with termination_as_interrupt():
+    with signals_as_interrupts():
         try:
             from tsallax.cli.app import run
         except KeyboardInterrupt:

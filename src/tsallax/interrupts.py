@@ -14,6 +14,9 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
+REPEAT_SECONDS = 0.05
+"""After which an interrupt that was discarded in a callback is raised again, outside of it."""
+
 
 @contextmanager
 def interruptible() -> Iterator[None]:
@@ -53,10 +56,12 @@ def deferred() -> Iterator[Callable[[], bool]]:
 
 
 @contextmanager
-def termination_as_interrupt() -> Iterator[None]:
-    """Let SIGTERM, by which clusters end a job, do what Ctrl-C does.
+def signals_as_interrupts() -> Iterator[None]:
+    """Raise KeyboardInterrupt on SIGTERM, by which clusters end a job, as on Ctrl-C.
 
-    A shell starts background jobs with SIGINT ignored: SIGTERM interrupts those as well.
+    A shell starts background jobs with SIGINT ignored: SIGTERM interrupts those as well. Where a
+    callback discards the exception, as JAX's callback of the garbage collector does, it is raised
+    a second time.
     """
     if threading.current_thread() is not threading.main_thread():
         yield
@@ -68,8 +73,18 @@ def termination_as_interrupt() -> Iterator[None]:
             raise KeyboardInterrupt
         interrupt(signal.SIGINT, frame)
 
+    def repeat(discarded: Any) -> None:
+        if not issubclass(discarded.exc_type, KeyboardInterrupt):
+            hook(discarded)
+            return
+        timer = threading.Timer(REPEAT_SECONDS, signal.raise_signal, (signal.SIGTERM,))
+        timer.daemon = True
+        timer.start()
+
     previous = signal.signal(signal.SIGTERM, handler)
+    hook, sys.unraisablehook = sys.unraisablehook, repeat
     try:
         yield
     finally:
+        sys.unraisablehook = hook
         signal.signal(signal.SIGTERM, previous)

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import os
 import sys
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
@@ -54,10 +54,11 @@ def overview(
 
 def run(arguments: list[str]) -> int:
     """Run a command and return its exit code; an error of use is one line."""
-    group = typer.main.get_command(app)
-    context = None
+    group: Any = None
+    context: Any = None
     try:
         with interruptible():
+            group = typer.main.get_command(app)
             context = group.make_context("tsallax", [*arguments])
             with context:
                 group.invoke(context)
@@ -67,9 +68,7 @@ def run(arguments: list[str]) -> int:
         print_interrupted(str(error) or "no file was left incomplete")
         return 130
     except InvalidInput as error:
-        name = context.invoked_subcommand if context else None
-        command = group.commands[name] if name else group  # type: ignore[attr-defined]
-        print_error(error.message(spelling_of(command)))
+        print_error(error.message(spelling_of(group.commands[context.invoked_subcommand])))
         return 2
     except MemoryError:
         print_error("the problem does not fit into memory")
