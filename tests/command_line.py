@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import signal
 import subprocess
 import sys
 from pathlib import Path
@@ -42,6 +43,23 @@ def assert_error(output: Output, *words: str, code: int = 2) -> None:
     assert output.err.count("\n") == 1
     for word in words:
         assert word in output.err
+
+
+def assert_interrupted(process: subprocess.Popen[str], number: int) -> str:
+    """Send a signal; the program ends soon, with exit code 130 and a last line that says so.
+
+    CPython ends by the signal itself where it interrupted `exec`, as in the import of dataclasses;
+    a shell shows 130 for both.
+    """
+    assert process.poll() is None, process.communicate()
+    process.send_signal(number)
+    out, err = process.communicate(timeout=60)
+    assert process.returncode in (130, -signal.SIGINT), err
+    assert out == ""
+    notes = [line for line in err.splitlines() if not line.startswith("tsallax: note: ")]
+    assert len(notes) == 1, err
+    assert notes[0].startswith("tsallax: interrupted")
+    return notes[0]
 
 
 def rows_of(text: str) -> dict[str, str]:

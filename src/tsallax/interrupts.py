@@ -76,15 +76,16 @@ def signals_as_interrupts() -> Iterator[None]:
     def repeat(discarded: Any) -> None:
         if not issubclass(discarded.exc_type, KeyboardInterrupt):
             hook(discarded)
-            return
-        timer = threading.Timer(REPEAT_SECONDS, signal.raise_signal, (signal.SIGTERM,))
-        timer.daemon = True
-        timer.start()
+        elif hasattr(signal, "setitimer"):  # not on Windows
+            signal.setitimer(signal.ITIMER_REAL, REPEAT_SECONDS)
 
-    previous = signal.signal(signal.SIGTERM, handler)
+    names = ("SIGTERM", "SIGALRM")
+    numbers = [getattr(signal, name) for name in names if hasattr(signal, name)]
+    previous = {number: signal.signal(number, handler) for number in numbers}
     hook, sys.unraisablehook = sys.unraisablehook, repeat
     try:
         yield
     finally:
         sys.unraisablehook = hook
-        signal.signal(signal.SIGTERM, previous)
+        for number in numbers:
+            signal.signal(number, previous[number])
