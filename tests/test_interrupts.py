@@ -53,11 +53,10 @@ def test_termination_interrupts_a_background_job_which_ignores_ctrl_c():
 
 @pytest.mark.parametrize("kind", [SystemError, ImportError])
 def test_an_interrupt_that_a_library_turned_into_another_exception_is_raised_again(kind):
+    error = kind("failed")
+    error.__cause__ = KeyboardInterrupt("details")
     with pytest.raises(KeyboardInterrupt, match="details"), interruptible():
-        try:
-            raise KeyboardInterrupt("details")
-        except KeyboardInterrupt as cause:
-            raise kind("failed") from cause
+        raise error
 
 
 def test_other_exceptions_pass_also_after_an_interrupt_that_was_handled():
@@ -65,7 +64,7 @@ def test_other_exceptions_pass_also_after_an_interrupt_that_was_handled():
         raise KeyboardInterrupt
     except KeyboardInterrupt:
         with pytest.raises(ImportError), interruptible():
-            raise ImportError("no such module")
+            raise ImportError("no such module")  # noqa: B904
 
 
 def test_an_interrupt_that_a_callback_discards_is_raised_again():
@@ -78,10 +77,11 @@ def test_an_interrupt_that_a_callback_discards_is_raised_again():
     hook = sys.unraisablehook
     gc.callbacks.append(callback)
     try:
-        with signals_as_interrupts(), pytest.raises(KeyboardInterrupt):
+        with signals_as_interrupts():
             gc.collect()
             assert not armed
-            time.sleep(5)
+            with pytest.raises(KeyboardInterrupt):
+                time.sleep(5)
     finally:
         gc.callbacks.remove(callback)
     assert sys.unraisablehook is hook

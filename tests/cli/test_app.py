@@ -9,9 +9,9 @@ import sys
 from typing import Any
 
 import pytest
-from command_line import assert_error, call
 
 import tsallax
+from command_line import assert_error, call
 from tsallax.cli import app
 
 COMMANDS = ("solve", "reproduce", "report", "train", "evaluate", "plot", "config")

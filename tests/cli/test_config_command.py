@@ -6,8 +6,8 @@ import dataclasses
 from pathlib import Path
 
 import pytest
-from command_line import OLD_RUN, assert_error, call
 
+from command_line import OLD_RUN, assert_error, call
 from tsallax.deep.load import AGENTS
 from tsallax.files import yaml_text
 from tsallax.runs import settings

@@ -8,8 +8,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from command_line import OLD_RUN, assert_error, call, rows_of
 
+from command_line import OLD_RUN, assert_error, call, rows_of
 from tsallax.deep.agent import Agent
 from tsallax.deep.load import load_agent
 
@@ -49,7 +49,9 @@ def test_a_video_is_recorded_before_the_evaluation(tmp_path, capsys, monkeypatch
     order: list[Any] = []
     evaluate = Agent.evaluate
     target = tmp_path / "film.mp4"
-    monkeypatch.setattr("tsallax.runs.video.record", lambda _, path, *rest: order.append((path, rest)))
+    monkeypatch.setattr(
+        "tsallax.runs.video.record", lambda _, path, *rest: order.append((path, rest))
+    )
     monkeypatch.setattr(
         Agent, "evaluate", lambda self, *a, **k: order.append("played") or evaluate(self, *a, **k)
     )

@@ -6,8 +6,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from command_line import assert_error, call
 
+from command_line import assert_error, call
 from tsallax.paper import report
 from tsallax.paper.experiments import EXPERIMENTS, PLANNING
 

@@ -6,6 +6,7 @@ import shutil
 from pathlib import Path
 
 import pytest
+
 from command_line import OLD_RUN, assert_error, call
 
 

@@ -13,9 +13,9 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from command_line import assert_error, assert_interrupted, call, rows_of, start
 from scipy.sparse import csr_array
 
+from command_line import assert_error, assert_interrupted, call, rows_of, start
 from tsallax import problems
 from tsallax.planning.evaluation import evaluate, gap_certificate, performance_bound
 from tsallax.planning.mdp import MDP
@@ -163,7 +163,9 @@ def test_a_return_beyond_double_precision_does_not_prevent_the_solution(tmp_path
         ("NoSuchThing-v1 --alpha 1", ["NoSuchThing"]),
     ],
 )
-def test_wrong_input_is_one_line_and_writes_nothing(grid: Path, tmp_path: Path, capsys, line, words):
+def test_wrong_input_is_one_line_and_writes_nothing(
+    grid: Path, tmp_path: Path, capsys, line, words
+):
     (tmp_path / "text.npz").write_text("hello")
     line = line.replace("FILE", str(grid)).replace("FOLDER", str(tmp_path))
     assert_error(call(capsys, "solve", line), *words)
@@ -191,7 +193,7 @@ def test_a_solve_that_is_terminated_writes_nothing(endless: Path, tmp_path: Path
     target.write_text("a previous file")
     solving = tmp_path / "solving"
     program = (  # announces the solve, then runs the program itself
-        "import pathlib, sys; import tsallax.planning.solver as solver; from tsallax import __main__;"
+        "import pathlib, tsallax.planning.solver as solver; from tsallax import __main__;"
         "begin = solver.bar;"
         f"solver.bar = lambda *a: (pathlib.Path({str(solving)!r}).touch(), begin(*a))[1];"
         "__main__.main()"
