@@ -15,7 +15,10 @@ AGENTS: dict[str, type[Agent]] = {cls.kind: cls for cls in (DeepQ, DDPG)}
 
 
 def load_agent(path: str | PathLike[str], env: Any = None) -> Agent:
-    """Read an agent of whatever kind from a file."""
+    """Read an agent of any kind from a file.
+
+    >>> agent = load_agent("runs/reacher/agent.npz")  # doctest: +SKIP
+    """
     about, _ = checkpoint.read(path)
     kind = str(about.get("kind"))
     if kind not in AGENTS:

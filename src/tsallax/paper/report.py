@@ -45,6 +45,9 @@ def reproduce(
     Raises:
         BoundViolated: where a measured gap is above its theorem's bound.
         InvalidInput: where a name is unknown or the folder cannot be one.
+
+    >>> reproduce(["figure2b"], "report", quick=True)  # doctest: +SKIP
+    PosixPath('report/index.html')
     """
     for name in names:
         checks.one_of("experiment", name, PLANNING)
