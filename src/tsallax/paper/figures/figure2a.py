@@ -271,12 +271,12 @@ def _comparison(
             ),
             Comparison(
                 f"sparse return gap, α = {alpha:g}",
-                "not told apart from the value gap",
+                "not distinguished from the value gap",
                 _ends(rows, alpha, "sparse", "return_gap"),
             ),
             Comparison(
                 f"soft return gap, α = {alpha:g}",
-                "not told apart from the value gap",
+                "not distinguished from the value gap",
                 _ends(rows, alpha, "soft", "return_gap"),
             ),
         ]
