@@ -6,14 +6,14 @@ from html.parser import HTMLParser
 
 import pytest
 
-from made_up_rows import REACHER, made_up_row
+from made_up_rows import made_up_row
 from page_results import write
 from tsallax.errors import InvalidInput
 from tsallax.paper.experiments import PLANNING
 from tsallax.paper.report import reproduce, write_report, write_result, write_tables
 from tsallax.paper.result import Result, Table, read_csv
 from tsallax.paper.sweep.rows import append_row
-from tsallax.paper.sweep.tasks import VARIANTS
+from tsallax.paper.sweep.tasks import REACHER, VARIANTS
 
 
 @pytest.fixture(scope="module")
