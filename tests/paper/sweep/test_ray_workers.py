@@ -130,7 +130,8 @@ def test_a_folder_that_workers_do_not_see_is_refused(ray: Any, tmp_path: Path, m
     assert not list(tmp_path.iterdir())
 
 
-def test_a_node_sees_the_same_file_and_no_other(tmp_path: Path):
+def test_a_node_sees_the_same_file_and_no_other(tmp_path: Path, monkeypatch):
+    monkeypatch.setattr(ray_workers, "SHARED_SECONDS", 0.1)
     (tmp_path / "marker").write_text("this")
     assert ray_workers._sees(str(tmp_path / "marker"), "this")
     assert not ray_workers._sees(str(tmp_path / "marker"), "that")
