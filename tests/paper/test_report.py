@@ -1,8 +1,6 @@
 """Experiments leave their files and a page; reports put the results of folders together."""
 
 import json
-import re
-from html.parser import HTMLParser
 
 import pytest
 
@@ -29,32 +27,6 @@ def rows_of(path):
         return read_csv(file)
 
 
-class Page(HTMLParser):
-    """Collects what a page loads and links to, and whether its tags are closed."""
-
-    VOID = ("meta", "link", "img", "br", "wbr")
-
-    def __init__(self, text):
-        super().__init__()
-        self.loads, self.links, self.ids, self.images, self.open = [], [], set(), [], []
-        self.feed(text)
-
-    def handle_starttag(self, tag, attributes):
-        given = dict(attributes)
-        self.ids.add(given.get("id"))
-        if tag == "img":
-            self.images.append(given)
-        if "src" in given or tag in ("link", "iframe"):
-            self.loads.append(given.get("src", given.get("href", tag)))
-        elif "href" in given:
-            self.links.append(given["href"])
-        if tag not in self.VOID:
-            self.open.append(tag)
-
-    def handle_endtag(self, tag):
-        assert self.open.pop() == tag
-
-
 def test_every_experiment_leaves_its_figure_data_and_parameters(folder):
     for name in PLANNING:
         record = json.loads((folder / f"{name}.json").read_text(encoding="utf-8"))
@@ -68,35 +40,19 @@ def test_every_experiment_leaves_its_figure_data_and_parameters(folder):
         for picture in record["pictures"]:
             png = (folder / f"{picture['name']}.png").read_bytes()
             assert png.startswith(b"\x89PNG")
+            assert len(picture["alt"]) > 50
             assert b"<svg" in (folder / f"{picture['name']}.svg").read_bytes()
     kept = {path.suffix for path in folder.iterdir()}
     assert kept == {".png", ".svg", ".csv", ".json", ".html"}
     assert not [path for path in folder.iterdir() if path.name.startswith(".")]
 
 
-def test_the_page_needs_no_other_file(folder):
-    text = (folder / "index.html").read_text(encoding="utf-8")
-    page = Page(text)
-    assert page.open == []
-    assert page.loads
-    assert all(load.startswith("data:image/") for load in page.loads)
-    for link in page.links:
-        assert link[1:] in page.ids if link.startswith("#") else (folder / link).is_file()
-    style = re.search("<style>(.*?)</style>", text, re.S)[1]
-    assert "url(" not in style
-    assert "@import" not in style
-    assert "prefers-color-scheme: dark" in style
-    assert 'name="viewport"' in text
-    assert all(len(image["alt"]) > 50 for image in page.images)
-    assert len(page.images) == 3
-    assert set(PLANNING) <= page.ids
-
-
 def test_a_second_run_writes_the_same_files_and_keeps_other_results(folder, tmp_path):
     write(tmp_path, "theorems")
     before = (tmp_path / "theorems-returns.csv").read_bytes()
     page = reproduce(["figure2b"], tmp_path, progress=False, quick=True)
-    assert {"figure2b", "theorems"} <= Page(page.read_text(encoding="utf-8")).ids
+    text = page.read_text(encoding="utf-8")
+    assert all(f'<section id="{name}"' in text for name in ("figure2b", "theorems"))
     assert (tmp_path / "theorems-returns.csv").read_bytes() == before
     for suffix in ("csv", "svg", "png"):
         name = f"figure2b.{suffix}"
