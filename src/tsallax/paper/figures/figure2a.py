@@ -240,9 +240,9 @@ def _caption(
         f"{large / (1 - gamma):.2f}). The return gap need not: finer steps inside one and the same "
         "box of speeds and turns let a softmax policy converge to a density over the box, and its "
         f"loss with it. At α = {large:g} the soft return gap {_trend(rows, large, 'soft')} and the "
-        f"sparse one {_trend(rows, large, 'sparse')}. At α = {small:g}, small enough to tell "
-        f"neighbouring actions apart, the soft one {_trend(rows, small, 'soft')} and the sparse "
-        f"one {_trend(rows, small, 'sparse')}.",
+        f"sparse one {_trend(rows, large, 'sparse')}. At α = {small:g}, small enough to "
+        f"distinguish neighbouring actions, the soft one {_trend(rows, small, 'soft')} and the "
+        f"sparse one {_trend(rows, small, 'sparse')}.",
     )
 
 
@@ -271,12 +271,12 @@ def _comparison(
             ),
             Comparison(
                 f"sparse return gap, α = {alpha:g}",
-                "not told apart from the value gap",
+                "not distinguished from the value gap",
                 _ends(rows, alpha, "sparse", "return_gap"),
             ),
             Comparison(
                 f"soft return gap, α = {alpha:g}",
-                "not told apart from the value gap",
+                "not distinguished from the value gap",
                 _ends(rows, alpha, "soft", "return_gap"),
             ),
         ]

@@ -18,7 +18,7 @@ def render_table(rows: list[dict[str, Cell]], title: str, words: bool = False) -
 
     Args:
         rows: the cells by column, the same columns in every row.
-        title: names the box for those who cannot see it.
+        title: the accessible name of the box.
         words: whether all columns are set as words, also those of numbers.
     """
     if not rows:

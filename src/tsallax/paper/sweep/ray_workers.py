@@ -28,6 +28,8 @@ RETRIES = 5
 """How often a fleet is tried again after it has lost its worker."""
 CONNECT_SECONDS = 5.0
 PROBE_SECONDS = 60.0
+SHARED_SECONDS = 3.0
+"""How long a file on a network file system may take to appear on a node."""
 RAY_SETTINGS = {
     "RAY_USAGE_STATS_ENABLED": "0",
     "RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO": "0",
@@ -203,8 +205,8 @@ def _answer(ray: Any, task: Any, node: dict[str, Any]) -> Any:
 
 def _sees(marker: str, text: str) -> bool:
     """Whether this node finds the same file, in a folder that it can write to."""
-    path, end = Path(marker), time.monotonic() + 3.0
-    while time.monotonic() < end:  # network file systems take a while
+    path, end = Path(marker), time.monotonic() + SHARED_SECONDS
+    while time.monotonic() < end:
         try:
             return path.read_text(encoding="utf-8") == text and os.access(path.parent, os.W_OK)
         except OSError:

@@ -103,5 +103,5 @@ def _alt(found: Sequence[Improvement]) -> str:
     return (
         "Matrices of probabilities that one way to explore, or to update, does better than another "
         f"in matched runs, for each number of actions: {len(found)} comparisons, of which "
-        f"{conclusive} differ from one half."
+        f"{conclusive} differ conclusively from one half."
     )

@@ -196,7 +196,8 @@ def _trend(sweep: Runs, other: str, measure: str) -> Claim | None:
     decimals = digits(sweep.task) if measure == "return" else 0
     them = _way("explore", other)
     most = max(row.episodes for row in sweep.rows)
-    never = f", where a run that never reached it counts {most:,}" if measure == "episodes" else ""
+    never = f", where a run that never reached the threshold counts {most:,}"
+    never = never if measure == "episodes" else ""
     parts = [f"{number(value, decimals)} at {n:,}" for n, (value, _) in known.items()]
     hidden = _hidden(sweep, "explore", ("sparse", other)) if measure == "episodes" else ""
     out = [f"{n:,}" for n in leads(sweep, "sparse", other, "return") if n not in known]
