@@ -3,7 +3,7 @@
     python benchmarks/planning.py                 the whole table (about ten minutes)
     python benchmarks/planning.py --problem maze  one problem
     python benchmarks/planning.py --floor         one sweep next to one matrix-vector product
-    python benchmarks/planning.py --methods       what `auto` picks, next to each method
+    python benchmarks/planning.py --methods       the time of `auto` next to each method
     python benchmarks/planning.py --million hard  1,000,000 states x 4 actions: time and memory
 
 Every solver runs in a process of its own, one after the other on the same problem, in three rounds,
@@ -170,7 +170,7 @@ def best(solver: str, variants: list[Any], spec: dict[str, Any]) -> dict[str, An
     return min(right, key=lambda a: a["seconds"]) if right else None
 
 
-def again(answers: list[dict[str, Any] | None]) -> None:
+def repeat(answers: list[dict[str, Any] | None]) -> None:
     """Run all solvers once more, one after the other, and keep each one's shortest time."""
     for answer in answers:
         other = call(answer["spec"]) if answer else None
@@ -195,7 +195,7 @@ def compare(name: str, folder: Path) -> None:
         assert hard is not None
         assert sparse is not None
         for _ in range(ROUNDS - 1):
-            again([hard, sparse, quantecon, peer])
+            repeat([hard, sparse, quantecon, peer])
         cells = [f"{name:<9} {discount:<6g}", f"{hard['seconds'] * 1e3:9.2f}"]
         cells.append(f"{sparse['seconds'] * 1e3:9.2f} {sparse['seconds'] / hard['seconds']:5.2f}")
         for other in (quantecon, peer):
@@ -209,9 +209,9 @@ def compare(name: str, folder: Path) -> None:
 
 
 def floor() -> None:
-    """One sweep, and two of the policy it found, next to SciPy's matrix-vector product."""
+    """One sweep, and two sweeps of its policy, next to SciPy's matrix-vector product."""
     import tsallax
-    from tsallax.planning.bellman import Bellman
+    from tsallax.planning.bellman import Bellman, Iterate
 
     for name in ("garnet", "unicycle"):
         mdp = problem(name, 0.99)
@@ -223,12 +223,13 @@ def floor() -> None:
         ):  # fmt: skip
             operator = Bellman(mdp, regularizer)
             value = tsallax.solve(mdp, regularizer).value.copy()
+            certificate = operator.certify(operator.start(value))
+            warm = Iterate(value, certificate.policy.thresholds)
             work = {
-                "certify": lambda: operator.certify(value),  # noqa: B023
-                "follow ": lambda: operator.follow(value, 2, -1.0),  # noqa: B023
+                "certify": lambda: operator.certify(warm),  # noqa: B023
+                "policy ": lambda: operator.policy_sweeps(certificate, value, 2, -1.0),  # noqa: B023
             }
-            for small, cores in ((True, "one core"), (False, "all cores")):
-                operator.small = small
+            for operator.parallel, cores in ((False, "one core"), (True, "all cores")):
                 for label, call in work.items():
                     call()
                     seconds = best_time(call, 1.0)[0]
@@ -241,10 +242,10 @@ def methods() -> None:
     import tsallax
 
     kinds = {
-        "unicycle": tsallax.problems.unicycle_mdp,
-        "garnet, 2 successors": lambda **more: tsallax.problems.garnet_mdp(3_000, 10, 2, **more),
+        "unicycle": tsallax.problems.unicycle,
+        "garnet, 2 successors": lambda **more: tsallax.problems.garnet(3_000, 10, 2, **more),
         "maze": lambda **more: tsallax.problems.maze(100, 100, **more),
-        "gridworld": lambda **more: tsallax.problems.grid_mdps(100, 100, **more),
+        "gridworld": lambda **more: tsallax.problems.gridworld(100, 100, **more),
     }
     regularizers = [
         tsallax.Hard(), tsallax.Sparse(0.1), tsallax.Sparse(10.0), tsallax.Soft(0.1),
@@ -273,27 +274,27 @@ def methods() -> None:
 
 
 def million(name: str) -> None:
-    """Solve 1,000,000 states x 4 actions to 1e-6 and say what memory it took."""
+    """Solve 1,000,000 states x 4 actions to 1e-6 and print the peak memory."""
     import tsallax
 
     def peak() -> float:
         return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
 
     regularizer = tsallax.Sparse(0.1) if name == "sparse" else tsallax.Hard()
-    small = tsallax.problems.grid_mdps(150, 150)
+    small = tsallax.problems.gridworld(150, 150)
     tsallax.solve(small, regularizer)  # loads the compiled kernels
     before = peak()
     begin = time.perf_counter()
-    mdp = tsallax.problems.grid_mdps(1000, 1000, discount=0.99)
+    mdp = tsallax.problems.gridworld(1000, 1000, discount=0.99)
     built, seconds = peak(), time.perf_counter() - begin
     t = mdp.transitions
     csr = (t.data.nbytes + t.indices.nbytes + t.indptr.nbytes) / 2**20
     print(f"{mdp}\nbuilt in {seconds:.1f} s; CSR {csr:.0f} MiB")
     print(f"peak before {before:.0f} MiB (Python and its libraries), after building {built:.0f}")
     print(tsallax.solve(mdp, regularizer, ERROR))
+    ratio = (peak() - before) / csr
     print(
-        f"peak {peak():.0f} MiB: {peak() / csr:.2f} times the CSR, "
-        f"{(peak() - before) / csr:.2f} times without Python and its libraries"
+        f"peak {peak():.0f} MiB: {ratio:.2f} times the CSR above the interpreter and its libraries"
     )
 
 

@@ -25,7 +25,8 @@ from oracle import (
     to_mpf,
     tsallis_entropy,
 )
-from planning_problems import CHOICES, PROBLEMS, bandit, puterman_two_state, stored, truth
+from planning_problems import PROBLEMS, bandit, puterman_two_state, stored, truth
+from solution_checks import two_choices
 
 INDICES = [Fraction(1, 2), Fraction(1), Fraction(3, 2), Fraction(2), Fraction(3)]
 TEXTBOOK = [problem for problem in PROBLEMS if problem.hard_value is not None]
@@ -129,8 +130,7 @@ def test_linear_systems_are_solved_exactly():
     assert solve_linear(matrix, [Fraction(1), Fraction(5)]) == [Fraction(23, 14), Fraction(1, 2)]
 
 
-@pytest.mark.parametrize("choice", CHOICES, ids=lambda c: c.name)
-@pytest.mark.parametrize("problem", PROBLEMS, ids=lambda p: p.name)
+@two_choices
 def test_enclosures_are_narrow_and_met_by_their_greedy_policy(problem, choice):
     """The greedy policy's exact value is a lower bound of V* that reaches the enclosure."""
     alpha, q = Fraction(choice.alpha(problem)), Fraction(choice.q)
@@ -190,3 +190,14 @@ def test_an_action_exactly_on_the_threshold_is_out():
     """Exactly on the threshold (gap equal to alpha) the inferior action has probability 0."""
     mdp, alpha = one_state((1, "1/2"), 0), Fraction(1, 2)
     assert optimal_support(mdp, optimal_value(mdp, alpha, 2), alpha, 2) == [[1, -1]]
+
+
+@pytest.mark.parametrize("problem", PROBLEMS, ids=lambda p: p.name)
+def test_stored_mdp_is_the_one_that_was_given(problem):
+    """Up to the rescaling of rows whose floats do not quite sum to one."""
+    for ours, theirs in zip(problem.exact().pairs, stored(problem.name).pairs):
+        assert [(p.action, p.reward) for p in ours] == [(p.action, p.reward) for p in theirs]
+        for a, b in zip(ours, theirs):
+            assert [s for s, _ in a.successors] == [s for s, _ in b.successors]
+            for (_, x), (_, y) in zip(a.successors, b.successors):
+                assert abs(x - y) <= 1e-14 * float(x)

@@ -33,7 +33,8 @@ if TYPE_CHECKING:
         performance_bound,
     )
     from tsallax.planning.mdp import MDP
-    from tsallax.planning.solver import NotConverged, Solution, bellman, solve
+    from tsallax.planning.solution import NotConverged, Solution
+    from tsallax.planning.solver import bellman, solve
     from tsallax.regularizer import Hard, Regularizer, Soft, Sparse, Tsallis
     from tsallax.tabular.learning import q_learning
     from tsallax.tabular.step_size import StepSize
@@ -54,10 +55,10 @@ _MODULE_OF = {
     "InvalidInput": "errors",
     "MDP": "planning.mdp",
     "Member": "deep.fleet",
-    "NotConverged": "planning.solver",
+    "NotConverged": "planning.solution",
     "Regularizer": "regularizer",
     "Soft": "regularizer",
-    "Solution": "planning.solver",
+    "Solution": "planning.solution",
     "Sparse": "regularizer",
     "StepSize": "tabular.step_size",
     "TabularResult": "tabular.tabular_result",

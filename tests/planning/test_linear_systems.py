@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from planning_problems import random_policy
-from tsallax.planning.bellman import arrays
+from tsallax.planning.bellman import kernel_arrays
 from tsallax.planning.kernels import sparse_linear as kernel
 from tsallax.planning.linear_systems import PolicySystem, permuted, policy_matrix
 from tsallax.planning.mdp import MDP
@@ -35,9 +35,9 @@ def test_the_matrix_of_a_policy_in_any_order_is_that_of_dense_algebra(successors
     pi = random_policy(mdp, successors)
     order = np.random.default_rng(1).permutation(60).astype(np.uint32)
     expected = dense(mdp, pi)[np.ix_(order, order)]
-    old = policy_matrix(arrays(mdp), pi)
+    old = policy_matrix(kernel_arrays(mdp), pi)
     assert np.allclose(as_dense(permuted(old, order)), expected, rtol=0, atol=1e-15)
-    rank, start = kernel.number(old[0], order)
+    rank, start = kernel.renumber(old[0], order)
     new = (start, np.empty_like(old[1]), np.empty_like(old[2]))
     kernel.permute(old, order, rank, 100, new)  # on all threads, and more blocks than states
     assert np.array_equal(as_dense(new), as_dense(permuted(old, order)))
@@ -48,7 +48,7 @@ def test_the_matrix_of_a_policy_in_any_order_is_that_of_dense_algebra(successors
 def test_a_system_is_solved_to_its_precision_at_any_scale(precision, accuracy, scale):
     mdp = garnet(60, 4, 5, discount=0.95)
     pi, order = random_policy(mdp, 0), np.arange(60, dtype=np.uint32)[::-1].copy()
-    system = PolicySystem(permuted(policy_matrix(arrays(mdp), pi, precision), order), order)
+    system = PolicySystem(permuted(policy_matrix(kernel_arrays(mdp), pi, precision), order), order)
     b = scale * np.random.default_rng(0).normal(size=60)
     stop = accuracy * float(np.abs(b).max())
     assert np.abs(b - dense(mdp, pi) @ system.solve(b, stop)[0]).max() < 10 * stop
@@ -63,7 +63,7 @@ def test_a_start_that_is_never_seen_again_is_no_end():
     rows[1:, 0, 1:] = garnet(n, 1, 3, discount=0.99).transitions.toarray()
     mdp = MDP(rows, np.zeros((n + 1, 1)), 0.99)
     pi, order = np.ones(n + 1), np.arange(n + 1, dtype=np.uint32)
-    system = PolicySystem(permuted(policy_matrix(arrays(mdp), pi), order), order)
+    system = PolicySystem(permuted(policy_matrix(kernel_arrays(mdp), pi), order), order)
     start = np.eye(n + 1)[0]
     found, _ = system.solve_transposed(start, 1e-10)
     assert np.abs(start - dense(mdp, pi).T @ found).max() < 1e-9

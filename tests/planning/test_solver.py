@@ -1,29 +1,16 @@
-"""Every solver x representation x regulariser x problem, against the exact oracle."""
+"""`solve`: the loop that all methods share, its limits, restarts and refusals."""
 
 import contextlib
-import math
 import signal
 from fractions import Fraction
+from typing import ClassVar
 
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from oracle import (
-    bellman as exact_bellman,
-)
-from oracle import (
-    evaluate_policy,
-    exact_mdp,
-    exact_policy,
-    greedy,
-    optimal_support,
-    optimal_value,
-    to_fraction,
-    to_mpf,
-    tsallis_entropy,
-)
+from oracle import exact_mdp, optimal_support, optimal_value
 from planning_problems import (
     BY_NAME,
     CHOICES,
@@ -33,150 +20,32 @@ from planning_problems import (
     bandit,
     gauss,
     random_rows,
-    stored,
-    symmetric_ring,
-    true_support,
     truth,
 )
-from tsallax.errors import InvalidInput
-from tsallax.planning.mdp import MDP
-from tsallax.planning.solver import NotConverged, bellman, solve
-from tsallax.problems import garnet, gridworld, maze
-from tsallax.regularizer import Hard, Soft, Sparse, Tsallis
-
-METHODS = ("value_iteration", "policy_iteration", "modified_policy_iteration", "auto")
-CHOICE = {choice.name: choice for choice in CHOICES}
-EPS = Fraction(float(np.finfo(float).eps))
-
-every_method = pytest.mark.parametrize("method", METHODS)
-every_choice = pytest.mark.parametrize("choice", CHOICES, ids=lambda c: c.name)
-every_problem = pytest.mark.parametrize("problem", PROBLEMS, ids=lambda p: p.name)
-
-
-def assert_enclosed(solution, enclosure):
-    """lower <= V* <= upper and lower <= value <= upper, with no slack but the oracle's width."""
-    for s, (low, high) in enumerate(zip(enclosure.lower, enclosure.upper)):
-        assert Fraction(float(solution.lower[s])) <= high, f"lower exceeds V* in state {s}"
-        assert Fraction(float(solution.upper[s])) >= low, f"upper is below V* in state {s}"
-    assert np.all(solution.lower <= solution.value)
-    assert np.all(solution.value <= solution.upper)
+from solution_checks import (
+    METHODS,
+    assert_certificates_true,
+    assert_enclosed,
+    assert_solves,
+    distance,
+    every_check,
+    every_choice,
+    every_method,
+    every_problem,
+)
+from tsallax import MDP, Hard, InvalidInput, NotConverged, Soft, Sparse, Tsallis, bellman, solve
+from tsallax.planning import solver
+from tsallax.planning.bellman import Iterate
+from tsallax.problems import garnet, gridworld
 
 
-def assert_certificates_true(solution, mdp, truths):
-    """No pair is certified in or out against the oracle, which says +1, -1 or 0 per pair."""
-    certified = solution.certified_support
-    assert set(np.unique(certified)) <= {-1, 0, 1}
-    for s, a, true in zip(mdp.state_of, mdp.action_of, truths):
-        assert certified[s, a] * true >= 0, f"state {s}, action {a} is wrongly {certified[s, a]}"
-    present = np.zeros(certified.shape, bool)
-    present[mdp.state_of, mdp.action_of] = True
-    assert np.all(certified[~present] <= 0)
-
-
-def distance(value, enclosure):
-    """A lower bound of max |value - V*| that is exact up to the oracle's width."""
-    gaps = [
-        max(Fraction(float(v)) - high, low - Fraction(float(v)), Fraction(0))
-        for v, low, high in zip(value, enclosure.lower, enclosure.upper)
-    ]
-    return max(gaps)
-
-
-def scale_of(exact, enclosure, alpha):
-    """The size of the numbers a sweep adds up."""
-    rewards = [abs(pair.reward) for row in exact.pairs for pair in row]
-    return max(*(abs(v) for v in enclosure.upper), *rewards, Fraction(alpha))
-
-
-def assert_solves(solution, mdp, exact, enclosure, alpha, q, tolerance):
-    """Everything a converged solution promises about one MDP."""
-    scale = scale_of(exact, enclosure, alpha)
-    assert solution.converged is True or solution.converged is np.True_
-    assert_enclosed(solution, enclosure)
-    assert distance(solution.value, enclosure) <= Fraction(tolerance)
-    assert distance(solution.value, enclosure) <= Fraction(float(solution.error))
-    assert solution.error <= tolerance
-    assert solution.error >= 0.499 * np.max(solution.upper - solution.lower)
-    assert solution.tolerance == tolerance
-    assert solution.iterations >= 1
-    assert solution.sweeps >= 1
-    assert 0 <= solution.seconds < 600
-    assert solution.method in METHODS
-
-    living = ~mdp.terminal
-    assert np.all(solution.value[~living] == 0)
-    assert np.all(solution.lower[~living] == 0)
-    assert np.all(solution.upper[~living] == 0)
-    expected_q = mdp.rewards + mdp.discount * (mdp.transitions @ solution.value)
-    np.testing.assert_allclose(solution.pair_q, expected_q, rtol=0, atol=tolerance)
-    present = np.zeros((mdp.n_states, mdp.n_actions), bool)
-    present[mdp.state_of, mdp.action_of] = True
-    assert np.array_equal(solution.q[present], solution.pair_q)
-    assert np.all(solution.q[~present] == -np.inf)
-    assert np.array_equal(solution.policy[present], solution.pair_policy)
-    assert np.all(solution.policy[~present] == 0)
-    assert np.all(solution.policy >= 0)
-    np.testing.assert_allclose(solution.policy[living].sum(axis=1), 1, rtol=0, atol=1e-14)
-
-    assert np.array_equal(solution.support, solution.policy > 0)
-    if q > 1:  # a soft probability is positive but may underflow
-        assert np.all(solution.support[solution.certified_support == 1])
-    assert not np.any(solution.support[solution.certified_support == -1])
-
-    assert_policy_is_greedy(solution, exact, alpha, q, scale)
-    reached = evaluate_policy(exact, exact_policy(exact, solution.pair_policy), alpha, q).value
-    slack = 64 * EPS * scale / (1 - exact.modulus)
-    for v, low in zip(reached, solution.lower):
-        assert v >= Fraction(float(low)) - slack, "the policy is worth less than the lower bound"
-
-
-def assert_policy_is_greedy(solution, exact, alpha, q, scale):
-    """pi(.|s) attains max_p <p, q(s,.)> + alpha Omega(p) to the error and to rounding."""
-    slack = 2 * Fraction(float(solution.error)) + 64 * EPS * scale
-    start = 0
-    for row, weights in zip(exact.pairs, exact_policy(exact, solution.pair_policy)):
-        values = [Fraction(float(x)) for x in solution.pair_q[start : start + len(row)]]
-        start += len(row)
-        if not row:
-            continue
-        exact_kind = alpha == 0 or q == 2
-        best, _ = greedy(values if exact_kind else [to_mpf(x) for x in values], alpha, q)
-        reached = sum(w * x for w, x in zip(weights, values))
-        if alpha:
-            reached += alpha * to_fraction(tsallis_entropy(weights, q))
-        assert reached >= to_fraction(best) - slack
-
-
-@every_method
-@every_choice
+@pytest.mark.slow
+@every_check
 @every_problem
-def test_solution_is_certified_against_the_oracle(problem, choice, method):
-    exact, enclosure = stored(problem.name), truth(problem.name, choice.name)
-    alpha, q = Fraction(choice.alpha(problem)), Fraction(choice.q)
-    first = None
-    for representation in problem.representations:
-        mdp = problem.mdp(representation)
-        solution = solve(mdp, choice.regularizer(problem), problem.tolerance, method)
-        if first is None:
-            first = solution
-            assert_solves(solution, mdp, exact, enclosure, alpha, q, problem.tolerance)
-            assert_certificates_true(solution, mdp, true_support(problem.name, choice.name))
-        assert exact_mdp(mdp) == exact, f"{representation} is stored as another MDP"
-        assert np.array_equal(solution.value, first.value)
-        assert np.array_equal(solution.policy, first.policy)
-        assert np.array_equal(solution.lower, first.lower)
-        assert np.array_equal(solution.upper, first.upper)
-
-
-@every_problem
-def test_stored_mdp_is_the_one_that_was_given(problem):
-    """Up to the rescaling of rows whose floats do not quite sum to one."""
-    for ours, theirs in zip(problem.exact().pairs, stored(problem.name).pairs):
-        assert [(p.action, p.reward) for p in ours] == [(p.action, p.reward) for p in theirs]
-        for a, b in zip(ours, theirs):
-            assert [s for s, _ in a.successors] == [s for s, _ in b.successors]
-            for (_, x), (_, y) in zip(a.successors, b.successors):
-                assert abs(x - y) <= 1e-14 * float(x)
+def test_every_method_keeps_its_promises_with_every_regulariser(check, problem):
+    for choice in CHOICES:
+        for method in METHODS:
+            check(problem, choice, method)
 
 
 @every_method
@@ -188,92 +57,37 @@ def test_textbook_values_come_out(problem, method):
     np.testing.assert_allclose(solution.value, problem.hard_value, rtol=0, atol=1.01e-6)
 
 
-@every_method
 @every_choice
 @pytest.mark.parametrize("n", [1, 2, 50])
-def test_equal_actions_are_worth_reward_plus_largest_entropy(n, choice, method):
+def test_equal_actions_are_worth_reward_plus_largest_entropy(n, choice):
     problem = bandit(n, -1.25, 0.8)
     regularizer = choice.regularizer(problem)
-    solution = solve(problem.mdp("dense"), regularizer, 1e-9, method)
     largest = 0.0 if choice.name == "hard" else float(regularizer.max_entropy(n))
     expected = (-1.25 + choice.alpha(problem) * largest) / (1 - 0.8)
-    assert solution.value[0] == pytest.approx(expected, abs=2e-6 if n > 1 else 1e-8)
-    if choice.name != "hard":
-        np.testing.assert_allclose(solution.policy, 1 / n, rtol=1e-6)
+    for method in METHODS:
+        solution = solve(problem.mdp("dense"), regularizer, 1e-9, method)
+        assert solution.value[0] == pytest.approx(expected, abs=2e-6 if n > 1 else 1e-8)
+        if choice.name != "hard":
+            np.testing.assert_allclose(solution.policy, 1 / n, rtol=1e-6)
 
 
-@every_method
-@every_choice
-@every_problem
-def test_enclosure_holds_when_sweeps_run_out(problem, choice, method):
-    """An unfinished solve is raised, carries what it has, and its bounds still hold."""
-    enclosure = truth(problem.name, choice.name)
-    mdp, regularizer = problem.mdp(), choice.regularizer(problem)
-    for sweeps in (1, 2, 5):
-        try:
-            solution = solve(mdp, regularizer, problem.tolerance, method, max_sweeps=sweeps)
-        except NotConverged as unfinished:
-            solution = unfinished.solution
-            assert not solution.converged
-            assert solution.error > problem.tolerance
-        assert_enclosed(solution, enclosure)
-        assert_certificates_true(solution, mdp, true_support(problem.name, choice.name))
-        np.testing.assert_allclose(
-            solution.policy[~mdp.terminal].sum(axis=1), 1, rtol=0, atol=1e-14
-        )
-
-
-@every_method
-@every_choice
-@every_problem
-def test_a_tolerance_within_reach_of_float64_is_reached(problem, choice, method):
-    enclosure, mdp = truth(problem.name, choice.name), problem.mdp()
-    exact = stored(problem.name)
-    scale = scale_of(exact, enclosure, choice.alpha(problem))
-    tolerance = float(1e-12 * scale / (1 - exact.modulus))
-    solution = solve(mdp, choice.regularizer(problem), tolerance, method)
-    assert_enclosed(solution, enclosure)
-    assert_certificates_true(solution, mdp, true_support(problem.name, choice.name))
-    assert distance(solution.value, enclosure) <= Fraction(tolerance)
-
-
-@every_method
-@every_choice
-@every_problem
-def test_a_tolerance_below_rounding_ends_with_the_reason(problem, choice, method):
-    mdp = problem.mdp()
-    with pytest.raises(NotConverged, match="float64") as caught:
-        solve(mdp, choice.regularizer(problem), 1e-300, method)
-    assert "\n" not in str(caught.value)
-    solution = caught.value.solution
-    assert not solution.converged
-    assert_enclosed(solution, truth(problem.name, choice.name))
-    assert_certificates_true(solution, mdp, true_support(problem.name, choice.name))
-
-
-@every_method
 @every_choice
 @pytest.mark.parametrize("distance_to_one", [1e-6, 1e-9, 1e-12])
-def test_enclosure_holds_for_discounts_close_to_one(distance_to_one, choice, method):
+def test_enclosure_holds_for_discounts_close_to_one(distance_to_one, choice):
     problem = Problem("patient", 4, random_rows(21, 4, 3, gauss), 1 - distance_to_one)
-    mdp = problem.mdp()
-    exact = exact_mdp(mdp)
-    alpha, q = choice.alpha(problem), choice.q
-    enclosure = optimal_value(exact, alpha, q)
-    try:
-        solution = solve(
-            mdp, choice.regularizer(problem), 1e-3 / distance_to_one, method, max_sweeps=2000
-        )
-    except NotConverged as unfinished:
-        solution = unfinished.solution
-    assert_enclosed(solution, enclosure)
+    mdp, regularizer = problem.mdp(), choice.regularizer(problem)
+    enclosure = optimal_value(exact_mdp(mdp), choice.alpha(problem), choice.q)
+    for method in METHODS:
+        try:
+            solution = solve(mdp, regularizer, 1e-3 / distance_to_one, method, max_sweeps=500)
+        except NotConverged as unfinished:
+            solution = unfinished.solution
+        assert_enclosed(solution, enclosure)
 
 
 @every_method
 @pytest.mark.parametrize("distance_to_one", [1e-14, 3e-15, 1e-15, 2.0**-52, 2.0**-53])
-def test_a_discount_that_rounding_cannot_tell_from_one_is_never_called_solved(
-    distance_to_one, method
-):
+def test_a_discount_equal_to_one_up_to_rounding_is_never_called_solved(distance_to_one, method):
     """Row sums carry an error of this size, so no finite enclosure is a proof."""
     mdp = Problem("patient", 4, random_rows(21, 4, 3, gauss), 1 - distance_to_one).mdp()
     with pytest.raises((NotConverged, InvalidInput)) as caught:
@@ -312,43 +126,18 @@ def test_value_satisfies_its_defining_equation(choice):
         assert residual <= (1 + mdp.discount) * problem.tolerance * (1 + 1e-9)
 
 
-@every_choice
-@every_problem
-def test_bellman_operator_is_the_exact_one_to_rounding(problem, choice):
-    exact = stored(problem.name)
-    mdp = problem.mdp()
-    value = np.where(mdp.terminal, 0.0, np.random.default_rng(3).normal(size=mdp.n_states))
-    rationals = [Fraction(float(v)) for v in value]
-    alpha, q = Fraction(choice.alpha(problem)), Fraction(choice.q)
-    if choice.name not in ("hard", "sparse"):
-        rationals = [to_mpf(v) for v in rationals]
-    expected = [float(to_fraction(v)) for v in exact_bellman(exact, rationals, alpha, q)]
-    size = max(np.max(np.abs(mdp.rewards)), np.max(np.abs(value)), float(alpha))
-    image = bellman(mdp, choice.regularizer(problem), value)
-    assert image.shape == (mdp.n_states,)
-    np.testing.assert_allclose(image, expected, rtol=0, atol=1e-14 * size)
-
-
 @every_method
 @every_choice
-def test_two_solves_are_equal_bit_for_bit(choice, method):
-    problem = BY_NAME["terminal"]
-    mdp, regularizer = problem.mdp("csr"), choice.regularizer(problem)
-    one, two = (solve(mdp, regularizer, 1e-8, method) for _ in range(2))
-    for name in ("value", "lower", "upper", "q", "policy", "certified_support"):
-        assert np.array_equal(getattr(one, name), getattr(two, name)), name
-    assert (one.iterations, one.sweeps) == (two.iterations, two.sweeps)
-
-
-@every_method
-@every_choice
-def test_warm_start_gives_the_same_answer_sooner(choice, method):
+def test_two_solves_are_equal_bit_for_bit_and_a_warm_start_is_quicker(choice, method):
     problem = BY_NAME["garnet-ragged"]
     mdp, regularizer = problem.mdp(), choice.regularizer(problem)
-    cold = solve(mdp, regularizer, 1e-8, method)
-    warm = solve(mdp, regularizer, 1e-8, method, initial_value=cold.value)
-    assert warm.sweeps < cold.sweeps
-    np.testing.assert_allclose(warm.value, cold.value, rtol=0, atol=2e-8)
+    one, two = (solve(mdp, regularizer, 1e-8, method) for _ in range(2))
+    for name in ("value", "lower", "upper", "pair_policy"):
+        assert np.array_equal(getattr(one, name), getattr(two, name)), name
+    assert (one.iterations, one.sweeps) == (two.iterations, two.sweeps)
+    warm = solve(mdp, regularizer, 1e-8, method, initial_value=one.value)
+    assert warm.sweeps < one.sweeps
+    np.testing.assert_allclose(warm.value, one.value, rtol=0, atol=2e-8)
     assert_enclosed(warm, truth(problem.name, choice.name))
 
 
@@ -378,33 +167,7 @@ def test_the_callers_start_is_left_alone():
 
 
 @every_method
-def test_exact_ties_are_never_certified_out(method):
-    problem = symmetric_ring(5)
-    hard = solve(problem.mdp("dense"), Hard(), 1e-9, method)
-    assert np.all(hard.certified_support[:, :2] >= 0)
-    assert np.all(hard.certified_support[:, 2] == -1)
-    sparse = solve(problem.mdp("dense"), Sparse(0.1), 1e-9, method)
-    np.testing.assert_allclose(sparse.policy[:, :2], 0.5, rtol=0, atol=1e-7)
-    assert np.all(sparse.certified_support == [1, 1, -1])
-
-
-@every_method
-def test_certificates_decide_nearly_every_pair_at_a_tight_tolerance(method):
-    problem = BY_NAME["garnet"]
-    for regularizer in (Sparse(0.5), Tsallis(0.5, q=1.5), Tsallis(0.5, q=3.0)):
-        solution = solve(problem.mdp(), regularizer, 1e-9, method)
-        assert np.all(solution.certified_support != 0)
-
-
-@pytest.mark.parametrize("regularizer", [Soft(0.5), Tsallis(0.5, q=0.5)], ids=repr)
-def test_full_supports_never_certify_an_action_out(regularizer):
-    solution = solve(BY_NAME["many-actions"].mdp(), regularizer, 1e-9)
-    assert np.all(solution.certified_support >= 0)
-    assert np.all(solution.policy > 0)
-
-
-@every_method
-def test_running_out_of_sweeps_says_how_far_it_came(method):
+def test_running_out_of_sweeps_names_error_and_remedy(method):
     problem = BY_NAME["discount-0.999"]
     with pytest.raises(NotConverged) as caught:
         solve(problem.mdp(), Soft(0.5), 1e-5, method, max_sweeps=2)
@@ -433,8 +196,8 @@ def test_a_start_of_the_wrong_shape_is_refused():
             solve(mdp, Sparse(0.5), initial_value=np.zeros(shape))
 
 
-@pytest.mark.parametrize("tolerance", [0.0, -1e-6, np.nan, np.inf])
-def test_a_tolerance_that_is_none_is_refused(tolerance):
+@pytest.mark.parametrize("tolerance", [0.0, -1e-6, np.nan, np.inf, True, "1"])
+def test_a_tolerance_that_is_not_positive_and_finite_is_refused(tolerance):
     with pytest.raises(InvalidInput, match="tolerance"):
         solve(BY_NAME["garnet"].mdp(), Hard(), tolerance)
 
@@ -447,12 +210,12 @@ def test_an_unknown_method_is_refused_with_the_choices():
 
 
 @pytest.mark.parametrize("sweeps", [0, -1, True, 2.5])
-def test_a_budget_without_sweeps_is_refused(sweeps):
+def test_a_limit_without_sweeps_is_refused(sweeps):
     with pytest.raises(InvalidInput, match="max_sweeps"):
         solve(BY_NAME["garnet"].mdp(), Hard(), max_sweeps=sweeps)
 
 
-def test_a_budget_may_be_any_kind_of_integer():
+def test_a_limit_may_be_any_kind_of_integer():
     with pytest.raises(NotConverged, match="after 3 sweeps"):
         solve(BY_NAME["garnet"].mdp(), Hard(), 1e-9, "value_iteration", max_sweeps=np.int64(3))
 
@@ -469,14 +232,6 @@ def test_a_start_at_the_end_of_float64_is_named(method):
     mdp = garnet(200, 4, 5)
     with pytest.raises(NotConverged, match=r"initial_value reaches 1.*at most: start nearer"):
         solve(mdp, Sparse(0.1), method=method, initial_value=np.full(200, 1.7e308))
-
-
-def test_the_bellman_operator_refuses_what_is_no_mdp_or_regulariser():
-    mdp = BY_NAME["garnet"].mdp()
-    with pytest.raises(InvalidInput, match=r"bellman needs a regularizer .* not 'x'"):
-        bellman(mdp, "x", np.zeros(mdp.n_states))
-    with pytest.raises(InvalidInput, match="bellman needs an MDP, not str"):
-        bellman("x", Hard(), [0.0])
 
 
 @every_method
@@ -501,7 +256,7 @@ def solve_until_interrupted(mdp, method, seconds):
 
 
 @every_method
-def test_an_interrupt_comes_through_at_any_moment_and_leaves_no_file(method, tmp_path, monkeypatch):
+def test_an_interrupt_is_raised_at_any_moment_and_leaves_no_file(method, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     problem = Problem("long", 40, random_rows(30, 40, 4, gauss), 1 - 1e-9)
     mdp = problem.mdp()
@@ -514,27 +269,13 @@ def test_an_interrupt_comes_through_at_any_moment_and_leaves_no_file(method, tmp
 
     previous = signal.signal(signal.SIGALRM, interrupt)
     try:
-        for seconds in np.linspace(0.001, 0.009, 100):
+        for seconds in np.linspace(0.001, 0.009, 60):
             with pytest.raises(KeyboardInterrupt):
                 solve_until_interrupted(mdp, method, seconds)
     finally:
         signal.setitimer(signal.ITIMER_REAL, 0)
         signal.signal(signal.SIGALRM, previous)
     assert list(tmp_path.iterdir()) == []
-
-
-def test_repr_tells_the_story_in_a_few_lines():
-    solution = solve(BY_NAME["garnet"].mdp(), Sparse(0.5), 1e-6)
-    text = repr(solution)
-    assert len(text) < 600
-    for word in ("parse", "converged", solution.method, str(solution.sweeps)):
-        assert word in text
-
-
-def test_solution_is_frozen():
-    solution = solve(BY_NAME["garnet"].mdp(), Sparse(0.5), 1e-6)
-    with pytest.raises(AttributeError):
-        solution.value = None
 
 
 def test_integer_arguments_and_plain_names_are_enough():
@@ -552,7 +293,7 @@ regularizers = st.one_of(
 )
 
 
-@settings(max_examples=120)
+@settings(max_examples=80)
 @given(
     seed=st.integers(0, 10**6),
     size=st.tuples(st.integers(1, 5), st.integers(1, 4), st.integers(1, 4)),
@@ -591,25 +332,34 @@ def test_any_small_mdp_is_solved_and_certified(
     assert_certificates_true(solution, mdp, truths)
 
 
-def test_policy_iteration_takes_few_steps_where_value_iteration_takes_many():
-    problem = BY_NAME["discount-0.999"]
-    for choice in CHOICES:
-        newton = solve(
-            problem.mdp(), choice.regularizer(problem), problem.tolerance, "policy_iteration"
-        )
-        assert newton.iterations <= 20
+class Stalling:
+    """A method that makes no progress; `starts` collects the values it is given first."""
+
+    starts: ClassVar[list[float]] = []
+
+    def __init__(self, tolerance):
+        pass
+
+    def init(self):
+        return True
+
+    def step(self, operator, certificate, first):
+        if first:
+            self.starts.append(certificate.size)
+        return Iterate(np.full(operator.mdp.n_states, 7.0), certificate.policy.thresholds), False
 
 
-def test_error_is_half_the_widest_enclosure():
-    solution = solve(BY_NAME["garnet"].mdp(), Sparse(0.5), 1e-3, "value_iteration")
-    half = np.max(solution.upper - solution.lower) / 2
-    assert math.isclose(solution.error, half, rel_tol=1e-6)
-
-
-def test_a_first_guess_that_leads_nowhere_is_dropped():
-    mdp = maze(300, discount=0.999)
-    guess = solve(mdp, Hard(), tolerance=375.0).value
-    assert solve(mdp, Sparse(1.0), initial_value=guess).sweeps < 150
+@pytest.mark.parametrize("guess", [None, 5.0])
+def test_a_method_that_stalls_is_restarted_without_the_guess_then_replaced(monkeypatch, guess):
+    """By value iteration, which contracts."""
+    monkeypatch.setitem(solver.METHODS, "auto", Stalling)
+    monkeypatch.setattr(Stalling, "starts", [])
+    problem = BY_NAME["garnet"]
+    start = None if guess is None else np.full(problem.n_states, guess)
+    solution = solve(problem.mdp(), Sparse(0.5), 1e-6, initial_value=start)
+    assert_enclosed(solution, truth("garnet", "sparse"))
+    assert solution.sweeps > 2 * solver.RESTART_STALLS
+    assert Stalling.starts == ([0.0] if guess is None else [guess, 0.0])
 
 
 def test_a_first_guess_with_more_rounding_than_the_tolerance_is_overcome():
@@ -621,39 +371,11 @@ def test_a_first_guess_with_more_rounding_than_the_tolerance_is_overcome():
     assert warm.sweeps < 60
 
 
-def test_rounding_is_not_blamed_before_the_error_is_down_to_it():
-    """A circle in which one step pays: nothing is known of it for some sweeps."""
+def test_rounding_is_not_the_reason_to_stop_before_the_error_is_down_to_it():
+    """A cycle in which one step pays: for some sweeps v does not show it."""
     n = 19
     steps = [np.roll(np.eye(n), shift, axis=1) for shift in (1, -1)]
     rewards = np.zeros((n, 2))
     rewards[0, 0] = 1.0
     solution = solve(MDP(steps, rewards, 0.99999), Hard(), 8e-6)
     assert solution.value.max() == pytest.approx(1 / (1 - 0.99999**2), abs=8e-6)
-
-
-@pytest.mark.parametrize("seed", range(195, 202))
-@pytest.mark.parametrize("regularizer", [Soft(0.1), Sparse(0.00155)], ids=str)
-@pytest.mark.parametrize("method", ["auto", "policy_iteration"])
-def test_long_circles_next_to_no_discount_take_few_sweeps(regularizer, method, seed):
-    """BiCGSTAB with incomplete factors gets nowhere in some of these: the exact ones have to."""
-    mdp = garnet(35, 1, 1, discount=1 - 1e-5, seed=seed)
-    solution = solve(mdp, regularizer, 1e-3, method, max_sweeps=60)
-    after, now = mdp.transitions.indices, np.arange(35)
-    discount, gamma, exact = 1.0, mdp.discount, np.zeros(35)
-    for _ in range(3_500_000 // 100):  # the states run into circles of at most 35
-        exact += discount * mdp.rewards[now]
-        now, discount = after[now], discount * gamma
-    tail = discount * np.abs(mdp.rewards).max() / (1 - gamma)
-    assert np.abs(solution.value - exact).max() <= tail + 1e-3
-
-
-@pytest.mark.parametrize("distance", [1e-2, 2e-4, 1.1e-4, 1e-4, 1e-6, 1e-8])
-def test_newton_solves_a_circle_next_to_no_discount(distance):
-    """Two states that lead to each other: pivots of 1 - gamma^2 must not be lost."""
-    mdp = MDP([[[0.0, 1.0]], [[1.0, 0.0]]], [[1.0], [0.0]], 1.0 - distance)
-    gamma = Fraction(mdp.discount)
-    exact = [1 / (1 - gamma**2), gamma / (1 - gamma**2)]
-    tolerance = 1e-6 / distance
-    solution = solve(mdp, Hard(), tolerance, "policy_iteration", max_sweeps=20)
-    for value, right in zip(solution.value, exact):
-        assert abs(Fraction(float(value)) - right) <= tolerance

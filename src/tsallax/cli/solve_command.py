@@ -78,7 +78,7 @@ def solve(
     if out is not None:
         checks.output_file("--out", out)
     from tsallax.planning import summary
-    from tsallax.planning.solver import NotConverged
+    from tsallax.planning.solution import NotConverged
     from tsallax.planning.solver import solve as solve_mdp
     from tsallax.regularizer import by_name
 

@@ -4,9 +4,9 @@
     (Uv)(s) = max_p <p, Q(s, .)> + alpha Omega(p)
 
 U is monotone and shifts with its argument: U(v + c) lies between Uv + b c and Uv + B c, where
-[b, B] holds gamma times the probability to go on, over all pairs (b = B = gamma where no episode
-ends; Lemmas 1 and 2 of the paper, for every regulariser).  Hence, with d = Uv - v, the optimal
-value V* is enclosed by (MacQueen 1966)
+[b, B] holds gamma times the probability that the episode continues, over all pairs (b = B = gamma
+where no episode ends; Lemmas 1 and 2 of the paper, for every regulariser).  Hence, with d = Uv - v,
+the optimal value V* is enclosed by (MacQueen 1966)
 
     Uv + k(min d) <= V* <= Uv + k'(max d),   k(d) = d b/(1-b) for d > 0,  d B/(1-B) for d < 0,
                                              k'(d) = d B/(1-B) for d > 0,  d b/(1-b) for d < 0,
@@ -16,35 +16,58 @@ the rounding of the sweep, so it holds for the floating-point result, with MDP a
 as the exact numbers they are.
 """
 
-from dataclasses import dataclass
-from functools import cached_property
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numba import get_num_threads
 from numpy.typing import NDArray
 
-from tsallax import memory
 from tsallax.errors import InvalidInput
-from tsallax.planning.kernels import sweep
+from tsallax.planning.kernels import bellman_sweep, policy_sweep
+from tsallax.planning.kernels.mdp_arrays import MDPArrays, Policy, action_values
+from tsallax.planning.kernels.support_certificates import certify_support
 from tsallax.planning.mdp import MDP
 from tsallax.planning.validation import ULPS
 from tsallax.regularizer import Regularizer
 
 Floats = NDArray[np.float64]
 
-UNIT = 2.0**-53
-SMALL = 50_000  # transitions under which a second thread costs more than it saves
+UNIT_ROUNDOFF = 2.0**-53
+PARALLEL_TRANSITIONS = 50_000
+"""Transitions from which a second thread saves more than it costs."""
 
 
-@dataclass(frozen=True)
-class Certificate:
+class Iterate(NamedTuple):
+    """A value function v to be certified.
+
+    Attributes:
+        value: v(s).
+        thresholds: where the search for the threshold of each state starts.
+        sweeps: applications of U to all states that were made to find v, besides certificates.
+    """
+
+    value: Floats
+    thresholds: Floats
+    sweeps: int = 0
+
+
+class Certificate(NamedTuple):
     """What the sweep v -> Uv proves: updated + low <= V* <= updated + high, except at terminals.
 
-    `size` is max|v|.
+    Attributes:
+        updated: Uv.
+        policy: the policy that is greedy in v, with its thresholds.
+        pairs_used: about the number of state-action pairs to which it gives a probability.
+        change: min and max of Uv - v.
+        low, high: the ends of the enclosure of V*, relative to Uv.
+        rounding: the part of the enclosure that is rounding.
+        size: max|v|.
+        terminal: which states are terminal.
     """
 
     updated: Floats
+    policy: Policy
+    pairs_used: int
     change: tuple[float, float]
     low: float
     high: float
@@ -57,110 +80,141 @@ class Certificate:
         """Half the width of the enclosure, which is the same in all states."""
         return 0.5 * (self.high - self.low)
 
+    @property
+    def span(self) -> float:
+        """max(Uv - v) - min(Uv - v): 0 where v is V* up to a constant."""
+        return self.change[1] - self.change[0]
+
+    @property
+    def support_ratio(self) -> float:
+        """The share of the pairs that the policy uses."""
+        return self.pairs_used / max(len(self.policy.weights), 1)
+
     def shifted(self, by: float) -> Floats:
         """Uv + by, with the terminal states left at zero."""
         return np.where(self.terminal, 0.0, self.updated + by)
 
-    @cached_property
+    @property
     def middle(self) -> Floats:
         """The centre of the enclosure."""
         return self.shifted(0.5 * (self.low + self.high))
 
 
 class Bellman:
-    """The operator U of one MDP and regulariser, its greedy policy and its count of sweeps."""
+    """The operator U of one MDP and regulariser; calls do not depend on earlier ones.
+
+    Attributes:
+        mdp: the problem.
+        alpha, q: of the regulariser.
+        width: the largest number of actions of a state.
+        ends: whether episodes can end.
+        parallel: whether sweeps use all threads.
+    """
 
     def __init__(self, mdp: MDP, regularizer: Regularizer) -> None:
         self.mdp = mdp
         self.alpha = float(regularizer.alpha)
         self.q = float(regularizer.q)
-        self.kind = (
+        self.arrays = kernel_arrays(mdp)
+        self.width = mdp.max_actions
+        self.ends = bool(mdp.terminal.any()) or mdp.termination is not None
+        self.parallel = mdp.transitions.nnz >= PARALLEL_TRANSITIONS
+        self._regularizer = (
             self.alpha if self.alpha > 0.0 else None,
             self.q if self.q != 2.0 else None,
-        )
-        """alpha and q as the kernels want them, None for hard and sparse."""
-        self.arrays = arrays(mdp)
-        self.width = mdp.max_actions
-        self.blocks = blocks()
-        self.sweeps = 0
-        self.followed = 0.0
-        n = mdp.n_states
-        searched = n if self.alpha > 0.0 and self.q != 1.0 else 0
-        low = -self.alpha if self.q == 2.0 else 0.0
-        self.policy = sweep.Policy(np.empty(0), np.empty(n), np.full(searched, low))
-        self.used = 0
-        self.small = mdp.transitions.nnz < SMALL
-        self.ends = bool(mdp.terminal.any()) or mdp.termination is not None
-        stays = 1.0 if mdp.termination is None else 1.0 - float(mdp.termination.max())
+        )  # alpha and q for the kernels, None for hard and sparse
+        self._blocks = thread_blocks()
         self._successors = mdp.max_successors
-        off = ULPS + (self._successors + 8) * UNIT  # how far a row's exact sum may be from one
-        self._shift_low = 0.0 if mdp.terminal.any() else max(mdp.discount * (stays - off), 0.0)
-        self._shift_high = mdp.discount * (1.0 + off)
+        row_error = ULPS + (self._successors + 8) * UNIT_ROUNDOFF  # of a row's exact sum, from one
+        stays = 1.0 if mdp.termination is None else 1.0 - float(mdp.termination.max())
+        stays = max(mdp.discount * (stays - row_error), 0.0)
+        self._shift_low = 0.0 if mdp.terminal.any() else stays
+        self._shift_high = mdp.discount * (1.0 + row_error)
         if self._shift_high >= 1.0:
             raise InvalidInput(f"discount {mdp.discount!r} is too close to 1 for float64")
         self._reward = mdp.max_reward
         self._bonus = self.alpha * (1.0 + float(regularizer.max_entropy(self.width)))
 
-    def apply(self, v: Floats) -> Floats:
-        """Uv; `self.policy` becomes greedy in v."""
-        out = np.empty_like(v)
-        self._sweep(v, out)
-        return out
+    def start(self, v: Floats) -> Iterate:
+        """v with the thresholds below all others, -alpha at q = 2 and 0 elsewhere."""
+        searched = self.mdp.n_states if self.alpha > 0.0 and self.q != 1.0 else 0
+        return Iterate(v, np.full(searched, -self.alpha if self.q == 2.0 else 0.0))
 
-    def certify(self, v: Floats) -> Certificate:
-        """Uv with the enclosure of V* that it proves; `self.policy` becomes greedy in v."""
-        out = np.empty_like(v)
-        low, high, self.used = self._sweep(v, out)
-        before, after = (float(max(-x.min(), x.max())) for x in (v, out))
+    def apply(self, v: Floats) -> Floats:
+        """Uv."""
+        updated, _, _ = self._sweep(self.start(v))
+        return updated
+
+    def certify(self, iterate: Iterate) -> Certificate:
+        """Uv, the policy that is greedy in v, and the enclosure of V* that they prove."""
+        v = iterate.value
+        updated, policy, (low, high, used) = self._sweep(iterate)
+        before, after = (float(max(-x.min(), x.max())) for x in (v, updated))
         rounding = self._rounding(max(before, after))
         down = _gain(self._shift_high if low < 0 else self._shift_low) * low
         up = _gain(self._shift_high if high > 0 else self._shift_low) * high
-        rounding += 4 * UNIT * max(-down, up, 0.0)
+        rounding += 4 * UNIT_ROUNDOFF * max(-down, up, 0.0)
         return Certificate(
-            out, (low, high), down - rounding, up + rounding, rounding, before, self.mdp.terminal
+            updated=updated,
+            policy=policy,
+            pairs_used=used,
+            change=(low, high),
+            low=down - rounding,
+            high=up + rounding,
+            rounding=rounding,
+            size=before,
+            terminal=self.mdp.terminal,
         )
 
-    def forget(self) -> None:
-        """Let go of the policy's weights until the next certificate, if they take much memory."""
-        freed = self.policy.weight.nbytes
-        if freed > memory.LARGE:
-            self.policy = self.policy._replace(weight=np.empty(0))
-            memory.trim(freed)
+    def policy_sweeps(
+        self, certificate: Certificate, v: Floats, max_sweeps: int, max_span: float
+    ) -> tuple[Floats, int, float]:
+        """v <- r_pi + alpha Omega(pi) + gamma T_pi v for the certificate's policy, repeated.
 
-    def follow(self, v: Floats, most: int, stop: float) -> tuple[Floats, int, float]:
-        """v <- r_pi + alpha Omega(pi) + gamma T_pi v for `self.policy`, again and again.
-
-        Ends after `most` times, or when the change is the same in all states to within `stop`.
-        Returns v, how often, and how far the last change was from the same.
+        Ends after `max_sweeps`, or when the change is the same in all states to within `max_span`.
+        Returns v, the number of sweeps, and the span of the last change.
         """
-        assert len(self.policy.weight) == self.mdp.n_pairs, "the policy was forgotten"
-        v, other = v if most == 1 else v.copy(), np.empty_like(v)
-        if self.small:
-            times, left = sweep.follow_policy_serial(self.arrays, self.policy, v, other, most, stop)
-        else:
-            few = most > 1 and 2 * self.used < self.mdp.n_pairs
-            times, left = sweep.follow_policy(
-                self.arrays, self.policy, self.blocks, few, v, other, most, stop
+        policy = certificate.policy
+        v, other = v if max_sweeps == 1 else v.copy(), np.empty_like(v)
+        if self.parallel:
+            copy_rows = max_sweeps > 1 and 2 * certificate.pairs_used < self.mdp.n_pairs
+            sweeps, span = policy_sweep.policy_sweeps(
+                self.arrays, policy, self._blocks, copy_rows, v, other, max_sweeps, max_span
             )
-        self.followed += times * self.share
-        return (other if times % 2 else v), times, left
+        else:
+            sweeps, span = policy_sweep.policy_sweeps_serial(
+                self.arrays, policy, v, other, max_sweeps, max_span
+            )
+        return (other if sweeps % 2 else v), sweeps, span
 
     @property
-    def share(self) -> float:
-        """The share of the pairs that the policy uses."""
-        return self.used / max(self.mdp.n_pairs, 1)
-
-    @property
-    def work(self) -> float:
-        """What was done so far, in passes over the transitions."""
-        sweep = 1.0 if self.alpha == 0.0 else 1.5 if self.q == 2.0 else 3.0
-        return self.sweeps * sweep + self.followed
+    def sweep_cost(self) -> float:
+        """The time of a sweep, in passes over the transitions."""
+        return 1.0 if self.alpha == 0.0 else 1.5 if self.q == 2.0 else 3.0
 
     def action_values(self, v: Floats) -> Floats:
         """Q(s, a) = r(s, a) + gamma sum_s' T(s'|s, a) v(s') of every pair."""
         out = np.empty(self.mdp.n_pairs)
-        sweep.action_values(self.arrays, v, out)
+        action_values(self.arrays, v, out)
         return out
+
+    def certified_support(self, lower: Floats, upper: Floats) -> NDArray[np.int8]:
+        """What lower <= V* <= upper proves of the support of the optimal policy, for every pair.
+
+        +1 in the support, -1 out of it, 0 not decided.  From Q_lower <= Q* <= Q_upper: an action
+        is out where Q_upper(s, a) is at or below the threshold of Q_lower(s, .), since thresholds
+        grow with Q, and in where Q_lower(s, a) is above the threshold of Q_upper(s, .).  A hard
+        policy's support are the optimal actions; a soft policy (q <= 1) uses every action.
+        """
+        if self.alpha > 0.0 and self.q <= 1.0:
+            return np.ones(self.mdp.n_pairs, np.int8)
+        low, high = (self.action_values(v) for v in (lower, upper))
+        verdict = np.zeros(self.mdp.n_pairs, np.int8)
+        slack = self.action_value_rounding(lower, upper)
+        certify_support(
+            self.arrays, *self._regularizer, self.width, low - slack, high + slack, verdict
+        )
+        return verdict
 
     @property
     def scale(self) -> float:
@@ -171,50 +225,51 @@ class Bellman:
         """A bound on the rounding of Q, or of a policy's mean of Q, for these values."""
         size = max(float(np.abs(v).max()) for v in values)
         terms = self._successors + 2 * self.width + 16
-        return UNIT * terms * (self._reward + self._bonus + size)
+        return UNIT_ROUNDOFF * terms * (self._reward + self._bonus + size)
 
     @property
     def policy_sum_error(self) -> float:
-        """How far gamma times a row of T_pi may sum above gamma, by rounding."""
-        return (2 * self.width + self._successors + 64) * UNIT
+        """A bound on the sum of a row of gamma T_pi above gamma, by rounding."""
+        return (2 * self.width + self._successors + 64) * UNIT_ROUNDOFF
 
     def relax(self, order: NDArray[np.uint32], v: Floats) -> None:
         """One Gauss-Seidel sweep v <- Uv of the hard operator, visiting the states in `order`."""
-        self.sweeps += 1
-        sweep.relax(self.arrays, order, v)
+        bellman_sweep.relax(self.arrays, order, v)
 
     def entropy(self, pi: Floats) -> Floats:
         """Omega(pi(s)) of every state, of a policy given for every pair."""
         omega = np.zeros(self.mdp.n_states)
         if self.alpha > 0.0:
-            sweep.entropies(self.arrays.pointer, self.q, pi, omega)
+            policy_sweep.entropies(self.arrays.pointer, self.q, pi, omega)
         return omega
 
     def residual(self, pi: Floats, b: Floats, v: Floats) -> Floats:
         """b - (I - gamma T_pi) v."""
         out = np.empty_like(v)
-        sweep.policy_residual(self.arrays, pi, b, v, out)
+        policy_sweep.policy_residual(self.arrays, pi, b, v, out)
         return out
 
-    def _sweep(self, v: Floats, out: Floats) -> tuple[float, float, int]:
-        self.sweeps += 1
-        if not len(self.policy.weight):
-            self.policy = self.policy._replace(weight=np.empty(self.mdp.n_pairs))
-        common = (self.arrays, *self.kind, self.width)
-        if self.small:
-            low, high, used = sweep.sweep_range(*common, 0, len(v), v, out, self.policy)
+    def _sweep(self, iterate: Iterate) -> tuple[Floats, Policy, tuple[float, float, int]]:
+        """Uv, its greedy policy, and (min(Uv - v), max(Uv - v), pairs used)."""
+        v, start = iterate.value, iterate.thresholds
+        out = np.empty(len(v))
+        policy = Policy(np.empty(len(self.arrays.rewards)), np.empty(len(v)), np.empty(len(start)))
+        common = (self.arrays, *self._regularizer, self.width)
+        if self.parallel:
+            found = bellman_sweep.sweep(*common, self._blocks, v, start, out, policy)
         else:
-            low, high, used = sweep.sweep(*common, self.blocks, v, out, self.policy)
-        return float(low), float(high), int(used)
+            found = bellman_sweep.sweep_range(*common, 0, len(v), v, start, out, policy)
+        low, high, used = found
+        return out, policy, (float(low), float(high), int(used))
 
     def _rounding(self, size: float) -> float:
         """How far the enclosure moves by the rounding of one sweep (running error analysis)."""
         dot = (self._successors + 8) * (self._reward + size)
         maximum = 8 * (self.width + 8) * self._bonus
-        return UNIT * (dot + maximum) / (1.0 - self._shift_high)
+        return UNIT_ROUNDOFF * (dot + maximum) / (1.0 - self._shift_high)
 
 
-def require(caller: str, mdp: Any, regularizer: Any) -> None:
+def check_problem(caller: str, mdp: Any, regularizer: Any) -> None:
     """Refuse what is no MDP, no regulariser, or one with several alphas."""
     if not isinstance(mdp, MDP):
         raise InvalidInput(f"{caller} needs an MDP, not {type(mdp).__name__}")
@@ -224,15 +279,15 @@ def require(caller: str, mdp: Any, regularizer: Any) -> None:
         raise InvalidInput(f"{caller} needs one alpha, not an array of them")
 
 
-def blocks() -> int:
-    """Into how many parts the states are split for the threads: some more, as parts differ."""
+def thread_blocks() -> int:
+    """The number of blocks of states for the threads: several for each, as blocks differ."""
     return 4 * get_num_threads()
 
 
-def arrays(mdp: MDP) -> sweep.Arrays:
+def kernel_arrays(mdp: MDP) -> MDPArrays:
     """An MDP's arrays for the kernels, without a copy."""
     t = mdp.transitions
-    return sweep.Arrays(
+    return MDPArrays(
         _unsigned(t.indptr), _unsigned(t.indices), t.data, mdp.rewards,
         _unsigned(mdp.pointer), mdp.discount,
     )  # fmt: skip

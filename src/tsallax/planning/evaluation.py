@@ -1,4 +1,4 @@
-"""What a given policy is worth: value, visitation, entropy, return, and the paper's bounds on it.
+"""Policy evaluation: value, visitation, entropy and return of a policy, and the paper's bounds.
 
 With G = I - gamma T_pi (the paper's Table I),
 
@@ -13,21 +13,20 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from tsallax.errors import InvalidInput
 from tsallax.interrupts import interruptible
-from tsallax.planning.bellman import UNIT, Bellman, Floats, require
-from tsallax.planning.forms import numbers
-from tsallax.planning.kernels import sweep
+from tsallax.planning.bellman import UNIT_ROUNDOFF, Bellman, Floats, check_problem
+from tsallax.planning.kernels.breadth_first import breadth_first_order
 from tsallax.planning.linear_systems import PolicySystem, permuted, policy_matrix
 from tsallax.planning.mdp import MDP
-from tsallax.planning.solver import Solution
+from tsallax.planning.policies import read_policy, sum_by_state
+from tsallax.planning.solution import Solution
 from tsallax.regularizer import Hard, Regularizer
 
-ROW_TOLERANCE = 1e-6
-ACCURATE = 1e-6
-"""The largest error of an evaluation, relative to the largest value there can be."""
+MAX_RELATIVE_ERROR = 1e-6
+"""The largest error of an evaluation, relative to a bound on all values."""
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -68,8 +67,8 @@ def evaluate(mdp: MDP, policy: ArrayLike, regularizer: Regularizer | None = None
     Args:
         mdp: the problem.
         policy: probabilities as a table (S, A) or one for each pair; or one action for each state,
-            as integers (S,). What a table says about terminal states is ignored.
-        regularizer: whose entropy counts; none: the plain MDP.
+            as integers (S,). Rows of a table for terminal states are ignored.
+        regularizer: of the entropy that is added to the rewards; without one, the plain MDP.
 
     >>> from tsallax import Sparse, problems
     >>> mdp = problems.forest(states=3, discount=0.9)
@@ -79,11 +78,11 @@ def evaluate(mdp: MDP, policy: ArrayLike, regularizer: Regularizer | None = None
     2.5
     """
     chosen = Hard() if regularizer is None else regularizer
-    require("evaluate", mdp, chosen)
+    check_problem("evaluate", mdp, chosen)
     pi = read_policy(mdp, policy)
     operator = Bellman(mdp, chosen)
     pi, omega, system = _system(operator, pi)
-    reward = _by_state(mdp, pi * mdp.rewards)
+    reward = sum_by_state(mdp, pi * mdp.rewards)
     total = reward + operator.alpha * omega
     value, error = _solve(operator, system, pi, total)
     visitation, off = _visits(operator, system)
@@ -103,13 +102,13 @@ def evaluate(mdp: MDP, policy: ArrayLike, regularizer: Regularizer | None = None
 
 
 def _require_accurate(operator: Bellman, error: float, off: float, apart: float) -> None:
-    """Refuse d'V and rho'r that are apart by more than their errors, or errors that are no use."""
+    """Refuse a large error, and d'V and rho'r that differ by more than their errors."""
     mdp = operator.mdp
     largest = operator.scale / (1.0 - mdp.discount)
-    if not (error + off <= ACCURATE * largest and apart <= error + off):
+    if not (error + off <= MAX_RELATIVE_ERROR * largest and apart <= error + off):
         raise InvalidInput(
-            f"the value of this policy cannot be had in float64: it is known to {error:.2g}, and "
-            f"d'V and rho'r are {apart:.2g} apart; a discount below {mdp.discount!r} may help"
+            f"the value of this policy cannot be computed in float64: its error is {error:.2g}, "
+            f"and d'V and rho'r differ by {apart:.2g}; a discount below {mdp.discount!r} may help"
         )
 
 
@@ -124,7 +123,7 @@ def performance_bound(mdp: MDP, regularizer: Regularizer) -> float:
     >>> round(performance_bound(mdp, Sparse(0.1)), 6), round(performance_bound(mdp, Soft(0.1)), 6)
     (0.25, 0.693147)
     """
-    require("performance_bound", mdp, regularizer)
+    check_problem("performance_bound", mdp, regularizer)
     bonus = float(regularizer.alpha) * float(regularizer.max_entropy(mdp.max_actions))
     return bonus / (1.0 - mdp.discount)
 
@@ -144,8 +143,8 @@ def gap_certificate(mdp: MDP, solution: Solution) -> Floats:
     """
     if not isinstance(solution, Solution):
         raise InvalidInput(f"gap_certificate needs what solve returns, not {solution!r}")
-    require("gap_certificate", mdp, solution.regularizer)
-    if not same(mdp, solution.mdp):
+    check_problem("gap_certificate", mdp, solution.regularizer)
+    if not same_mdp(mdp, solution.mdp):
         raise InvalidInput("the solution is of another MDP")
     operator = Bellman(mdp, solution.regularizer)
     pi, omega, system = _system(operator, solution.pair_policy)
@@ -154,7 +153,7 @@ def gap_certificate(mdp: MDP, solution: Solution) -> Floats:
     return np.where(mdp.terminal, 0.0, np.nextafter(gap, math.inf))
 
 
-def same(one: MDP, other: MDP) -> bool:
+def same_mdp(one: MDP, other: MDP) -> bool:
     """Whether two MDPs have the same transitions, rewards and discount."""
     if one is other:
         return True
@@ -166,70 +165,10 @@ def same(one: MDP, other: MDP) -> bool:
     return one.discount == other.discount and all(np.array_equal(x, y) for x, y in arrays)
 
 
-def read_policy(mdp: MDP, policy: ArrayLike) -> Floats:
-    """The probabilities of every pair, from any of the accepted forms, or InvalidInput."""
-    given = numbers(policy, "policy")
-    if given.shape == (mdp.n_states,) and np.issubdtype(given.dtype, np.integer):
-        return _deterministic(mdp, given)
-    table = given.astype(np.float64)
-    if table.shape == (mdp.n_states, mdp.n_actions):
-        pi = mdp.flatten(table)
-        if not mdp.rectangular:
-            _refuse_missing(mdp, table)
-    elif table.shape == (mdp.n_pairs,):
-        pi = table
-    else:
-        raise InvalidInput(
-            f"a policy of this MDP has shape ({mdp.n_states}, {mdp.n_actions}), one number for "
-            f"each of {mdp.n_pairs} pairs, or one integer for each state, not {table.shape}"
-        )
-    wrong = ~((pi >= 0.0) & (pi < math.inf))
-    if wrong.any():
-        i = int(np.flatnonzero(wrong)[0])
-        raise InvalidInput(
-            f"the policy's probability of action {int(mdp.action_of[i])} in "
-            f"{_state(mdp, int(mdp.state_of[i]))} is {pi[i]}"
-        )
-    total = _by_state(mdp, pi)
-    off = np.where(mdp.terminal, 0.0, np.abs(total - 1.0))
-    if off.max() > ROW_TOLERANCE:
-        s = int(off.argmax())
-        raise InvalidInput(f"the policy of {_state(mdp, s)} sums to {total[s]:.8g}, not to 1")
-    return np.asarray(pi / total[mdp.state_of], np.float64)
-
-
-def _refuse_missing(mdp: MDP, table: Floats) -> None:
-    """Refuse a policy that gives a state an action that it lacks."""
-    extra = table != 0.0
-    extra[mdp.state_of, mdp.action_of] = False
-    extra[mdp.terminal] = False
-    if extra.any():
-        s, a = (int(i) for i in np.argwhere(extra)[0])
-        raise InvalidInput(f"the policy gives {_state(mdp, s)} the action {a}, which it lacks")
-
-
-def _deterministic(mdp: MDP, actions: NDArray[np.integer]) -> Floats:
-    pi: Floats = np.where(mdp.action_of == actions[mdp.state_of], 1.0, 0.0)
-    missing = (_by_state(mdp, pi) == 0.0) & ~mdp.terminal
-    if missing.any():
-        s = int(np.flatnonzero(missing)[0])
-        raise InvalidInput(f"{_state(mdp, s)} has no action {int(actions[s])}")
-    return pi
-
-
-def _state(mdp: MDP, s: int) -> str:
-    return f"state {s}" if mdp.state_names is None else f"state {mdp.state_names[s]!r}"
-
-
-def _by_state(mdp: MDP, per_pair: Floats) -> Floats:
-    total = np.bincount(mdp.state_of, weights=per_pair, minlength=mdp.n_states)
-    return total.astype(np.float64, copy=False)
-
-
 def _system(operator: Bellman, pi: Floats) -> tuple[Floats, Floats, PolicySystem]:
     """The policy as the kernels want it, Omega(pi(s)) of every state, and its linear system."""
     pi = np.require(pi, np.float64, ["C", "W"])
-    order, _ = sweep.reach(operator.arrays, np.flatnonzero(operator.mdp.terminal))
+    order, _ = breadth_first_order(operator.arrays, np.flatnonzero(operator.mdp.terminal))
     order = order[::-1].copy()
     matrix = permuted(policy_matrix(operator.arrays, pi), order)
     return pi, operator.entropy(pi), PolicySystem(matrix, order)
@@ -240,66 +179,67 @@ def _solve(operator: Bellman, system: PolicySystem, pi: Floats, b: Floats) -> tu
     gap = 1.0 - operator.mdp.discount
     size = float(np.abs(b).max())
 
-    def missing(v: Floats) -> tuple[Floats, float]:
+    def residual_of(v: Floats) -> tuple[Floats, float]:
         residual = operator.residual(pi, b, v)
         return residual, float(np.abs(residual).max())
 
     def rounding(v: Floats) -> float:
-        return operator.action_value_rounding(v) + 2 * UNIT * size
+        return operator.action_value_rounding(v) + 2 * UNIT_ROUNDOFF * size
 
-    v, left = _refined(
+    v, norm = _refined(
         lambda r: system.solve(r, 1e-15 * size * gap)[0],
         system.solve_exactly,
-        missing,
+        residual_of,
         rounding,
         b,
     )
-    return v, (left + rounding(v)) / (gap - operator.policy_sum_error)
+    return v, (norm + rounding(v)) / (gap - operator.policy_sum_error)
 
 
 def _visits(operator: Bellman, system: PolicySystem) -> tuple[Floats, float]:
     """rho, and a bound on the sum of the errors in all states."""
     d, n = operator.mdp.initial, operator.mdp.n_states
-    terms = (np.bincount(operator.mdp.transitions.indices, minlength=n).max() + 16) * UNIT
+    predecessors = np.bincount(operator.mdp.transitions.indices, minlength=n).max()
+    terms = (predecessors + 16) * UNIT_ROUNDOFF
 
-    def missing(x: Floats) -> tuple[Floats, float]:
+    def residual_of(x: Floats) -> tuple[Floats, float]:
         residual = system.residual_transposed(d, x)
         return residual, float(np.abs(residual).sum())
 
     def rounding(x: Floats) -> float:
         return float(terms * 2 * np.abs(x).sum())
 
-    x, left = _refined(
+    x, norm = _refined(
         lambda r: system.solve_transposed(r, 1e-16 / n)[0],
         lambda r: system.solve_exactly(r, transposed=True),
-        missing,
+        residual_of,
         rounding,
         d,
     )
     gap = 1.0 - operator.mdp.discount - operator.policy_sum_error
-    return np.maximum(x, 0.0), (left + rounding(x)) / gap
+    return np.maximum(x, 0.0), (norm + rounding(x)) / gap
 
 
 def _refined(
-    quickly: Callable[[Floats], Floats],
-    exactly: Callable[[Floats], Floats],
-    missing: Callable[[Floats], tuple[Floats, float]],
+    iterative: Callable[[Floats], Floats],
+    exact: Callable[[Floats], Floats],
+    residual_of: Callable[[Floats], tuple[Floats, float]],
     rounding: Callable[[Floats], float],
     b: Floats,
 ) -> tuple[Floats, float]:
     """x of a linear system and the norm of its residual, by iterative refinement.
 
-    Corrections come from the quick solver; where those do not bring the residual down to rounding,
-    from the exact one. Of all x the best is kept.
+    Corrections come from the iterative solver, and from the exact one where those do not bring the
+    residual down to rounding.  The x of the smallest residual is kept.
     """
-    best, (residual, left) = np.zeros_like(b), missing(np.zeros_like(b))
-    for solver, times in ((quickly, 3), (exactly, 2)):
-        for _ in range(times):
+    best, (residual, norm) = np.zeros_like(b), residual_of(np.zeros_like(b))
+    for solver, attempts in ((iterative, 3), (exact, 2)):
+        for _ in range(attempts):
             x = best + solver(residual)
-            again, norm = missing(x)
-            if not norm < left:
+            new_residual, new_norm = residual_of(x)
+            if not new_norm < norm:
                 break
-            best, residual, left = x, again, norm
-        if left <= 4 * rounding(best):
+            best, residual, norm = x, new_residual, new_norm
+        if norm <= 4 * rounding(best):
             break
-    return best, left
+    return best, norm

@@ -1,8 +1,8 @@
 """The linear systems of a fixed policy: its value (I - gamma T_pi) v = b and its visitation.
 
 Solved by BiCGSTAB (van der Vorst 1992), preconditioned by an incomplete LU of the matrix with the
-states numbered so that a step of the policy mostly leads to a later one. That fails where a policy
-goes in long circles; who needs the answer all the same asks for the exact factors.
+states numbered so that a step of the policy mostly leads to a later one.  BiCGSTAB stalls where a
+policy moves in long cycles: use `PolicySystem.solve_exactly` there.
 """
 
 from collections.abc import Callable
@@ -13,9 +13,12 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
-from tsallax.planning.bellman import SMALL, Floats, blocks
+from tsallax.planning.bellman import PARALLEL_TRANSITIONS, Floats, thread_blocks
 from tsallax.planning.kernels import sparse_linear as kernel
-from tsallax.planning.kernels import sweep
+from tsallax.planning.kernels.mdp_arrays import MDPArrays
+
+MAX_ITERATIONS = 200
+"""Steps of BiCGSTAB before it is given up."""
 
 Map = Callable[[NDArray[Any], NDArray[Any]], None]
 """f(x, out)"""
@@ -24,7 +27,7 @@ Matrix = tuple[NDArray[np.unsignedinteger], NDArray[np.uint32], NDArray[Any]]
 
 
 def policy_matrix(
-    m: sweep.Arrays, pi: Floats, precision: type[np.floating[Any]] = np.float64
+    m: MDPArrays, pi: Floats, precision: type[np.floating[Any]] = np.float64
 ) -> Matrix:
     """A = I - gamma T_pi, its rows not sorted."""
     matrix: Matrix = kernel.policy_matrix(m, pi, np.zeros(0, precision))
@@ -32,13 +35,13 @@ def policy_matrix(
 
 
 def permuted(matrix: Matrix, order: NDArray[np.uint32]) -> Matrix:
-    """The matrix with its i-th row and column those of order[i], its rows sorted."""
-    rank, start = kernel.number(matrix[0], order)
+    """The matrix whose i-th row and column are those of order[i], its rows sorted."""
+    rank, start = kernel.renumber(matrix[0], order)
     new = (start, np.empty_like(matrix[1]), np.empty_like(matrix[2]))
-    if len(matrix[2]) < SMALL:
+    if len(matrix[2]) < PARALLEL_TRANSITIONS:
         kernel.permute_rows(matrix, order, rank, 0, len(order), new)
     else:
-        kernel.permute(matrix, order, rank, blocks(), new)
+        kernel.permute(matrix, order, rank, thread_blocks(), new)
     return new
 
 
@@ -53,26 +56,26 @@ class PolicySystem:
         self._start, self._indices, self._data = matrix
         factor = self._data.copy()
         self._diagonal = kernel.incomplete_lu(self._start, self._indices, factor)
-        # single precision is enough to apply the factors, and half the time, though not to make
-        # them next to no discount, where pivots would be lost
+        # factors are applied in single precision, in half the time; they are computed in the
+        # matrix's own, since with a discount near 1 pivots would cancel
         self._factor = factor.astype(np.float32, copy=False)
-        self._blocks = blocks()
+        self._blocks = thread_blocks()
 
-    def solve(self, b: Floats, stop: float, most: int = 200) -> tuple[Floats, float]:
-        """v with max|b - Av| <= stop, or the best of `most` steps, and about max|b - Av|.
+    def solve(self, b: Floats, tolerance: float) -> tuple[Floats, float]:
+        """v with max|b - Av| <= tolerance, or the best that was found, and about max|b - Av|.
 
         Both are to the matrix's precision.
         """
-        return self._solve(self._multiply, self._precondition, b, stop, most)
+        return self._solve(self._multiply, self._precondition, b, tolerance)
 
-    def solve_transposed(self, b: Floats, stop: float, most: int = 200) -> tuple[Floats, float]:
-        """x with max|b - A'x| <= stop, or the best of `most` steps, and about max|b - A'x|."""
-        return self._solve(self._multiply_transposed, self._precondition_transposed, b, stop, most)
+    def solve_transposed(self, b: Floats, tolerance: float) -> tuple[Floats, float]:
+        """x with max|b - A'x| <= tolerance, or the best that was found, and about max|b - A'x|."""
+        return self._solve(self._multiply_transposed, self._precondition_transposed, b, tolerance)
 
     def solve_exactly(self, b: Floats, transposed: bool = False) -> Floats:
         """v with Av = b, or x with A'x = b, to the matrix's precision, by a complete factorisation.
 
-        Its rows dominate, so that it needs no pivots.
+        The matrix is diagonally dominant and needs no pivoting.
         """
         out = np.empty_like(b)
         out[self._order] = self._factors.solve(b[self._order], trans="T" if transposed else "N")
@@ -102,23 +105,23 @@ class PolicySystem:
         )
 
     def _solve(
-        self, matrix: Map, precondition: Map, b: Floats, stop: float, most: int
+        self, matrix: Map, precondition: Map, b: Floats, tolerance: float
     ) -> tuple[Floats, float]:
-        size = float(kernel.largest(b))
+        size = float(kernel.max_abs(b))
         if not 0.0 < size < np.inf:
             return np.zeros_like(b), size
         vectors = np.empty((8, len(b)), self._data.dtype)
-        vectors[0] = b[self._order] / size  # far from the ends of single precision
-        with np.errstate(all="ignore"):  # a breakdown is seen in the residual
-            best, left = bicgstab(matrix, precondition, vectors, stop / size, most)
+        vectors[0] = b[self._order] / size  # within the range of single precision
+        with np.errstate(all="ignore"):  # a breakdown shows in the residual
+            best, residual = bicgstab(matrix, precondition, vectors, tolerance / size)
         out = np.empty_like(b)
         out[self._order] = best
         out *= size
-        return out, left * size
+        return out, residual * size
 
     def _multiply(self, x: Floats, out: Floats) -> None:
         matrix = (self._start, self._indices, self._data)
-        if len(self._data) < SMALL:
+        if len(self._data) < PARALLEL_TRANSITIONS:
             kernel.multiply_rows(*matrix, 0, len(x), x, out)
         else:
             kernel.multiply(*matrix, self._blocks, x, out)
@@ -134,24 +137,23 @@ class PolicySystem:
 
 
 def bicgstab(
-    matrix: Map, precondition: Map, vectors: NDArray[Any], stop: float, most: int
+    matrix: Map, precondition: Map, vectors: NDArray[Any], tolerance: float
 ) -> tuple[NDArray[Any], float]:
-    """x with max|b - Ax| <= stop, or the best of `most` steps, and max|b - Ax|; b = vectors[0].
+    """x with max|b - Ax| <= tolerance, or the best that was found, and max|b - Ax|; b = vectors[0].
 
-    Ends where r explodes: what is missing may then be solved for again.  The eight vectors are all
-    the memory it takes, and are used up.
+    Ends after `MAX_ITERATIONS`, or where the residual diverges.  All eight vectors are overwritten.
     """
     best: NDArray[Any]
     r, x, best, shadow, p, v, y, t = vectors
     x[:] = best[:] = p[:] = v[:] = 0.0
     shadow[:] = r
     rho = alpha = omega = 1.0
-    smallest = float(kernel.largest(r))
-    for _ in range(most):
-        if smallest <= stop:
+    smallest = float(kernel.max_abs(r))
+    for _ in range(MAX_ITERATIONS):
+        if smallest <= tolerance:
             break
         rho, previous = kernel.dot(shadow, r), rho
-        kernel.renew(r, (rho / previous) * (alpha / omega), omega, v, p)
+        kernel.update_direction(r, (rho / previous) * (alpha / omega), omega, v, p)
         precondition(p, y)
         matrix(y, v)
         alpha = rho / _safe(kernel.dot(shadow, v))
@@ -162,13 +164,13 @@ def bicgstab(
         omega = _safe(kernel.dot(t, r) / _safe(kernel.dot(t, t)))
         kernel.add_scaled(omega, y, x)
         kernel.add_scaled(-omega, t, r)
-        norm = float(kernel.largest(r))
+        norm = float(kernel.max_abs(r))
         if norm < smallest:
             best[:] = x
             smallest = norm
         if not norm < 1e8 * smallest:
             break
-        if abs(rho) < 1e-280:  # nothing of r is in the shadow's direction: cast another
+        if abs(rho) < 1e-280:  # r is orthogonal to the shadow residual: restart from r
             shadow[:] = r
             p[:] = v[:] = 0.0
             rho = alpha = omega = 1.0

@@ -2,22 +2,20 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from os import PathLike
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from tsallax.errors import InvalidInput
 from tsallax.files import npz
 from tsallax.planning import mdp_files
-from tsallax.planning.bellman import UNIT, Floats
-from tsallax.planning.evaluation import read_policy
+from tsallax.planning.bellman import UNIT_ROUNDOFF, Floats
 from tsallax.planning.mdp import MDP
 from tsallax.planning.methods import METHODS
-from tsallax.regularizer import by_name
-
-if TYPE_CHECKING:
-    from tsallax.planning.solver import Solution
+from tsallax.planning.policies import read_policy
+from tsallax.regularizer import Regularizer, by_name
 
 BY_STATE = ("value", "lower", "upper")
 BY_PAIR = ("pair_policy",)
@@ -46,15 +44,15 @@ FORMAT = npz.Format(
 )
 
 
-def write(path: str | PathLike[str], solution: Solution) -> None:
-    """Write a solution and its MDP to a file, whole or not at all."""
-    regularizer = solution.regularizer
+def write(path: str | PathLike[str], fields: Mapping[str, Any]) -> None:
+    """Write the fields of a `Solution`, its MDP included, to a file, whole or not at all."""
+    regularizer: Regularizer = fields["regularizer"]
     arrays = {
-        **{key: getattr(solution, key) for key in (*BY_STATE, *BY_PAIR, *NUMBERS)},
+        **{key: fields[key] for key in (*BY_STATE, *BY_PAIR, *NUMBERS)},
         "regularizer": regularizer.name,
         "alpha": float(regularizer.alpha),
         "q": regularizer.q,
-        **mdp_files.arrays_of(solution.mdp),
+        **mdp_files.arrays_of(fields["mdp"]),
     }
     for key in ("seconds", "tolerance"):
         arrays[key] = float(arrays[key])
@@ -62,34 +60,33 @@ def write(path: str | PathLike[str], solution: Solution) -> None:
 
 
 def read(path: str | PathLike[str]) -> dict[str, Any]:
-    """Read what `Solution` needs to be the solution of a file again."""
-    arrays = npz.read(path, FORMAT)
+    """Read the fields of a `Solution` from a file, checked."""
     try:
-        mdp = MDP(**mdp_files.arguments(path, arrays))
-        name = str(arrays["regularizer"])
-        given = {"alpha": float(arrays["alpha"]), "q": float(arrays["q"])}
-        known = {"hard": (), "tsallis": ("alpha", "q")}.get(name, ("alpha",))
-        regularizer = by_name(name, **{key: given[key] for key in known})
+        return _fields(path, npz.read(path, FORMAT))
     except InvalidInput as error:
-        raise InvalidInput(_named(path, str(error))) from None
+        raise error.of(path) from None
+
+
+def _fields(path: str | PathLike[str], arrays: dict[str, Any]) -> dict[str, Any]:
+    mdp = MDP(**mdp_files.arguments(path, arrays))
+    name = str(arrays["regularizer"])
+    parameters = {"hard": (), "tsallis": ("alpha", "q")}.get(name, ("alpha",))
+    regularizer = by_name(name, **{key: float(arrays[key]) for key in parameters})
     for keys, size in ((BY_STATE, mdp.n_states), (BY_PAIR, mdp.n_pairs)):
         for key in keys:
             array = arrays[key]
             if array.shape != (size,):
-                raise InvalidInput(f"{path}: {key} has {array.size} numbers, not {size}")
+                raise InvalidInput(f"{key} has {array.size} numbers, not {size}")
             if arrays["converged"] and not np.isfinite(array).all():
-                raise InvalidInput(f"{path}: {key} of a converged solution is not finite")
+                raise InvalidInput(f"{key} of a converged solution is not finite")
             if np.isnan(array).any():
-                raise InvalidInput(f"{path}: {key} holds NaN")
+                raise InvalidInput(f"{key} contains NaN")
             array.flags.writeable = False
-    try:
-        read_policy(mdp, arrays["pair_policy"])
-    except InvalidInput as error:
-        raise InvalidInput(f"{path}: {error}") from None
+    read_policy(mdp, arrays["pair_policy"])
     numbers = {key: arrays[key].item() for key in NUMBERS}
     damage = _damage(numbers, *(arrays[key] for key in BY_STATE))
     if damage is not None:
-        raise InvalidInput(f"{path}: damaged: {damage}")
+        raise InvalidInput(f"damaged: {damage}")
     return {
         "mdp": mdp,
         "regularizer": regularizer,
@@ -99,7 +96,7 @@ def read(path: str | PathLike[str]) -> dict[str, Any]:
 
 
 def _damage(numbers: dict[str, Any], value: Floats, lower: Floats, upper: Floats) -> str | None:
-    """What no solve can have returned, or None."""
+    """A contradiction between the numbers, which no solve can have returned, or None."""
     if ((value < lower) | (value > upper)).any():
         return "a value lies outside its enclosure"
     if numbers["method"] not in METHODS:
@@ -112,14 +109,10 @@ def _damage(numbers: dict[str, Any], value: Floats, lower: Floats, upper: Floats
         return f"tolerance is {tolerance}, not a positive number"
     if not 0 <= numbers["seconds"] < np.inf:
         return f"seconds is {numbers['seconds']}, not a time"
-    rounding = 4 * UNIT * float(max(np.abs(lower).max(), np.abs(upper).max()))
+    rounding = 4 * UNIT_ROUNDOFF * float(max(np.abs(lower).max(), np.abs(upper).max()))
     if (error <= tolerance) != numbers["converged"] and abs(error - tolerance) > rounding:
         return (
             f"converged is {numbers['converged']}, but the enclosure leaves an error of "
             f"{error:.3g} with the tolerance {tolerance:.3g}"
         )
     return None
-
-
-def _named(path: str | PathLike[str], message: str) -> str:
-    return message if message.startswith(f"{path}: ") else f"{path}: {message}"

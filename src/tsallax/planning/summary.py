@@ -1,4 +1,4 @@
-"""What a solution amounts to, in one table: for people as text, for programs as JSON."""
+"""A summary of a solution and its policy, as aligned text or as JSON."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import numpy as np
 
 from tsallax.errors import InvalidInput
 from tsallax.planning.evaluation import evaluate, gap_certificate, performance_bound
-from tsallax.planning.solver import Solution
+from tsallax.planning.solution import Solution
 
 
 @dataclass(frozen=True)
@@ -22,7 +22,7 @@ class Summary:
         states, terminal, actions, pairs, transitions, discount: its size.
         regularizer, alpha, q: its regulariser; alpha is 0 and q None for a hard one.
         method, tolerance, iterations, sweeps, seconds, converged: how it was solved.
-        error: the largest |value - V*| that is left open, half the widest enclosure.
+        error: a bound on |value - V*|, half the widest enclosure.
         value_min, value_max: the smallest and the largest value of a state.
         support_ratio: share of the pairs that the policy uses.
         certified_in, certified_out: pairs proven to be in and not to be in the support of pi*.
@@ -30,8 +30,8 @@ class Summary:
         expected_return: J, the expected discounted reward from the start, without entropy.
         entropy: W or H, the expected discounted entropy.
         regularized_return: J + alpha * entropy.
-        performance_bound: J of the best policy exceeds J by no more, by Theorem 4 or 5.
-        gap_certificate: the same for this very MDP and policy, from the start.
+        performance_bound: a bound on J(pi*) - J, by Theorem 4 or 5.
+        gap_certificate: the same for this MDP and policy, from the start.
     """
 
     source: str
@@ -65,7 +65,7 @@ class Summary:
 
 
 def summarize(source: str, solution: Solution) -> Summary:
-    """Evaluate the policy of a solution and gather all that is known of it.
+    """Evaluate the policy of a solution and summarise both.
 
     >>> from tsallax import Sparse, problems, solve
     >>> forest = summarize("forest", solve(problems.forest(), Sparse(0.5)))
@@ -73,7 +73,7 @@ def summarize(source: str, solution: Solution) -> Summary:
     (3, 6, 0.5, 1.0)
     """
     mdp, regularizer = solution.mdp, solution.regularizer
-    earned, entropy, worth = _worth(solution)
+    expected_return, entropy, regularized_return = _returns(solution)
     certified = mdp.flatten(solution.certified_support)
     proven_in, proven_out = (int(np.count_nonzero(certified == sign)) for sign in (1, -1))
     return Summary(
@@ -100,16 +100,16 @@ def summarize(source: str, solution: Solution) -> Summary:
         certified_in=proven_in,
         certified_out=proven_out,
         certified_ratio=(proven_in + proven_out) / mdp.n_pairs,
-        expected_return=earned,
+        expected_return=expected_return,
         entropy=entropy,
-        regularized_return=worth,
+        regularized_return=regularized_return,
         performance_bound=performance_bound(mdp, regularizer),
         gap_certificate=float(mdp.initial @ gap_certificate(mdp, solution)),
     )
 
 
-def _worth(solution: Solution) -> tuple[float, float, float]:
-    """J, entropy and regularised return; NaN where float64 cannot tell, next to no discount."""
+def _returns(solution: Solution) -> tuple[float, float, float]:
+    """J, entropy and regularised return; NaN where the discount is too near to 1 for float64."""
     try:
         found = evaluate(solution.mdp, solution.pair_policy, solution.regularizer)
     except InvalidInput:
@@ -118,7 +118,7 @@ def _worth(solution: Solution) -> tuple[float, float, float]:
 
 
 def as_json(summary: Summary) -> str:
-    """Give the summary as a JSON object; a number that is not finite is null."""
+    """The summary as a JSON object; a number that is not finite is null."""
     numbers = {
         key: None if isinstance(value, float) and not math.isfinite(value) else value
         for key, value in asdict(summary).items()
@@ -127,7 +127,7 @@ def as_json(summary: Summary) -> str:
 
 
 def as_text(s: Summary) -> str:
-    """Give the summary as aligned lines, numbers to the digits that are proven or of use."""
+    """The summary as aligned lines, with as many digits as are proven."""
     ends = f" ({s.terminal} terminal)" if s.terminal else ""
     index = f", q {s.q:g}" if s.regularizer == "tsallis" else ""
     name = s.regularizer + (f", alpha {s.alpha:g}{index}" if s.alpha else "")

@@ -12,9 +12,9 @@ are divided into calls. The pairs of state s are pointer[s], ..., pointer[s+1] -
 from typing import Any, NamedTuple
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
+from tsallax.planning.kernels.compilation import njit
 from tsallax.planning.kernels.row import regularized_maximum
 
 _ONE = np.uint64(1)

@@ -26,7 +26,7 @@ from numpy.typing import ArrayLike
 from tsallax import checks
 from tsallax.errors import InvalidInput
 from tsallax.planning.forms import frozen
-from tsallax.planning.kernels.vectors import room
+from tsallax.planning.kernels.vectors import padded_length
 from tsallax.planning.mdp import MDP
 from tsallax.progress import bar
 from tsallax.regularizer import Hard, Regularizer
@@ -195,5 +195,5 @@ def _read_initial(given: Any, samples: Source) -> tuple[kernel.Table, TabularRes
         visits += samples.flatten(before.visits)
         samples.restore(visits, (before.q == -np.inf).all(1))
     width = int(np.diff(samples.pointer).max())
-    scratch = np.empty(int(room(width))), np.empty(width, np.uint32)
+    scratch = np.empty(int(padded_length(width))), np.empty(width, np.uint32)
     return kernel.Table(samples.pointer, q, visits, *scratch), before

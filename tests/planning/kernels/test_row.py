@@ -1,20 +1,34 @@
-"""One state's regularised maximum against its definition in decimal numbers of fifty digits."""
+"""One state's regularised maximum against its definition in decimal numbers of forty digits."""
 
 from decimal import Decimal, getcontext
 
 import numpy as np
 import pytest
 
-from tsallax.planning.kernels.row import regularized_maximum
-from tsallax.planning.kernels.vectors import room
+from tsallax.planning.kernels.compilation import njit
+from tsallax.planning.kernels.row import regularized_maximum, sparse_excess, sparse_policy
+from tsallax.planning.kernels.vectors import padded_length
 
-getcontext().prec = 50
+getcontext().prec = 40
 INDICES = [0.25, 0.9, 1.0, 1.0 + 2.0**-30, 1.05, 1.25, 4 / 3, 1.5, 1.7, 2.0, 2.5, 6.0]
+
+
+U = np.uint64
+
+
+@njit()
+def excess(row, n, top, s):
+    return sparse_excess(row, n, top, s)
+
+
+@njit()
+def policy(row, n, top, s, alpha, rewards, weights, first):
+    return sparse_policy(row, n, top, s, alpha, rewards, weights, first)
 
 
 def found(row, alpha, q, guess=0.0):
     n = len(row)
-    p, at = np.full(int(room(n)), np.nan), np.zeros(n, np.uint32)
+    p, at = np.full(int(padded_length(n)), np.nan), np.zeros(n, np.uint32)
     t, value, entropy, k = regularized_maximum(row, np.uint64(n), row.max(), alpha, q, guess, p, at)
     policy = np.zeros(n)
     policy[at[:k]] = p[:k]
@@ -35,7 +49,7 @@ def expected(row, alpha, q):
         return lift ** (one / (index - 1)) if lift > 0 else Decimal(0)
 
     low, high = Decimal(0), Decimal(len(row)) ** 2
-    for _ in range(170):
+    for _ in range(120):
         t = (low + high) / 2
         low, high = (t, high) if sum(deformed(u - t) for u in x) >= 1 else (low, t)
     p = [deformed(u - low) for u in x]
@@ -83,8 +97,36 @@ def test_coefficients_far_from_one_give_numbers(q, alpha):
 
 
 @pytest.mark.parametrize("q", INDICES)
-def test_what_is_no_number_stays_none(q):
+def test_nan_gives_nan(q):
     row = np.array([1.0, np.nan, 0.5])
     p, at = np.empty(4), np.zeros(3, np.uint32)
     _, value, _, _ = regularized_maximum(row, np.uint64(3), np.nan, 1.0, q, 0.0, p, at)
     assert np.isnan(value)
+
+
+@pytest.mark.parametrize("n", range(18))
+def test_the_excess_over_a_threshold(n):
+    rng = np.random.default_rng(n)
+    row = rng.normal(size=20)
+    above = np.maximum(row[:n] - 0.5 + 0.2, 0)
+    total, size = excess(row, U(n), 0.5, -0.2)
+    assert total == pytest.approx(above.sum(), rel=1e-14)
+    assert size == np.count_nonzero(above)
+
+
+@pytest.mark.parametrize("n", range(18))
+def test_a_policy_and_nothing_beside_it_is_written(n):
+    rng = np.random.default_rng(n)
+    row, rewards = rng.normal(size=20), rng.normal(size=25)
+    weights = np.full(25, 7.0)
+    p = np.maximum(row[:n] - 0.5 + 0.2, 0) / 0.3
+    found = policy(row, U(n), 0.5, -0.2, 0.3, rewards, weights, U(3))
+    assert found == pytest.approx((p.sum(), p @ rewards[3 : 3 + n], p @ p), rel=1e-13, abs=1e-14)
+    np.testing.assert_allclose(weights[3 : 3 + n], p, rtol=1e-15)
+    assert (weights[:3] == 7).all()
+    assert (weights[3 + n :] == 7).all()
+
+
+def test_nan_is_not_above_a_threshold():
+    total, size = excess(np.array([np.nan, 1.0, -np.inf, 0.0, np.nan]), U(5), 1.0, -0.5)
+    assert (total, size) == (0.5, 1.0)

@@ -18,7 +18,8 @@ from numpy.typing import NDArray
 
 from tsallax.planning.evaluation import Evaluation, evaluate, gap_certificate, performance_bound
 from tsallax.planning.mdp import MDP
-from tsallax.planning.solver import Solution, bellman, solve
+from tsallax.planning.solution import Solution
+from tsallax.planning.solver import bellman, solve
 from tsallax.regularizer import Hard, Regularizer, Soft, Sparse
 
 Floats = NDArray[np.float64]

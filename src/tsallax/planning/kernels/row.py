@@ -14,21 +14,21 @@ import math
 from typing import Any
 
 import numpy as np
-from numba import njit
 
 from tsallax.planning.kernels import vectors
+from tsallax.planning.kernels.compilation import njit
 
 _NONE, _ONE = np.uint64(0), np.uint64(1)
 
 
-@njit(cache=True, nogil=True)
+@njit()
 def regularized_maximum(
     row: Any, n: Any, top: Any, alpha: Any, q: Any, guess: Any, p: Any, at: Any
 ) -> Any:
     """(t, value, entropy, k) of row[:n], whose maximum is `top`.
 
-    The policy gives p[i] to action at[i], i < k, and nothing to any other; p and at have room for
-    `vectors.room(n)` numbers.  A `guess` of t near it spares steps, and 0 will do.
+    The policy gives p[i] to action at[i], i < k, and 0 to any other; p is a buffer of
+    `vectors.padded_length(n)` numbers, at one of n.  The search for t starts from `guess`.
     """
     if alpha == 0.0 or n == _ONE:
         k = _NONE
@@ -41,7 +41,7 @@ def regularized_maximum(
     for i in range(n):
         p[i] = (row[i] - top) / alpha
         at[i] = i
-    for i in range(n, vectors.room(n)):
+    for i in range(n, vectors.padded_length(n)):
         p[i] = -math.inf
     if q == 1.0:
         t, gain, entropy, k = _soft(p, at, n)
@@ -50,32 +50,32 @@ def regularized_maximum(
     return t, top + alpha * gain, entropy, k
 
 
-@njit(cache=True, nogil=True, forceinline=True)
+@njit(forceinline=True)
 def _soft(x: Any, at: Any, n: Any) -> Any:
     """(t, value, entropy, k) at q=1, with alpha=1 and a maximum of 0; x becomes the policy."""
-    sums, means, sizes = vectors.spread(0.0), vectors.spread(0.0), vectors.spread(0.0)
+    sums, means, sizes = vectors.broadcast(0.0), vectors.broadcast(0.0), vectors.broadcast(0.0)
     i = _NONE
     while i < n:
-        lane = vectors.at_least(vectors.load(x, i), vectors.spread(-1e3))
+        lane = vectors.maximum(vectors.load(x, i), vectors.broadcast(-1e3))
         p = vectors.exp(lane)
         vectors.store(x, i, p)
         sums = vectors.add(sums, p)
         means = vectors.add(means, vectors.mul(p, lane))
-        sizes = vectors.add(sizes, vectors.above(p))
+        sizes = vectors.add(sizes, vectors.is_positive(p))
         i += vectors.WIDTH
-    total, k = vectors.total(sums), n
-    if vectors.total(sizes) < n:  # some are too unlikely for float64
+    total, k = vectors.lane_sum(sums), n
+    if vectors.lane_sum(sizes) < n:  # some are too unlikely for float64
         k = _support(x, at, n)
     scale = 1.0 / total
     for j in range(k):
         x[j] *= scale
     t = math.log(total)
-    return t, t, t - scale * vectors.total(means), k
+    return t, t, t - scale * vectors.lane_sum(means), k
 
 
-@njit(cache=True, nogil=True, forceinline=True)
+@njit(forceinline=True)
 def _support(p: Any, at: Any, n: Any) -> Any:
-    """Move what is positive to the front, with its places; how many there are."""
+    """Move the positive entries of p to the front, with their indices; returns their number."""
     k = _NONE
     for i in range(n):
         x = p[i]
@@ -85,7 +85,7 @@ def _support(p: Any, at: Any, n: Any) -> Any:
     return k
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@njit(error_model="numpy")
 def _sparse(row: Any, n: Any, top: Any, alpha: Any, p: Any, at: Any) -> Any:
     """`regularized_maximum` at q=2, where t is 1 plus the threshold over alpha."""
     s = sparse_threshold(row, n, top, alpha, -alpha)
@@ -103,11 +103,12 @@ def _sparse(row: Any, n: Any, top: Any, alpha: Any, p: Any, at: Any) -> Any:
     return 1.0 + s / alpha, top + (s + 0.5 * alpha * (square + 1.0)), 0.5 * (1.0 - square), k
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@njit(error_model="numpy")
 def sparse_threshold(row: Any, n: Any, top: Any, alpha: Any, s: Any) -> Any:
-    """s with sum [row - top - s]₊ = alpha, by Michelot's Newton from -alpha <= s, not above it.
+    """s with sum [row - top - s]₊ = alpha, by Michelot's Newton method from a bound below it.
 
-    Every pass reads the whole row: processors foresee its length, and not that of a support.
+    The bound is at least -alpha.  Every pass reads the whole row: branches on its length are
+    predictable, on that of a support not.
     """
     enough = alpha * (1.0 + 2.0**-53 * (n + 4.0))
     last = math.inf
@@ -121,19 +122,19 @@ def sparse_threshold(row: Any, n: Any, top: Any, alpha: Any, s: Any) -> Any:
         last = size
 
 
-@njit(cache=True, nogil=True, forceinline=True)
+@njit(forceinline=True)
 def sparse_excess(row: Any, n: Any, top: Any, s: Any) -> Any:
     """(sum [row - top - s]₊, how many of its terms are not zero)."""
-    sums, sizes = vectors.spread(0.0), vectors.spread(0.0)
+    sums, sizes = vectors.broadcast(0.0), vectors.broadcast(0.0)
     i = np.uint64(0)
     while i + vectors.WIDTH <= n:
         lane = vectors.sub(
-            vectors.sub(vectors.load(row, i), vectors.spread(top)), vectors.spread(s)
+            vectors.sub(vectors.load(row, i), vectors.broadcast(top)), vectors.broadcast(s)
         )
-        sums = vectors.add(sums, vectors.positive(lane))
-        sizes = vectors.add(sizes, vectors.above(lane))
+        sums = vectors.add(sums, vectors.positive_part(lane))
+        sizes = vectors.add(sizes, vectors.is_positive(lane))
         i += vectors.WIDTH
-    excess, size = vectors.total(sums), vectors.total(sizes)
+    excess, size = vectors.lane_sum(sums), vectors.lane_sum(sizes)
     while i < n:
         x = row[i] - top - s
         excess += x if x > 0.0 else 0.0
@@ -142,25 +143,25 @@ def sparse_excess(row: Any, n: Any, top: Any, s: Any) -> Any:
     return excess, size
 
 
-@njit(cache=True, nogil=True, forceinline=True)
+@njit(forceinline=True)
 def sparse_policy(
     row: Any, n: Any, top: Any, s: Any, alpha: Any, rewards: Any, weights: Any, first: Any
 ) -> Any:
     """weights[first : first + n] = [row - top - s]₊ / alpha; (sum p, sum p rewards, sum p^2)."""
     scale = 1.0 / alpha
-    sums, means, squares = vectors.spread(0.0), vectors.spread(0.0), vectors.spread(0.0)
+    sums, means, squares = vectors.broadcast(0.0), vectors.broadcast(0.0), vectors.broadcast(0.0)
     i = np.uint64(0)
     while i + vectors.WIDTH <= n:
         above = vectors.sub(
-            vectors.sub(vectors.load(row, i), vectors.spread(top)), vectors.spread(s)
+            vectors.sub(vectors.load(row, i), vectors.broadcast(top)), vectors.broadcast(s)
         )
-        lane = vectors.mul(vectors.positive(above), vectors.spread(scale))
+        lane = vectors.mul(vectors.positive_part(above), vectors.broadcast(scale))
         vectors.store(weights, first + i, lane)
         means = vectors.add(means, vectors.mul(lane, vectors.load(rewards, first + i)))
         squares = vectors.add(squares, vectors.mul(lane, lane))
         sums = vectors.add(sums, lane)
         i += vectors.WIDTH
-    whole, mean, square = vectors.total(sums), vectors.total(means), vectors.total(squares)
+    whole, mean, square = vectors.lane_sum(sums), vectors.lane_sum(means), vectors.lane_sum(squares)
     while i < n:
         x = row[i] - top - s
         p = x * scale if x > 0.0 else 0.0
@@ -172,7 +173,7 @@ def sparse_policy(
     return whole, mean, square
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@njit(error_model="numpy")
 def _tsallis(x: Any, at: Any, n: Any, q: Any, guess: Any) -> Any:
     """(t, value, entropy, k) at any other q, with alpha=1 and a maximum of 0; x becomes the policy.
 
@@ -209,11 +210,11 @@ def _tsallis(x: Any, at: Any, n: Any, q: Any, guess: Any) -> Any:
     i = _NONE
     while i < n:
         lane = vectors.load(x, i)
-        p = _deformed_exp(vectors.sub(lane, vectors.spread(t)), q, power)[0]
+        p = _deformed_exp(vectors.sub(lane, vectors.broadcast(t)), q, power)[0]
         if share < 1.0:
-            other = _deformed_exp(vectors.sub(lane, vectors.spread(after)), q, power)[0]
-            p = vectors.mul(p, vectors.spread(share))
-            p = vectors.add(p, vectors.mul(other, vectors.spread(1.0 - share)))
+            other = _deformed_exp(vectors.sub(lane, vectors.broadcast(after)), q, power)[0]
+            p = vectors.mul(p, vectors.broadcast(share))
+            p = vectors.add(p, vectors.mul(other, vectors.broadcast(1.0 - share)))
         vectors.store(x, i, p)
         i += vectors.WIDTH
     k = _support(x, at, n)
@@ -226,46 +227,51 @@ def _tsallis(x: Any, at: Any, n: Any, q: Any, guess: Any) -> Any:
     return t, t + (powers - 1.0) / q, entropy, k
 
 
-@njit(cache=True, nogil=True, forceinline=True)
+@njit(forceinline=True)
 def _sums(x: Any, n: Any, q: Any, power: Any, t: Any) -> Any:
     """(sum p, -d/dt sum p, sum p^q, sum p u) at t, u = x - t."""
-    sums, slopes = vectors.spread(0.0), vectors.spread(0.0)
-    powers, means = vectors.spread(0.0), vectors.spread(0.0)
+    sums, slopes = vectors.broadcast(0.0), vectors.broadcast(0.0)
+    powers, means = vectors.broadcast(0.0), vectors.broadcast(0.0)
     i = _NONE
     while i < n:
-        u = vectors.sub(vectors.load(x, i), vectors.spread(t))
+        u = vectors.sub(vectors.load(x, i), vectors.broadcast(t))
         p, lift = _deformed_exp(u, q, power)
         sums = vectors.add(sums, p)
-        slopes = vectors.add(slopes, vectors.where_above(p, vectors.div(p, lift)))
-        powers = vectors.add(powers, vectors.where_above(p, vectors.mul(p, lift)))
-        means = vectors.add(means, vectors.where_above(p, vectors.mul(p, u)))
+        slopes = vectors.add(slopes, vectors.where_positive(p, vectors.div(p, lift)))
+        powers = vectors.add(powers, vectors.where_positive(p, vectors.mul(p, lift)))
+        means = vectors.add(means, vectors.where_positive(p, vectors.mul(p, u)))
         i += vectors.WIDTH
-    return vectors.total(sums), vectors.total(slopes), vectors.total(powers), vectors.total(means)
+    return (
+        vectors.lane_sum(sums),
+        vectors.lane_sum(slopes),
+        vectors.lane_sum(powers),
+        vectors.lane_sum(means),
+    )
 
 
-@njit(cache=True, nogil=True, forceinline=True)
+@njit(forceinline=True)
 def _deformed_exp(u: Any, q: Any, power: Any) -> Any:
     """(exp_q(u), 1 + z) for lanes of u <= 0, z = (q-1)u: exp(log(1 + z)/(q-1)), 0 at u=-inf.
 
     With `power`, not 0, it is (1 + z)^power.
     """
-    one = vectors.spread(1.0)
-    z = vectors.mul(u, vectors.spread(q - 1.0))
+    one = vectors.broadcast(1.0)
+    z = vectors.mul(u, vectors.broadcast(q - 1.0))
     lift = vectors.add(z, one)
     if power > 0:
-        base = vectors.positive(lift)
+        base = vectors.positive_part(lift)
         p = base
         for _ in range(power - 1):
             p = vectors.mul(p, base)
         return p, lift
-    lost = vectors.div(vectors.sub(z, vectors.sub(lift, one)), lift)  # what the sum rounded away
-    log = vectors.add(vectors.log(lift), lost)
-    p = vectors.exp(vectors.mul(log, vectors.spread(1.0 / (q - 1.0))))
-    finite = vectors.add(u, vectors.spread(1e308))
-    return vectors.where_above(finite, vectors.where_above(lift, p)), lift
+    rounded = vectors.div(vectors.sub(z, vectors.sub(lift, one)), lift)  # of the sum 1 + z
+    log = vectors.add(vectors.log(lift), rounded)
+    p = vectors.exp(vectors.mul(log, vectors.broadcast(1.0 / (q - 1.0))))
+    finite = vectors.add(u, vectors.broadcast(1e308))
+    return vectors.where_positive(finite, vectors.where_positive(lift, p)), lift
 
 
-@njit(cache=True, nogil=True)
+@njit()
 def _whole_power(q: Any) -> Any:
     """1/(q-1) where that is a small whole number, as at q = 1.5, and 0 elsewhere."""
     power = round(1.0 / (q - 1.0))
@@ -273,13 +279,13 @@ def _whole_power(q: Any) -> Any:
     return power if close and power <= 10 else 0
 
 
-@njit(cache=True, nogil=True)
+@njit()
 def _next(t: Any) -> Any:
-    """The next t that is worth telling apart, in arithmetic around one."""
+    """The next t that differs in arithmetic around one."""
     return t + max(2.0**-56, 2.0**-52 * t)
 
 
-@njit(cache=True, nogil=True)
+@njit()
 def entropy_of(weights: Any, n: Any, q: Any) -> Any:
     """Omega of the distribution weights[:n]."""
     total = 0.0

@@ -8,12 +8,14 @@ numbered from the leaves, they are the exact factors.
 from typing import Any
 
 import numpy as np
-from numba import njit, prange
+from numba import prange
+
+from tsallax.planning.kernels.compilation import njit
 
 _ONE = np.uint64(1)
 
 
-@njit(cache=True, nogil=True)
+@njit()
 def policy_matrix(m: Any, weight: Any, like: Any) -> Any:
     """I - gamma T_pi as CSR arrays, its rows not sorted, its numbers of the type of `like`.
 
@@ -21,17 +23,17 @@ def policy_matrix(m: Any, weight: Any, like: Any) -> Any:
     """
     states = len(m.pointer) - 1
     start = np.zeros(states + 1, m.indptr.dtype)
-    room = int(1.1 * states * (1.0 + len(m.data) / max(len(weight), 1)))  # a guess
-    indices = np.empty(room, np.uint32)
-    data = np.empty(room, like.dtype)
-    after = np.zeros(states, m.indptr.dtype)  # where a row last had a column, plus one
+    capacity = int(1.1 * states * (1.0 + len(m.data) / max(len(weight), 1)))  # an estimate
+    indices = np.empty(capacity, np.uint32)
+    data = np.empty(capacity, like.dtype)
+    after = np.zeros(states, m.indptr.dtype)  # last position of each column, plus one
     end = np.uint64(0)
     for s in range(states):
         begin = end
         row = m.indptr[m.pointer[s + 1]] - m.indptr[m.pointer[s]]
-        most = np.int64(end) + np.int64(row) + 1
-        if most > len(indices):
-            indices, data = _grown(indices, most, end), _grown(data, most, end)
+        needed = np.int64(end) + np.int64(row) + 1
+        if needed > len(indices):
+            indices, data = _grown(indices, needed, end), _grown(data, needed, end)
         indices[end] = s
         data[end] = 1.0
         end += _ONE
@@ -52,18 +54,18 @@ def policy_matrix(m: Any, weight: Any, like: Any) -> Any:
     return start, indices[:end], data[:end]
 
 
-@njit(cache=True, nogil=True)
-def _grown(array: Any, least: Any, used: Any) -> Any:
-    """The array with half as much room again, or at least so much."""
-    out = np.empty(max(least, len(array) + len(array) // 2), array.dtype)
+@njit()
+def _grown(array: Any, needed: Any, used: Any) -> Any:
+    """A copy that is half as long again, or as long as needed."""
+    out = np.empty(max(needed, len(array) + len(array) // 2), array.dtype)
     for i in range(used):
         out[i] = array[i]
     return out
 
 
-@njit(cache=True, nogil=True)
-def number(start: Any, order: Any) -> Any:
-    """(rank, start): the new number of every state, and where its row starts among the new ones."""
+@njit()
+def renumber(start: Any, order: Any) -> Any:
+    """(rank, start): the position of every state in `order`, and where its row then starts."""
     rank = np.empty(len(order), np.uint32)
     new_start = np.empty_like(start)
     new_start[0] = 0
@@ -74,7 +76,7 @@ def number(start: Any, order: Any) -> Any:
     return rank, new_start
 
 
-@njit(cache=True, nogil=True)
+@njit()
 def permute_rows(old: Any, order: Any, rank: Any, begin: Any, end: Any, new: Any) -> None:
     """Rows begin..end of the matrix with its i-th row and column those of order[i], sorted."""
     old_start, old_indices, old_data = old
@@ -88,7 +90,7 @@ def permute_rows(old: Any, order: Any, rank: Any, begin: Any, end: Any, new: Any
         _sort(indices, data, first, last)
 
 
-@njit(cache=True, parallel=True, nogil=True)
+@njit(parallel=True)
 def permute(old: Any, order: Any, rank: Any, blocks: Any, new: Any) -> None:
     """`permute_rows` for all rows, on all threads."""
     states = len(order)
@@ -96,7 +98,7 @@ def permute(old: Any, order: Any, rank: Any, blocks: Any, new: Any) -> None:
         permute_rows(old, order, rank, b * states // blocks, (b + 1) * states // blocks, new)
 
 
-@njit(cache=True, nogil=True, forceinline=True)
+@njit(forceinline=True)
 def _sort(indices: Any, data: Any, begin: Any, end: Any) -> None:
     """Sort a row by its columns: Shell's sort, which for a short row is an insertion."""
     gap = 1
@@ -115,12 +117,12 @@ def _sort(indices: Any, data: Any, begin: Any, end: Any) -> None:
         gap //= 3
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@njit(error_model="numpy")
 def incomplete_lu(start: Any, indices: Any, factor: Any) -> Any:
-    """ILU(0), in place: L and U on the matrix's own pattern; returns the place of each diagonal."""
+    """ILU(0), in place: L and U on the matrix's own pattern; returns where the diagonal is."""
     states = len(start) - 1
     diagonal = np.empty(states, start.dtype)
-    after = np.zeros(states, start.dtype)  # where in the row a column is, plus one
+    after = np.zeros(states, start.dtype)  # position of each column in the row, plus one
     for i in range(states):
         for k in range(start[i], start[i + 1]):
             after[indices[k]] = k + _ONE
@@ -137,7 +139,7 @@ def incomplete_lu(start: Any, indices: Any, factor: Any) -> Any:
     return diagonal
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@njit(error_model="numpy")
 def solve_lu(start: Any, indices: Any, factor: Any, diagonal: Any, b: Any, x: Any) -> None:
     """x = U⁻¹ L⁻¹ b."""
     states = len(b)
@@ -153,7 +155,7 @@ def solve_lu(start: Any, indices: Any, factor: Any, diagonal: Any, b: Any, x: An
         x[i] = total / factor[diagonal[i]]
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@njit(error_model="numpy")
 def solve_lu_transposed(
     start: Any, indices: Any, factor: Any, diagonal: Any, b: Any, x: Any
 ) -> None:
@@ -170,7 +172,7 @@ def solve_lu_transposed(
             x[indices[k]] -= factor[k] * x[i]
 
 
-@njit(cache=True, nogil=True)
+@njit()
 def multiply_rows(
     start: Any, indices: Any, data: Any, begin: Any, end: Any, x: Any, out: Any
 ) -> None:
@@ -182,7 +184,7 @@ def multiply_rows(
         out[i] = total
 
 
-@njit(cache=True, parallel=True, nogil=True)
+@njit(parallel=True)
 def multiply(start: Any, indices: Any, data: Any, blocks: Any, x: Any, out: Any) -> None:
     """out = A x, on all threads."""
     states = len(x)
@@ -192,7 +194,7 @@ def multiply(start: Any, indices: Any, data: Any, blocks: Any, x: Any, out: Any)
         )
 
 
-@njit(cache=True, nogil=True)
+@njit()
 def multiply_transposed(start: Any, indices: Any, data: Any, x: Any, out: Any) -> None:
     """out = Aᵀ x."""
     for i in range(len(out)):
@@ -202,7 +204,7 @@ def multiply_transposed(start: Any, indices: Any, data: Any, x: Any, out: Any) -
             out[indices[k]] += data[k] * x[i]
 
 
-@njit(cache=True, nogil=True)
+@njit()
 def dot(x: Any, y: Any) -> Any:
     """The sum of all x[i] y[i], in double precision and four running sums."""
     a = b = c = d = 0.0
@@ -217,22 +219,22 @@ def dot(x: Any, y: Any) -> Any:
     return (a + b) + (c + d)
 
 
-@njit(cache=True, nogil=True)
+@njit()
 def add_scaled(a: Any, x: Any, out: Any) -> None:
     """out += a x."""
     for i in range(len(out)):
         out[i] += a * x[i]
 
 
-@njit(cache=True, nogil=True)
-def renew(r: Any, beta: Any, omega: Any, v: Any, p: Any) -> None:
+@njit()
+def update_direction(r: Any, beta: Any, omega: Any, v: Any, p: Any) -> None:
     """p = r + beta (p - omega v)."""
     for i in range(len(p)):
         p[i] = r[i] + beta * (p[i] - omega * v[i])
 
 
-@njit(cache=True, nogil=True)
-def largest(r: Any) -> Any:
+@njit()
+def max_abs(r: Any) -> Any:
     """max|r|, NaN where one is."""
     a = b = c = d = total = 0.0
     last = len(r) - len(r) % 4

@@ -1,0 +1,99 @@
+"""Policy iteration, which is Newton's method for v = Uv."""
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tsallax.planning.bellman import Bellman, Certificate, Floats, Iterate
+from tsallax.planning.kernels.breadth_first import breadth_first_order
+from tsallax.planning.kernels.sparse_linear import max_abs
+from tsallax.planning.linear_systems import PolicySystem, permuted, policy_matrix
+
+Order = NDArray[np.uint32]
+
+SINGLE_PRECISION_GAP = 1e-4
+"""1 - gamma above which linear systems are solved in single precision, with up to 100 actions."""
+
+
+@dataclass(frozen=True)
+class PolicyIteration:
+    """Solve v = r_pi + alpha Omega(pi) + gamma T_pi v for the greedy policy, then improve it.
+
+    Newton's method is monotone from below and quick once the policy is right in most states, but
+    from v = 0 it extends a good policy only a few steps at a time.  So it starts from the policy
+    that heads for the best states, and numbers the states by their distance to them for the linear
+    solver.  The hard operator has kinks, at which Newton's method is slow: one Gauss-Seidel sweep
+    of U in the same order follows each step.  The correction of v is solved for in single
+    precision, unless the discount is so near to one that pivots would cancel.
+    """
+
+    tolerance: float
+
+    def init(self) -> Order | None:
+        """The order of the states is found in the first step."""
+        return None
+
+    def step(
+        self, operator: Bellman, certificate: Certificate, state: Order | None
+    ) -> tuple[Iterate, Order]:
+        """The value of the greedy policy, from a linear system."""
+        sweeps, greedy, guess = 0, certificate, certificate.updated
+        if state is None:
+            order, steps = _order_by_distance(operator, certificate)
+            if _is_far(certificate):
+                sweeps, guess = 1, certificate.shifted(certificate.low)
+                greedy = _towards_best_states(operator, certificate, steps)
+        else:
+            order = state
+        v = guess + self._correction(operator, certificate, greedy, guess, order)
+        if guess is not certificate.updated:
+            np.maximum(v, guess, out=v)
+        if operator.alpha == 0.0:
+            operator.relax(order[::-1], v)
+            sweeps += 1
+        return Iterate(v, greedy.policy.thresholds, sweeps), order
+
+    def _correction(
+        self,
+        operator: Bellman,
+        certificate: Certificate,
+        greedy: Certificate,
+        guess: Floats,
+        order: Order,
+    ) -> Floats:
+        """V_pi - guess of the policy pi of `greedy`, to about a hundredth of the residual."""
+        one_step, _, _ = operator.policy_sweeps(greedy, guess, 1, math.inf)
+        missing = one_step - guess
+        single = 1.0 - operator.mdp.discount > SINGLE_PRECISION_GAP * max(1.0, operator.width / 100)
+        precision = np.float32 if single else np.float64
+        matrix = policy_matrix(operator.arrays, greedy.policy.weights, precision)
+        system = PolicySystem(permuted(matrix, order), order)
+        size = max(abs(certificate.change[0]), abs(certificate.change[1]))
+        residual = self.tolerance * (1.0 - operator.mdp.discount)
+        x, left = system.solve(missing, max(1e-2 * size, 0.1 * residual))
+        return system.solve_exactly(missing) if left > 0.5 * max_abs(missing) else x
+
+
+def _is_far(certificate: Certificate) -> bool:
+    """Whether the error is not small against the differences between states."""
+    return bool(certificate.error > 1e-3 * np.ptp(certificate.updated))
+
+
+def _order_by_distance(
+    operator: Bellman, certificate: Certificate
+) -> tuple[Order, NDArray[np.int32]]:
+    """The states, the farthest from the best ones first, and their distances in steps."""
+    low, high = certificate.updated.min(), certificate.updated.max()
+    best = np.flatnonzero(certificate.updated >= high - 0.01 * (high - low))
+    nearest_first, steps = breadth_first_order(operator.arrays, best)
+    return nearest_first[::-1].copy(), steps
+
+
+def _towards_best_states(
+    operator: Bellman, certificate: Certificate, steps: NDArray[np.int32]
+) -> Certificate:
+    """A certificate whose policy takes the shortest way to the best states."""
+    scale = 100.0 * (np.ptp(operator.mdp.rewards) + operator.alpha + 1.0)
+    return operator.certify(Iterate(-scale * steps, certificate.policy.thresholds))

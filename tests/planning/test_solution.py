@@ -1,0 +1,80 @@
+"""`Solution`: its tables, its certificates, and `NotConverged`."""
+
+import math
+import pickle
+
+import numpy as np
+import pytest
+
+from planning_problems import BY_NAME, symmetric_ring
+from solution_checks import every_method, present
+from tsallax import Hard, NotConverged, Soft, Sparse, Tsallis, solve
+
+
+@pytest.mark.parametrize("name", ["garnet-ragged", "terminal", "ending-and-terminal-negative"])
+def test_tables_are_laid_out_by_state_and_action(name):
+    problem = BY_NAME[name]
+    mdp = problem.mdp()
+    solution = solve(mdp, Sparse(0.5), 1e-6)
+    has = present(mdp)
+    assert np.array_equal(solution.q[has], solution.pair_q)
+    assert np.all(solution.q[~has] == -np.inf)
+    assert np.array_equal(solution.policy[has], solution.pair_policy)
+    assert np.all(solution.policy[~has] == 0)
+    assert np.array_equal(solution.support, solution.policy > 0)
+    assert solution.support_ratio == np.count_nonzero(solution.pair_policy) / mdp.n_pairs
+    assert solution.regularized_return == mdp.initial @ solution.value
+
+
+@every_method
+def test_exact_ties_are_never_certified_out(method):
+    problem = symmetric_ring(5)
+    hard = solve(problem.mdp("dense"), Hard(), 1e-9, method)
+    assert np.all(hard.certified_support[:, :2] >= 0)
+    assert np.all(hard.certified_support[:, 2] == -1)
+    sparse = solve(problem.mdp("dense"), Sparse(0.1), 1e-9, method)
+    np.testing.assert_allclose(sparse.policy[:, :2], 0.5, rtol=0, atol=1e-7)
+    assert np.all(sparse.certified_support == [1, 1, -1])
+
+
+@every_method
+def test_certificates_decide_nearly_every_pair_at_a_tight_tolerance(method):
+    problem = BY_NAME["garnet"]
+    for regularizer in (Sparse(0.5), Tsallis(0.5, q=1.5), Tsallis(0.5, q=3.0)):
+        solution = solve(problem.mdp(), regularizer, 1e-9, method)
+        assert np.all(solution.certified_support != 0)
+
+
+@pytest.mark.parametrize("regularizer", [Soft(0.5), Tsallis(0.5, q=0.5)], ids=repr)
+def test_full_supports_never_certify_an_action_out(regularizer):
+    solution = solve(BY_NAME["many-actions"].mdp(), regularizer, 1e-9)
+    assert np.all(solution.certified_support >= 0)
+    assert np.all(solution.policy > 0)
+
+
+def test_repr_names_regularizer_method_and_work():
+    solution = solve(BY_NAME["garnet"].mdp(), Sparse(0.5), 1e-6)
+    text = repr(solution)
+    assert len(text) < 600
+    for word in ("parse", "converged", solution.method, str(solution.sweeps)):
+        assert word in text
+
+
+def test_solution_is_frozen():
+    solution = solve(BY_NAME["garnet"].mdp(), Sparse(0.5), 1e-6)
+    with pytest.raises(AttributeError):
+        solution.value = None
+
+
+def test_error_is_half_the_widest_enclosure():
+    solution = solve(BY_NAME["garnet"].mdp(), Sparse(0.5), 1e-3, "value_iteration")
+    half = np.max(solution.upper - solution.lower) / 2
+    assert math.isclose(solution.error, half, rel_tol=1e-6)
+
+
+def test_not_converged_survives_pickling_with_its_solution():
+    with pytest.raises(NotConverged) as caught:
+        solve(BY_NAME["garnet"].mdp(), Sparse(0.5), 1e-9, max_sweeps=2)
+    copy = pickle.loads(pickle.dumps(caught.value))
+    assert str(copy) == str(caught.value)
+    assert np.array_equal(copy.solution.value, caught.value.solution.value)
