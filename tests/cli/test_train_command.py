@@ -341,7 +341,7 @@ def test_an_environment_named_with_its_module_keeps_its_options(tmp_path: Path, 
     assert code == 0, err
     agent = load_agent(tmp_path / "run" / "agent.npz", task)
     assert agent.history["episode_length"].max() == 7
-    assert load_agent(tmp_path / "run" / "agent.npz", "CartPole-v1")._world.options == {}
+    assert load_agent(tmp_path / "run" / "agent.npz", "CartPole-v1").spec.options == {}
 
 
 def test_no_checkpoint_is_promised_where_none_was_written(tmp_path: Path, capsys, monkeypatch):

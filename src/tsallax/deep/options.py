@@ -58,8 +58,8 @@ def from_mapping(kind: type[T], values: Mapping[str, Any]) -> T:
     return kind(**values)
 
 
-def settings_of(kind: type, given: Any, options: Mapping[str, Any]) -> Any:
-    """A configuration, with options that take precedence."""
+def make_config(kind: type, given: Any, options: Mapping[str, Any]) -> Any:
+    """A configuration from one that was given, or the default, and options that replace its own."""
     if given is not None and not isinstance(given, (kind, Mapping)):
         raise InvalidInput(
             f"config must be a {kind.__name__} or a dict, not {type(given).__name__}"
@@ -89,7 +89,7 @@ def to_mapping(config: Any) -> dict[str, Any]:
 
 
 def hidden_layers(config: Any, environment: str) -> tuple[int, ...]:
-    """The widths of the hidden layers asked for, or those of the paper for its environments."""
+    """The widths of the hidden layers, by default those of the paper for its environments."""
     if config.net_arch is not None:
         return tuple(config.net_arch)
     for name, layers in PAPER_NETWORKS.items():
@@ -98,7 +98,7 @@ def hidden_layers(config: Any, environment: str) -> tuple[int, ...]:
     return DEFAULT_NETWORK
 
 
-def widths(net_arch: Any) -> tuple[int, ...]:
+def layer_widths(net_arch: Any) -> tuple[int, ...]:
     """Widths of hidden layers from one integer or several."""
     layers = list(net_arch) if isinstance(net_arch, Iterable) else [net_arch]
     if not all(checks.is_integer(width) and width >= 1 for width in layers):
@@ -107,7 +107,7 @@ def widths(net_arch: Any) -> tuple[int, ...]:
 
 
 def check_one_of(config: Any, name: str, known: tuple[str, ...]) -> None:
-    """Refuse a field that is none of the known words."""
+    """Refuse a field that is not one of the known words."""
     checks.one_of(name, getattr(config, name), known)
 
 
@@ -124,3 +124,9 @@ def check_count(config: Any, name: str, at_least: int) -> None:
 def check_number(config: Any, name: str, **limits: float) -> None:
     """Make a field a Python float, refused outside its limits."""
     object.__setattr__(config, name, checks.number(name, getattr(config, name), **limits))
+
+
+def check_schedule(config: Any, name: str, **limits: float) -> None:
+    """Make a field a linear schedule, refused where an end is outside its limits."""
+    schedule = linear_schedule.linear(getattr(config, name), name, **limits)
+    object.__setattr__(config, name, schedule)

@@ -12,7 +12,7 @@ from importlib import import_module
 from typing import Any
 
 from tsallax.deep.options import from_mapping, suggestion, to_mapping
-from tsallax.deep.training_schedule import NEVER
+from tsallax.deep.training_schedule import MAX_STEPS
 from tsallax.errors import InvalidInput
 from tsallax.files import yaml_text
 
@@ -71,7 +71,7 @@ class Run:
         for name in ("episodes", "steps", "eval_every", "save_every"):
             if getattr(self, name) is not None:
                 _require_whole(name, getattr(self, name), 1)
-        if self.steps is not None and self.steps >= NEVER:
+        if self.steps is not None and self.steps >= MAX_STEPS:
             raise InvalidInput(f"steps must be less than 2^30 in all, got {self.steps}")
 
 

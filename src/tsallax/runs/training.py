@@ -15,7 +15,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from tsallax.deep.environment_spec import World
+from tsallax.deep.environment_spec import EnvironmentSpec
 from tsallax.deep.options import to_mapping, with_current_names
 from tsallax.envs.jax.catalogue import jax_environment
 from tsallax.errors import InvalidInput
@@ -191,7 +191,7 @@ def _require_usable(settings: Settings, typed: Mapping[str, Any]) -> None:
 def _require_same(out: Path, settings: Settings, agent: Any) -> None:
     """Refuse a config.yaml that somebody changed under the agent."""
     asked = {"seed": settings.run.seed, **to_mapping(settings.config), **_place(settings.run)}
-    found = {"seed": agent.seed, **to_mapping(agent.config), **_place(settings.run, agent._world)}
+    found = {"seed": agent.seed, **to_mapping(agent.config), **_place(settings.run, agent.spec)}
     for name, value in asked.items():
         if found.get(name) != value:
             raise InvalidInput(
@@ -200,7 +200,7 @@ def _require_same(out: Path, settings: Settings, agent: Any) -> None:
             )
 
 
-def _place(run: Run, world: World | None = None) -> dict[str, Any]:
+def _place(run: Run, world: EnvironmentSpec | None = None) -> dict[str, Any]:
     """Environment, backend and actions as asked for; of a world, in the same words if it fits."""
     if world is None:
         return {

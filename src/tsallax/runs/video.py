@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from tsallax.deep.agent import Agent
 from tsallax.deep.evaluation_episodes import Episodes
-from tsallax.deep.loop_gymnasium import seed_of
+from tsallax.deep.loop_gymnasium import episode_seed
 from tsallax.errors import InvalidInput
 from tsallax.files import atomic
 
@@ -55,9 +55,9 @@ def record(
     display.
     """
     require_video(path)
-    with _headless(), closing(agent._world.drawn()) as environment:
+    with _headless(), closing(agent.spec.rendered_environment()) as environment:
         speed = int(environment.metadata.get("render_fps") or FRAMES_PER_SECOND)
-        environment.reset([seed_of(seed, 0, 0)])
+        environment.reset([episode_seed(seed, 0, 0)])
         with _writer(path, environment.frame(), speed) as show:
 
             def look(over: bool) -> None:
