@@ -1,13 +1,20 @@
-"""Agents small enough for tests, an environment whose every step can be checked, comparisons."""
+"""Agents small enough for tests, an environment whose every step can be checked, comparisons.
+
+Tests share these sizes and options: what is compiled for one of them serves the others.
+"""
 
 from __future__ import annotations
 
+from functools import cache
 from typing import Any, NamedTuple
 
+import gymnasium
 import jax
 import jax.numpy as jnp
 import numpy as np
+from gymnasium.spaces import Box, Discrete
 
+from tsallax import DeepQ
 from tsallax.envs.jax.environment import Environment
 
 TINY: dict[str, Any] = {
@@ -52,6 +59,54 @@ def corridor_step(seen: Any, action: int) -> tuple[Any, float, bool, bool]:
     """The same in plain numbers, for one of three actions."""
     position, step = float(seen[0]) + action - 1, float(seen[1]) + 1
     return (position, step), position + 0.25 * step, abs(position) >= WALL, step >= LIMIT
+
+
+def corridor(seed: int = 0, **options: Any) -> DeepQ:
+    """An agent in a JAX environment."""
+    return DeepQ(CORRIDOR, actions=3, seed=seed, **{**TINY, **options})
+
+
+def point_mass(seed: int = 1, **options: Any) -> DeepQ:
+    """An agent in a JAX environment with an id."""
+    return DeepQ("MultiGoal-v0", actions=3, seed=seed, **{**TINY, **options})
+
+
+def cart_pole(seed: int = 0, **options: Any) -> DeepQ:
+    """An agent in a Gymnasium environment."""
+    return DeepQ("CartPole-v1", seed=seed, **{**TINY, **options})
+
+
+def cart_poles(seed: int = 0) -> DeepQ:
+    """An agent in a vector environment."""
+    env = gymnasium.make_vec("CartPole-v1", 2, vectorization_mode="sync")
+    return DeepQ(env, seed=seed, **TINY)
+
+
+@cache
+def trained(make: Any) -> DeepQ:
+    """The agent of one of these functions after 120 steps in one call; not to be changed."""
+    return make().learn(steps=120)
+
+
+class Episodic(gymnasium.Env):
+    """Random observations and a reward of 1, in episodes of five steps."""
+
+    def __init__(self, observations: Any = None, actions: Any = None) -> None:
+        self.observation_space = observations or Box(-1, 1, (2,))
+        self.action_space = actions or Discrete(3)
+        self.taken: list[Any] = []
+
+    def reset(self, *, seed=None, options=None):
+        super().reset(seed=seed)
+        self.observation_space.seed(seed)
+        self.t = 0
+        return self.observation_space.sample(), {}
+
+    def step(self, action):
+        assert self.action_space.contains(action)
+        self.taken.append(action)
+        self.t += 1
+        return self.observation_space.sample(), 1.0, False, self.t >= 5, {}
 
 
 def leaves(agent: Any) -> list[Any]:

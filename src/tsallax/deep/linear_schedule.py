@@ -43,7 +43,7 @@ def linear(value: Any, name: str, **limits: float) -> Linear:
     parts = value.split(":") if isinstance(value, str) else value
     parts = parts if isinstance(parts, (tuple, list)) else [parts]
     try:
-        numbers = [float(x) if isinstance(x, str) else checks.number(name, x) for x in parts]
+        numbers = [checks.number(name, float(x) if isinstance(x, str) else x) for x in parts]
         start, end, steps = numbers if len(numbers) == 3 else (*numbers, *numbers, 0.0)
         checks.number("steps", steps, at_least=0)
     except ValueError:
