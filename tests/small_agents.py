@@ -12,9 +12,11 @@ import gymnasium
 import jax
 import jax.numpy as jnp
 import numpy as np
+import pytest
 from gymnasium.spaces import Box, Discrete
 
 from tsallax import DeepQ
+from tsallax.deep.replay import ENDED, TERMINATED
 from tsallax.envs.jax.environment import Environment
 
 TINY: dict[str, Any] = {
@@ -130,3 +132,44 @@ def differ(a: Any, b: Any) -> bool:
     """Whether the networks of two agents are different."""
     pairs = zip(jax.tree.leaves(a._learner.online), jax.tree.leaves(b._learner.online))
     return any(np.any(np.asarray(x) != np.asarray(y)) for x, y in pairs)
+
+
+def stored(agent: DeepQ) -> list[list[dict[str, Any]]]:
+    """What is in the memory, in the order of time, for each environment."""
+    memory, n = jax.tree.map(np.asarray, agent._learner.replay), agent.config.n_envs
+    assert agent.steps <= len(memory.reward), "nothing may have been overwritten"
+    rows = [
+        {
+            "seen": memory.observation[i],
+            "action": int(memory.action[i]),
+            "reward": float(memory.reward[i]),
+            "after": memory.next_observation[i],
+            "terminated": bool(memory.flags[i] & TERMINATED),
+            "ended": bool(memory.flags[i] & ENDED),
+            "weight": float(memory.priority.ravel()[i]),
+        }
+        for i in range(agent.steps)
+    ]
+    return [rows[e::n] for e in range(n)]
+
+
+def episodes_of(trajectories: Any) -> list[tuple[int, float, int]]:
+    """(step at the end, return, length) of the finished episodes, in the order of their ends."""
+    n, found = len(trajectories), []
+    for rows in trajectories:
+        total, length = 0.0, 0
+        for t, row in enumerate(rows):
+            total, length = total + row["reward"], length + 1
+            if row["ended"]:
+                found.append(((t + 1) * n, total, length))
+                total, length = 0.0, 0
+    return sorted(found, key=lambda episode: episode[0])
+
+
+def assert_history_is_that_of(agent: DeepQ, trajectories: Any) -> None:
+    h = agent.history
+    noted = list(zip(h["episode_step"], h["episode_return"], h["episode_length"]))
+    expected = episodes_of(trajectories)
+    assert len(noted) == len(expected)
+    assert [step for step, _, _ in noted] == [step for step, _, _ in expected]
+    assert sorted(noted) == [pytest.approx(episode) for episode in sorted(expected)]
