@@ -8,17 +8,17 @@ from pathlib import Path
 import pytest
 
 from command_line import OLD_RUN, assert_error, call
-from tsallax.deep.load import AGENTS
+from tsallax.deep.learners import LEARNERS
 from tsallax.files import yaml_text
 from tsallax.runs import settings
 
 
-@pytest.mark.parametrize("algorithm", [*AGENTS])
+@pytest.mark.parametrize("algorithm", [*LEARNERS])
 def test_every_option_is_printed_with_its_default_and_its_help(capsys, algorithm):
     code, out, err = call(capsys, f"config --algorithm {algorithm}")
     assert (code, err) == (0, "")
     values = yaml_text.parse(out)
-    config_class = AGENTS[algorithm].Config
+    config_class = LEARNERS[algorithm].Config
     for field in (*dataclasses.fields(settings.Run), *dataclasses.fields(config_class)):
         line = next(line for line in out.splitlines() if line.startswith(f"{field.name}:"))
         assert line.endswith(f"# {field.metadata['help']}")
@@ -56,7 +56,7 @@ def test_a_file_of_version_0_1_is_printed_with_the_current_names(capsys):
         ("alhpa: 0.1\n", "did you mean alpha?"),
         ("explore: soft\nalpha: -1\n", "alpha must be positive"),
         ("double: yes\n", "double must be"),
-        ("explore: tsallis\n", "explore_q"),
+        ("explore: tsallis\n", "--set explore_q=1.5"),
     ],
 )
 def test_a_wrong_file_is_named_in_one_line(tmp_path: Path, capsys, text, message):

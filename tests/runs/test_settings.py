@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from command_line import OLD_RUN
-from tsallax.deep.load import AGENTS
+from tsallax.deep.learners import LEARNERS
 from tsallax.deep.options import with_current_names
 from tsallax.errors import InvalidInput
 from tsallax.files import yaml_text
@@ -22,10 +22,10 @@ CHANGED = {
 }
 
 
-@pytest.mark.parametrize("algorithm", [*AGENTS])
+@pytest.mark.parametrize("algorithm", [*LEARNERS])
 def test_settings_survive_plain_data_and_yaml(algorithm):
     settings = from_flat({"algorithm": algorithm, **CHANGED[algorithm]})
-    assert settings.agent_class is AGENTS[algorithm]
+    assert settings.agent_class is LEARNERS[algorithm]
     assert from_flat(to_flat(settings)) == settings
     assert from_flat(yaml_text.parse(to_yaml(settings))) == settings
 

@@ -12,9 +12,9 @@ from dataclasses import dataclass
 from typing import Any
 
 from tsallax import checks
-from tsallax.deep.load import AGENTS
+from tsallax.deep.learners import LEARNERS
 from tsallax.deep.options import from_mapping, option, suggestion, to_mapping
-from tsallax.deep.training_schedule import NEVER
+from tsallax.deep.training_schedule import MAX_STEPS
 from tsallax.errors import InvalidInput
 from tsallax.files import yaml_text
 
@@ -29,7 +29,7 @@ class Run:
     (31, 15)
     """
 
-    algorithm: str = option("deep_q", f"learning algorithm: {', '.join(AGENTS)}")
+    algorithm: str = option("deep_q", f"learning algorithm: {', '.join(LEARNERS)}")
     env: str | None = option(None, "id of the environment, such as Reacher-v5")
     actions: int | tuple[int, ...] | str | None = option(
         None, "levels of a continuous action: one number, or one per dimension"
@@ -47,7 +47,7 @@ class Run:
     tensorboard: bool = option(False, "write TensorBoard event files beside the CSV")
 
     def __post_init__(self) -> None:
-        checks.one_of("algorithm", self.algorithm, AGENTS)
+        checks.one_of("algorithm", self.algorithm, LEARNERS)
         if not isinstance(self.env, str | None):
             raise InvalidInput(f"env must be the id of an environment, got {self.env!r}")
         if self.actions is not None:
@@ -59,7 +59,7 @@ class Run:
         for name in ("episodes", "steps", "eval_every", "save_every"):
             if getattr(self, name) is not None:
                 checks.count(name, getattr(self, name))
-        if self.steps is not None and self.steps >= NEVER:
+        if self.steps is not None and self.steps >= MAX_STEPS:
             raise InvalidInput(f"steps must be less than 2^30 in all, got {self.steps}")
         checks.flag("tensorboard", self.tensorboard)
 
@@ -95,7 +95,7 @@ class Settings:
     @property
     def agent_class(self) -> Any:
         """The class of the agents that learn by this algorithm."""
-        return AGENTS[self.run.algorithm]
+        return LEARNERS[self.run.algorithm]
 
 
 def from_flat(values: Mapping[str, Any]) -> Settings:
@@ -109,7 +109,7 @@ def from_flat(values: Mapping[str, Any]) -> Settings:
     """
     run_options = [f.name for f in dataclasses.fields(Run)]
     run = Run(**{name: value for name, value in values.items() if name in run_options})
-    config_class: Any = AGENTS[run.algorithm].Config
+    config_class: Any = LEARNERS[run.algorithm].Config
     config_options = [f.name for f in dataclasses.fields(config_class)]
     for name in values:
         if name not in run_options and name not in config_options:

@@ -6,7 +6,6 @@ from its folder alone. The logs are derived from the agent, and rewritten whenev
 
 from __future__ import annotations
 
-import inspect
 import os
 import shlex
 from collections.abc import Mapping
@@ -236,30 +235,26 @@ def _environment_options(run: Run, agent: Any) -> dict[str, Any]:
     The same environment may have two ids, levels of actions one number or several, and the backend
     `auto` is any.
     """
-    world = agent._world
-    same = (
-        run.env == world.name if world.jax is None else world.jax is jax_environment(str(run.env))
-    )
-    levels: Any = None if world.discretize is None else tuple(world.discretize.levels)
+    spec = agent.spec
+    named = jax_environment(str(run.env))
+    same = run.env == spec.name if spec.jax is None else spec.jax is named
+    levels: Any = None if spec.discretize is None else tuple(spec.discretize.levels)
     if levels is not None and set(levels) == {run.actions}:
         levels = run.actions
-    backend = "gymnasium" if world.jax is None else "jax"
+    backend = "gymnasium" if spec.jax is None else "jax"
     return {
-        "env": run.env if same else world.name,
+        "env": run.env if same else spec.name,
         "actions": levels,
         "backend": run.backend if run.backend == "auto" else backend,
-        "env_options": dict(world.options),
+        "env_options": dict(spec.options),
     }
 
 
 def _new_agent(settings: Settings) -> Any:
     run, agent_class = settings.run, settings.agent_class
-    if run.actions is None:
-        actions = {}
-    elif "actions" in inspect.signature(agent_class).parameters:
-        actions = {"actions": run.actions}
-    else:
+    if run.actions is not None and agent_class.continuous_actions:
         raise InvalidInput(f"{run.algorithm} has continuous actions", omit="actions")
+    actions = {} if run.actions is None else {"actions": run.actions}
     return agent_class(
         run.env,
         seed=run.seed,

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from tsallax import checks
 from tsallax.deep.agent import Agent
 from tsallax.deep.evaluation_episodes import Episodes
-from tsallax.deep.loop_gymnasium import seed_of
+from tsallax.deep.loop_gymnasium import episode_seed
 from tsallax.errors import InvalidInput
 from tsallax.files import atomic
 
@@ -58,9 +58,9 @@ def record(
     neither MuJoCo nor a display.
     """
     check_video_file(path)
-    with _headless(), closing(agent._world.drawn()) as environment:
+    with _headless(), closing(agent.spec.rendered_environment()) as environment:
         rate = int(environment.metadata.get("render_fps") or FRAMES_PER_SECOND)
-        environment.reset([seed_of(seed, 0, 0)])
+        environment.reset([episode_seed(seed, 0, 0)])
         with _writer(path, environment.frame(), rate) as write_frame:
 
             def record_state(over: bool) -> None:
