@@ -14,25 +14,22 @@ os.environ.setdefault("JAX_COMPILATION_CACHE_DIR", str(CACHE))
 os.environ.setdefault("JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS", "0.3")
 os.environ.setdefault("JAX_PERSISTENT_CACHE_MIN_ENTRY_SIZE_BYTES", "-1")
 
-UNOPTIMISED = ("cli", "deep", "paper", "runs")
+UNOPTIMISED = ("cli", "deep", "paper", "runs", "envs", "test_regularizer.py")
 """Folders with tests of what agents do, not of how well they are compiled: without XLA's
 optimisations they take two thirds of the time. JAX_DISABLE_MOST_OPTIMIZATIONS=0 runs them with."""
-OPTIMISED = {"test_deep_q", "test_network"}
+OPTIMISED = {"test_deep_q"}
+FLAG = "JAX_DISABLE_MOST_OPTIMIZATIONS"
+CHOSEN_BY_USER = FLAG in os.environ
 
 
 @pytest.fixture(autouse=True, scope="module")
 def _optimisations(request: pytest.FixtureRequest):
     folder = request.path.relative_to(request.config.rootpath).parts[1]
-    exempt = folder not in UNOPTIMISED or request.path.stem in OPTIMISED
-    if exempt or "JAX_DISABLE_MOST_OPTIMIZATIONS" in os.environ:
-        yield
+    disable = folder in UNOPTIMISED and request.path.stem not in OPTIMISED
+    if CHOSEN_BY_USER or os.environ.get(FLAG, "0") == str(int(disable)):
         return
     import jax
 
-    os.environ["JAX_DISABLE_MOST_OPTIMIZATIONS"] = "1"  # for processes that a test starts
-    jax.config.update("jax_disable_most_optimizations", True)
+    os.environ[FLAG] = str(int(disable))  # for processes that a test starts, too
+    jax.config.update(FLAG.lower(), disable)
     jax.clear_caches()
-    yield
-    jax.config.update("jax_disable_most_optimizations", False)
-    jax.clear_caches()
-    del os.environ["JAX_DISABLE_MOST_OPTIMIZATIONS"]

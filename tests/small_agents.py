@@ -1,13 +1,22 @@
-"""Agents small enough for tests, an environment whose every step can be checked, comparisons."""
+"""Agents small enough for tests, an environment whose every step can be checked, comparisons.
+
+Tests share these sizes and options: what is compiled for one of them serves the others.
+"""
 
 from __future__ import annotations
 
+from functools import cache
 from typing import Any, NamedTuple
 
+import gymnasium
 import jax
 import jax.numpy as jnp
 import numpy as np
+import pytest
+from gymnasium.spaces import Box, Discrete
 
+from tsallax import DeepQ
+from tsallax.deep.replay import ENDED, TERMINATED
 from tsallax.envs.jax.environment import Environment
 
 TINY: dict[str, Any] = {
@@ -54,6 +63,54 @@ def corridor_step(seen: Any, action: int) -> tuple[Any, float, bool, bool]:
     return (position, step), position + 0.25 * step, abs(position) >= WALL, step >= LIMIT
 
 
+def corridor(seed: int = 0, **options: Any) -> DeepQ:
+    """An agent in a JAX environment."""
+    return DeepQ(CORRIDOR, actions=3, seed=seed, **{**TINY, **options})
+
+
+def point_mass(seed: int = 1, **options: Any) -> DeepQ:
+    """An agent in a JAX environment with an id."""
+    return DeepQ("MultiGoal-v0", actions=3, seed=seed, **{**TINY, **options})
+
+
+def cart_pole(seed: int = 0, **options: Any) -> DeepQ:
+    """An agent in a Gymnasium environment."""
+    return DeepQ("CartPole-v1", seed=seed, **{**TINY, **options})
+
+
+def cart_poles(seed: int = 0) -> DeepQ:
+    """An agent in a vector environment."""
+    env = gymnasium.make_vec("CartPole-v1", 2, vectorization_mode="sync")
+    return DeepQ(env, seed=seed, **TINY)
+
+
+@cache
+def trained(make: Any) -> DeepQ:
+    """The agent of one of these functions after 120 steps in one call; not to be changed."""
+    return make().learn(steps=120)
+
+
+class Episodic(gymnasium.Env):
+    """Random observations and a reward of 1, in episodes of five steps."""
+
+    def __init__(self, observations: Any = None, actions: Any = None) -> None:
+        self.observation_space = observations or Box(-1, 1, (2,))
+        self.action_space = actions or Discrete(3)
+        self.taken: list[Any] = []
+
+    def reset(self, *, seed=None, options=None):
+        super().reset(seed=seed)
+        self.observation_space.seed(seed)
+        self.t = 0
+        return self.observation_space.sample(), {}
+
+    def step(self, action):
+        assert self.action_space.contains(action)
+        self.taken.append(action)
+        self.t += 1
+        return self.observation_space.sample(), 1.0, False, self.t >= 5, {}
+
+
 def leaves(agent: Any) -> list[Any]:
     """All numbers that an agent's learner consists of."""
     return [np.asarray(leaf) for leaf in jax.tree.leaves(agent._learner)]
@@ -75,3 +132,44 @@ def differ(a: Any, b: Any) -> bool:
     """Whether the networks of two agents are different."""
     pairs = zip(jax.tree.leaves(a._learner.online), jax.tree.leaves(b._learner.online))
     return any(np.any(np.asarray(x) != np.asarray(y)) for x, y in pairs)
+
+
+def stored(agent: DeepQ) -> list[list[dict[str, Any]]]:
+    """What is in the memory, in the order of time, for each environment."""
+    memory, n = jax.tree.map(np.asarray, agent._learner.replay), agent.config.n_envs
+    assert agent.steps <= len(memory.reward), "nothing may have been overwritten"
+    rows = [
+        {
+            "seen": memory.observation[i],
+            "action": int(memory.action[i]),
+            "reward": float(memory.reward[i]),
+            "after": memory.next_observation[i],
+            "terminated": bool(memory.flags[i] & TERMINATED),
+            "ended": bool(memory.flags[i] & ENDED),
+            "weight": float(memory.priority.ravel()[i]),
+        }
+        for i in range(agent.steps)
+    ]
+    return [rows[e::n] for e in range(n)]
+
+
+def episodes_of(trajectories: Any) -> list[tuple[int, float, int]]:
+    """(step at the end, return, length) of the finished episodes, in the order of their ends."""
+    n, found = len(trajectories), []
+    for rows in trajectories:
+        total, length = 0.0, 0
+        for t, row in enumerate(rows):
+            total, length = total + row["reward"], length + 1
+            if row["ended"]:
+                found.append(((t + 1) * n, total, length))
+                total, length = 0.0, 0
+    return sorted(found, key=lambda episode: episode[0])
+
+
+def assert_history_is_that_of(agent: DeepQ, trajectories: Any) -> None:
+    h = agent.history
+    noted = list(zip(h["episode_step"], h["episode_return"], h["episode_length"]))
+    expected = episodes_of(trajectories)
+    assert len(noted) == len(expected)
+    assert [step for step, _, _ in noted] == [step for step, _, _ in expected]
+    assert sorted(noted) == [pytest.approx(episode) for episode in sorted(expected)]

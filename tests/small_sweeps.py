@@ -1,4 +1,4 @@
-"""Sweeps that take seconds, and what is done to them in tests."""
+"""Sweeps that take seconds, rows of their runs without training, and tools to interrupt them."""
 
 from __future__ import annotations
 
@@ -6,11 +6,16 @@ import dataclasses
 from pathlib import Path
 from typing import Any
 
+from made_up_rows import made_up_row
 from tsallax.deep.fleet import Fleet
-from tsallax.paper.sweep import rows
-from tsallax.paper.sweep.jobs import Sweep
-from tsallax.paper.sweep.tasks import TASKS, choose
+from tsallax.deep.options import to_mapping
+from tsallax.paper.sweep.job_status import Status, write_status
+from tsallax.paper.sweep.jobs import Job, plan_jobs
+from tsallax.paper.sweep.rows import Row, RowFolder, append_row, read_file
+from tsallax.paper.sweep.specification import Sweep, learner_config
+from tsallax.paper.sweep.tasks import REACHER, choose_variants
 
+NAME = "Sparse+SparseBellman-0.1"
 OPTIONS: dict[str, Any] = {
     "net_arch": [8],
     "batch_size": 8,
@@ -21,19 +26,59 @@ OPTIONS: dict[str, Any] = {
 }
 EPISODES, PIECES = 24, 24
 """An episode of Reacher has 50 steps, a piece of training too."""
+STATUS = Status(
+    share=0.25, steps=1000, seconds=100.0, finished=0, reached_threshold=1, best=-7.25, process=1
+)
 
 
 def small(seeds: int = 2, episodes: int = EPISODES, **changes: Any) -> Sweep:
-    variants = tuple(choose(["Sparse+SparseBellman-0.1"]))
-    made = Sweep(TASKS["reacher"], (9,), variants, seeds, episodes, 20_000, OPTIONS, evaluated=20)
+    """A sweep of one variant with nine actions."""
+    variants = tuple(choose_variants([NAME]))
+    made = Sweep(REACHER, (9,), variants, seeds, episodes, 20_000, OPTIONS, evaluated=20)
     return dataclasses.replace(made, **changes)
+
+
+def plan(sweep: Sweep, folder: Path, at_once: int = 2, **options: Any) -> list[Job]:
+    return plan_jobs(sweep, RowFolder(folder), at_once=at_once, **options)
+
+
+def finished_row(seed: int, episodes: int = EPISODES, **changes: Any) -> Row:
+    """The row of a run of the small sweep, made up."""
+    (variant,) = choose_variants([NAME])
+    config = to_mapping(learner_config(REACHER, variant, OPTIONS))
+    given = {
+        "episodes": episodes,
+        "steps": 50 * episodes,
+        "returns": (-9.0,) * -(-episodes // 20),
+        "evaluated": 20,
+        "config": config,
+    }
+    return made_up_row(REACHER, variant, 9, seed, -9.0, None, **(given | changes))
+
+
+def finished_folder(folder: Path, seeds: int = 2) -> Path:
+    """A folder with the rows of the small sweep; gives the file."""
+    (job,) = plan(small(seeds), folder, at_once=seeds)
+    job.rows_file.parent.mkdir(parents=True)
+    for seed in range(seeds):
+        append_row(finished_row(seed), job.rows_file)
+    return job.rows_file
+
+
+def begun_folder(folder: Path) -> Job:
+    """A folder with a fleet in training, whose checkpoint is empty."""
+    (job,) = plan(small(), folder)
+    job.checkpoint_file.parent.mkdir(parents=True)
+    job.checkpoint_file.write_text("")
+    write_status(job, STATUS)
+    return job
 
 
 def outcome(folder: Path) -> dict[Any, dict[str, Any]]:
     """All rows of a folder, but for what may differ from one time to the next."""
     found: dict[Any, dict[str, Any]] = {}
     for path in folder.rglob("*.jsonl"):
-        for row in rows.read_file(path):
+        for row in read_file(path):
             assert row.key not in found, "a run was trained twice"
             found[row.key] = dataclasses.asdict(row)
             for name in ("seconds", "provenance"):
@@ -42,7 +87,7 @@ def outcome(folder: Path) -> dict[Any, dict[str, Any]]:
 
 
 class Pieces:
-    """Counts pieces of training, and has one of them interrupted half way."""
+    """Counts pieces of training, and interrupts one of them before it is recorded."""
 
     def __init__(self, monkeypatch: Any) -> None:
         self.count, self.interrupted = 0, 0

@@ -14,14 +14,17 @@ from tsallax.errors import InvalidInput
 from tsallax.statistics import (
     FAILS,
     HOLDS,
-    OPEN,
+    INCONCLUSIVE,
+    MIN_RUNS,
     Estimate,
     earlier,
     estimate,
     higher,
     improvement,
+    interval_label,
     iqm,
     iqm_of,
+    mean_curve,
     mean_of,
     resample,
     rise,
@@ -91,14 +94,14 @@ TIMES = st.tuples(st.integers(1, 5), st.booleans())
 
 @given(TIMES, TIMES)
 def test_a_run_is_earlier_only_if_it_is_whatever_the_other_would_have_done(x, y):
-    """A run that ended without is imagined to get there at any later episode."""
+    """A run that ended without may reach the threshold at any later episode."""
     later = [[t] if there else [t + wait for wait in (0.5, 1.5, 2.5, 9.5)] for t, there in (x, y)]
     outcomes = {float(np.sign(b - a)) for a, b in itertools.product(*later)}
     expected = {frozenset({1.0}): 1.0, frozenset({-1.0}): 0.0}.get(frozenset(outcomes), 0.5)
     assert earlier(np.array([x], float), np.array([y], float))[0, 0] == expected
 
 
-def test_two_runs_that_never_got_there_say_nothing():
+def test_two_runs_that_never_reached_the_threshold_are_not_comparable():
     never = np.array([[100.0, 0.0], [10_000.0, 0.0]])
     assert np.all(earlier(never, never) == 0.5)
 
@@ -153,17 +156,18 @@ def test_one_run_has_no_interval():
     assert (found.low, found.high, draws) == (None, None, None)
 
 
-@pytest.mark.parametrize(("n", "told"), [(3, False), (5, False), (6, True)])
-def test_separation_of_less_than_six_runs_has_no_interval(n, told):
+@pytest.mark.parametrize(("n", "known"), [(3, False), (5, False), (6, True)])
+def test_separation_of_fewer_than_six_runs_has_no_interval(n, known):
     runs = {"a": np.arange(n) + 10.0, "b": np.arange(n) * 1.0}
     found, _ = improvement(runs, resample({"a": n, "b": n}), [("a", "b")])
     assert found.value == 1.0
-    assert (found.low is not None) == told
-    assert found.verdict(0.5) == (HOLDS if told else OPEN)
+    assert (found.low is not None) == known
+    assert found.verdict(0.5) == (HOLDS if known else INCONCLUSIVE)
 
 
 @pytest.mark.parametrize(
-    ("n", "verdict"), [(3, (OPEN, OPEN)), (5, (OPEN, OPEN)), (6, (HOLDS, FAILS))]
+    ("n", "verdict"),
+    [(3, (INCONCLUSIVE, INCONCLUSIVE)), (5, (INCONCLUSIVE, INCONCLUSIVE)), (6, (HOLDS, FAILS))],
 )
 def test_many_cells_against_one_have_an_interval_if_that_one_has_six_runs(n, verdict):
     runs = {k: np.arange(3) + 10.0 for k in range(9)} | {"one": np.arange(1.0 * n)}
@@ -174,25 +178,50 @@ def test_many_cells_against_one_have_an_interval_if_that_one_has_six_runs(n, ver
 
 
 def test_many_cells_against_ten_runs_that_all_share_hardly_err():
-    """Three shared runs would tell something of nothing 19 times in 100."""
+    """With three shared runs 19 of 100 verdicts without effect would be conclusive."""
 
     def one(rng, seed):
         runs = {k: rng.normal(size=3) for k in range(36)} | {"one": rng.normal(size=10)}
         weights = resample({key: len(values) for key, values in runs.items()}, 400, seed)
-        return improvement(runs, weights, [(k, "one") for k in range(36)])[0].verdict(0.5) != OPEN
+        return (
+            improvement(runs, weights, [(k, "one") for k in range(36)])[0].verdict(0.5)
+            != INCONCLUSIVE
+        )
 
     assert coverage(400, one) <= 0.1
 
 
-def test_the_interval_of_a_mean_of_less_than_six_runs_is_their_range():
+def test_the_interval_of_a_mean_of_fewer_than_six_runs_is_their_range():
     for n, ranged in ((2, True), (5, True), (6, False)):
         values = np.arange(n) ** 2.0
         found = mean_of(values, resample({"a": n})["a"])
         assert ((found.low, found.high) == (0.0, values[-1])) == ranged
 
 
+@pytest.mark.parametrize("n", [1, 2, 5, 6, 12])
+def test_a_curve_has_the_interval_of_a_mean_at_every_point(n):
+    runs = np.random.default_rng(n).normal(size=(n, 4))
+    weights = resample({"a": n})["a"]
+    mean, low, high = mean_curve(runs, weights)
+    for point in range(4):
+        expected = mean_of(runs[:, point], weights)
+        assert mean[point] == pytest.approx(expected.value)
+        if n > 1:
+            ends = pytest.approx((expected.low, expected.high), abs=1e-8)
+            assert (low[point], high[point]) == ends
+    if n == 1:
+        assert np.isnan([low, high]).all()
+    np.testing.assert_array_equal(mean_curve(runs), (mean, low, high))
+
+
+def test_an_interval_is_called_95_percent_from_six_runs_on_alone():
+    assert ["95" in interval_label(n) for n in range(1, 9)] == [False] * 5 + [True] * 3
+    assert 1 - 0.5 ** (MIN_RUNS - 1) > 0.95 > 1 - 0.5 ** (MIN_RUNS - 2)
+    assert interval_label(3) == "range of 3 runs"
+
+
 def test_a_cell_in_several_matches_is_resampled_once():
-    """Otherwise its luck would be averaged away, and the interval would be too short."""
+    """Otherwise its deviation would be averaged away, and the interval would be too short."""
     rng = np.random.default_rng(1)
     runs = {k: rng.normal(size=6) for k in range(30)} | {"y": rng.normal(size=6)}
     shared = improvement(runs, resample(dict.fromkeys(runs, 6)), [(k, "y") for k in range(30)])[0]
@@ -205,7 +234,13 @@ def test_a_cell_in_several_matches_is_resampled_once():
 
 @pytest.mark.parametrize(
     ("low", "high", "verdict"),
-    [(0.51, 0.9, HOLDS), (0.1, 0.49, FAILS), (0.4, 0.6, OPEN), (0.5, 0.9, OPEN), (0.1, 0.5, OPEN)],
+    [
+        (0.51, 0.9, HOLDS),
+        (0.1, 0.49, FAILS),
+        (0.4, 0.6, INCONCLUSIVE),
+        (0.5, 0.9, INCONCLUSIVE),
+        (0.1, 0.5, INCONCLUSIVE),
+    ],
 )
 def test_a_verdict_needs_an_interval_that_excludes_the_null(low, high, verdict):
     assert Estimate(0.5, low, high).verdict(0.5) == verdict
@@ -216,7 +251,7 @@ def test_ties_everywhere_are_one_half_exactly():
     weights = resample({k: len(v) for k, v in runs.items()})
     found, _ = improvement(runs, weights, [(k, k + 7) for k in range(7)])
     assert found == Estimate(0.5, 0.5, 0.5)
-    assert found.verdict(0.5) == OPEN
+    assert found.verdict(0.5) == INCONCLUSIVE
 
 
 def test_rise_is_that_of_the_least_squares_line():
@@ -230,7 +265,7 @@ def test_rise_is_that_of_the_least_squares_line():
 
 @pytest.mark.parametrize("value", [0.1, 0.7, 1 / 3, 0.9])
 def test_a_flat_line_does_not_rise_by_rounding(value):
-    assert rise([value] * 4, [np.full(8, value)] * 4).verdict(0.0) == OPEN
+    assert rise([value] * 4, [np.full(8, value)] * 4).verdict(0.0) == INCONCLUSIVE
 
 
 def test_the_same_seed_draws_the_same_runs():

@@ -11,9 +11,12 @@ import os
 from collections.abc import Iterable
 from os import PathLike
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from tsallax.errors import InvalidInput
+
+if TYPE_CHECKING:
+    import numpy as np
 
 
 def is_number(value: Any) -> bool:
@@ -34,6 +37,13 @@ def is_integer(value: Any) -> bool:
     return isinstance(value, numbers.Integral) and not isinstance(value, bool)
 
 
+def _is_finite(value: Any) -> bool:
+    try:
+        return is_number(value) and math.isfinite(value)
+    except OverflowError:  # an integer beyond the range of float64
+        return False
+
+
 def number(
     name: str,
     value: Any,
@@ -51,8 +61,7 @@ def number(
     Traceback (most recent call last):
     tsallax.errors.InvalidInput: learning_rate must be a number above 0, got -1
     """
-    inside = is_number(value) and math.isfinite(value)
-    if not (inside and above < value < below and at_least <= value <= at_most):
+    if not (_is_finite(value) and above < value < below and at_least <= value <= at_most):
         limits = (("above", above), ("of at least", at_least), ("below", below), ("up to", at_most))
         words = " and ".join(f"{word} {limit:g}" for word, limit in limits if math.isfinite(limit))
         raise InvalidInput(f"{name} must be {f'a number {words}'.strip()}, got {value!r}")
@@ -83,6 +92,16 @@ def probability(name: str, value: Any) -> float:
     0.1
     """
     return number(name, value, at_least=0, at_most=1)
+
+
+def discount(value: Any, name: str = "discount") -> float:
+    """A discount factor γ in [0, 1).
+
+    >>> discount(1.0)
+    Traceback (most recent call last):
+    tsallax.errors.InvalidInput: discount must be a number of at least 0 and below 1, got 1.0
+    """
+    return number(name, value, at_least=0, below=1)
 
 
 def flag(name: str, value: Any) -> bool:
@@ -118,6 +137,23 @@ def seed(value: Any, name: str = "seed") -> int:
     if not (is_integer(value) and 0 <= value < 2**32):
         raise InvalidInput(f"{name} must be an integer from 0 to 2^32 - 1, got {value!r}")
     return int(value)
+
+
+def generator(value: Any, name: str = "seed") -> np.random.Generator:
+    """A random number generator, given itself or by its seed.
+
+    >>> int(generator(0).integers(10))
+    8
+    """
+    import numpy as np
+
+    if isinstance(value, np.random.Generator):
+        return value
+    if not (is_integer(value) and value >= 0):
+        raise InvalidInput(
+            f"{name} must be an integer of at least 0 or a numpy.random.Generator, got {value!r}"
+        )
+    return np.random.default_rng(int(value))
 
 
 def entropic_index(q: Any) -> float:

@@ -1,8 +1,8 @@
 """Ctrl-C and SIGTERM, treated the same way everywhere.
 
-A command ends by `KeyboardInterrupt`, which the command line turns into one line and exit code
-130. Long loops whose state must stay whole look at a flag between two pieces of work instead
-(`deferred`), save, and then raise. Compiled kernels let the exception through (`interruptible`).
+Both raise `KeyboardInterrupt`, which the command line turns into one line and exit code 130. A loop
+whose state must stay consistent checks a flag between two pieces of work instead (`deferred`),
+saves, and then raises. Drafts of files are removed as the exception passes.
 """
 
 from __future__ import annotations
@@ -14,49 +14,78 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
+REPEAT_SECONDS = 0.05
+"""After which an interrupt that was discarded in a callback is raised again, outside of it."""
+
 
 @contextmanager
 def interruptible() -> Iterator[None]:
-    """Raise Ctrl-C as KeyboardInterrupt: inside a call of Numba it may become a SystemError."""
-    already = sys.exception()
+    """Raise KeyboardInterrupt where a library turned it into another exception.
+
+    A call of Numba may raise SystemError from it, the import of an extension module ImportError.
+    """
+    handled = sys.exception()
     try:
         yield
-    except SystemError as error:
+    except Exception as error:
         cause: BaseException | None = error
-        while cause is not None and cause is not already:
+        while cause is not None and cause is not handled:
             if isinstance(cause, KeyboardInterrupt):
-                raise KeyboardInterrupt from error
+                raise KeyboardInterrupt(*cause.args) from error
             cause = cause.__cause__ or cause.__context__
         raise
 
 
 @contextmanager
 def deferred() -> Iterator[Callable[[], bool]]:
-    """Turn Ctrl-C into a flag, to be looked at between two pieces of work; a second one raises."""
-    seen = threading.Event()
+    """Turn the first Ctrl-C into a flag, to be checked between pieces of work; a second raises."""
+    received = threading.Event()
     if threading.current_thread() is not threading.main_thread():
-        yield seen.is_set
+        yield received.is_set
         return
 
     def handler(number: int, frame: Any) -> None:
-        seen.set()
+        received.set()
         signal.signal(signal.SIGINT, previous)
 
     previous = signal.signal(signal.SIGINT, handler)
     try:
-        yield seen.is_set
+        yield received.is_set
     finally:
         signal.signal(signal.SIGINT, previous)
 
 
 @contextmanager
-def termination_as_interrupt() -> Iterator[None]:
-    """Let SIGTERM, by which clusters end a job, do what Ctrl-C does."""
+def signals_as_interrupts() -> Iterator[None]:
+    """Raise KeyboardInterrupt on SIGTERM, by which clusters end a job, as on Ctrl-C.
+
+    A shell starts background jobs with SIGINT ignored: SIGTERM interrupts those as well. Where a
+    callback discards the exception, as JAX's callback of the garbage collector does, it is raised
+    a second time.
+    """
     if threading.current_thread() is not threading.main_thread():
         yield
         return
-    previous = signal.signal(signal.SIGTERM, lambda *_: signal.raise_signal(signal.SIGINT))
+
+    def handler(number: int, frame: Any) -> None:
+        interrupt = signal.getsignal(signal.SIGINT)
+        if not callable(interrupt):
+            raise KeyboardInterrupt
+        interrupt(signal.SIGINT, frame)
+
+    def repeat(discarded: Any) -> None:
+        if not issubclass(discarded.exc_type, KeyboardInterrupt):
+            hook(discarded)
+        elif hasattr(signal, "setitimer"):  # not on Windows
+            signal.setitimer(signal.ITIMER_REAL, REPEAT_SECONDS)
+
+    names = ("SIGTERM", "SIGALRM")
+    numbers = [getattr(signal, name) for name in names if hasattr(signal, name)]
+    previous = {number: signal.signal(number, handler) for number in numbers}
+    hook, sys.unraisablehook = sys.unraisablehook, repeat
     try:
         yield
     finally:
-        signal.signal(signal.SIGTERM, previous)
+        sys.unraisablehook = hook
+        for number in numbers:
+            signal.signal(number, previous[number])

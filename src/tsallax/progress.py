@@ -6,14 +6,14 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
 WIDE = 130
-"""Columns of a terminal from which there is room for all; with fewer the ETA must not suffer."""
+"""Terminal width in columns from which all columns of the bar are shown in full."""
 Report = Callable[..., None]
-"""report(share, text=""): the share that is done, 0 to 1, and what else to show."""
+"""report(share, text=""): the completed share, 0 to 1, and a text to show beside the bar."""
 
 
 @contextmanager
 def bar(label: str, show: bool | None = None, after: float = 2.0) -> Iterator[Report]:
-    """Yield report(share, text); `show` None: on a terminal, once `after` seconds have passed."""
+    """Yield report(share, text); by default shown on a terminal after `after` seconds."""
     if show is False or (show is None and not sys.stderr.isatty()):
         yield lambda share, text="": None
         return
@@ -33,7 +33,7 @@ def bar(label: str, show: bool | None = None, after: float = 2.0) -> Iterator[Re
         Remaining(table_column=Column(no_wrap=True), compact=not wide),
         TextColumn("{task.fields[text]}"),
     )
-    room = console.width - len(label) - (68 if wide else 21)  # what the other columns leave
+    text_width = console.width - len(label) - (68 if wide else 21)
     progress = Progress(*columns, console=console, transient=True)
     task = progress.add_task(label, total=1.0, text="")
     begin = time.monotonic()
@@ -41,12 +41,14 @@ def bar(label: str, show: bool | None = None, after: float = 2.0) -> Iterator[Re
     def report(share: float, text: str = "") -> None:
         if not progress.live.is_started and (show or time.monotonic() - begin > after):
             progress.start()
-        progress.update(
-            task, completed=share, text=text if len(text) <= room else f"{text[: room - 1]}…"
-        )
+        progress.update(task, completed=share, text=_shortened(text, text_width))
 
     try:
         yield report
     finally:
         if progress.live.is_started:
             progress.stop()
+
+
+def _shortened(text: str, width: int) -> str:
+    return text if len(text) <= width else f"{text[: width - 1]}…"

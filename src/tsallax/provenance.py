@@ -1,4 +1,4 @@
-"""What made a result: the version of tsallax, of what it computes with, and the hardware."""
+"""The provenance of a result: versions of tsallax and its dependencies, and the hardware."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def of_planning() -> dict[str, Any]:
 
 
 def _processor() -> str:
-    """The name of the processor, as far as the system tells it."""
+    """The model name of the processor, or its architecture where unknown."""
     try:
         for line in Path("/proc/cpuinfo").read_text(encoding="utf-8").splitlines():
             if line.startswith("model name"):

@@ -1,6 +1,6 @@
 """Regularisers on the simplex: `Hard`, `Soft`, `Sparse` and their common family `Tsallis`.
 
-A regulariser Omega with coefficient alpha gives four functions, and everything else calls these:
+A regulariser Omega with coefficient alpha defines four functions:
 
     policy(z)      = argmax_p <p, z> + alpha Omega(p)     the greedy step
     value(z)       = max_p    <p, z> + alpha Omega(p)     the Bellman maximum
@@ -40,7 +40,7 @@ __all__ = ["Hard", "Regularizer", "Soft", "Sparse", "Tsallis", "by_name"]
 
 
 class Regularizer(ABC):
-    """What planning and learning ask of a regulariser, for action values along one axis.
+    """The interface of a regulariser, for action values along one axis.
 
     `where` and entries of -inf leave actions out; the conventions are those of `tsallax.simplex`.
     """
@@ -201,28 +201,28 @@ class Tsallis(_Family):
 
 
 def by_name(name: str, alpha: Any = None, q: float | None = None) -> Regularizer:
-    """The regulariser that the words `hard`, `soft`, `sparse` and `tsallis` stand for.
+    """The regulariser of the name `hard`, `soft`, `sparse` or `tsallis`.
 
     >>> by_name("sparse", alpha=0.1)
     Sparse(alpha=0.1)
     """
     fields = {"hard": (), "soft": ("alpha",), "sparse": ("alpha",), "tsallis": ("alpha", "q")}
-    if name not in fields:
-        raise InvalidInput(f"unknown regularizer {name!r}: choose from {', '.join(fields)}")
+    checks.one_of("regularizer", name, fields)
     given = {key: value for key, value in (("alpha", alpha), ("q", q)) if value is not None}
     for key in fields[name]:
         if key not in given:
-            raise InvalidInput(f"regularizer {name!r} needs {key}")
+            example = {"alpha": 0.1, "q": 1.5}[key]
+            raise InvalidInput(f"regularizer {name!r} needs {key}", add=(key, example))
     for key in given:
         if key not in fields[name]:
-            raise InvalidInput(f"regularizer {name!r} takes no {key}")
+            raise InvalidInput(f"regularizer {name!r} takes no {key}", omit=key)
     classes: dict[str, Any] = {"hard": Hard, "soft": Soft, "sparse": Sparse, "tsallis": Tsallis}
     regularizer: Regularizer = classes[name](**given)
     return regularizer
 
 
 def _positive(alpha: Any) -> Any:
-    """A coefficient alpha > 0; a traced one is let through, to give NaN if it is not."""
+    """A coefficient alpha > 0; a traced one is not checked and gives NaN if it is not positive."""
     if isinstance(alpha, jax.core.Tracer):
         return alpha
     if not (checks.is_number(alpha) or isinstance(alpha, np.ndarray | Array)):
@@ -263,7 +263,7 @@ def _not_underflowing(alpha: Any, dtype: Any) -> Any:
 
 
 def _register(cls: type[Regularizer]) -> None:
-    """Make a pytree with the leaf alpha; leaves that JAX puts back are not checked again."""
+    """Register a class as a pytree with the leaf alpha; unflattened leaves are not checked."""
 
     def flatten(r: Any) -> tuple[tuple[Any], float]:
         return (_not_underflowing(r.alpha, jnp.result_type(float)),), r.q

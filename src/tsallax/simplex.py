@@ -14,7 +14,7 @@ q = 1 is log-sum-exp and softmax; q = 2 is the paper's spmax and sparsemax. With
     p_i = exp_q(x_i - t),   exp_q(u) = [1 + (q - 1) u]_+^{1/(q-1)},   sum_i p_i = 1,
     tsallis_max(z) = max z + <p, x> + Omega_q(p) = max z + t - (1 - sum_i p_i^q) / q,
 
-so that everything rests on the root t. Nothing is sorted: Newton's method starts below the root,
+so that the root t determines everything. Instead of sorting, Newton's method starts below the root,
 at the root of a small subset of the entries (the larger the set, the larger its root), and is
 monotone and finite for q = 2. The root is kept as two words, `head + tail`, because a hundred
 thousand equal entries need p to be right far below the rounding of t.
@@ -24,7 +24,7 @@ Conventions shared by all functions here:
 * `axis` is any one axis; `where` (broadcast against z) and entries of -inf leave actions out.
 * 16-bit floats are computed in float32 and returned as they came; integers become floats.
 * NaN or +inf gives NaN for its whole row. A row without any action has no distribution: it is
-  refused where the values are known, and NaN where they are traced (inside `jax.jit`).
+  an error where the values are known, and NaN where they are traced (inside `jax.jit`).
 """
 
 import math
@@ -43,9 +43,12 @@ from tsallax.errors import InvalidInput
 
 __all__ = ["entmax", "sparsemax", "spmax", "support", "threshold", "tsallis_max"]
 
-LANES = 32  # the partial sums of a row are a multiple of this many
-CHUNKS = 24  # at most so many are added up to one partial sum; beyond that XLA's loops are slow
-BLOCK = 2**18  # entries that a CPU works on at a time
+LANES = 32
+"""The number of partial sums of a row is a multiple of this."""
+CHUNKS = 24
+"""Most entries added up into one partial sum; with more, XLA's loops are slow."""
+BLOCK = 2**18
+"""Number of entries that a CPU processes at a time."""
 
 
 def sparsemax(z: ArrayLike, axis: int = -1, where: ArrayLike | None = None) -> Array:

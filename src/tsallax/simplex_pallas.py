@@ -1,7 +1,8 @@
-"""Hard, soft and sparse maxima of rows, chosen row by row, in one pass over memory on a GPU.
+"""Hard, soft and sparse maxima of the rows of a matrix in one pass over memory on a GPU (Pallas).
 
 XLA makes a kernel of each step of Newton's method and of each regulariser; here a block of threads
-keeps a row in registers, so that the row is read once whatever happens to it.
+keeps a row in registers, so that the row is read once. Results are those of `tsallax.regularizer`
+up to rounding, NaN for invalid rows included.
 """
 
 from __future__ import annotations
@@ -15,20 +16,21 @@ from jax import Array, lax
 from jax.experimental import pallas as pl
 from jax.experimental.pallas import triton
 
-WORDS = ("hard", "soft", "sparse")
-LONGEST = 16_384
+NAMES = ("hard", "soft", "sparse")
+"""Names of the regularisers by their index `which`."""
+MAX_ROW_LENGTH = 16_384
 """The longest row that is kept in registers."""
 
 
 def row_values(q: Array, which: Array, alpha: Array, interpret: bool = False) -> Array:
-    """value(q) of each row of q (rows, n) for WORDS[which], a number each, and alpha."""
+    """value(q) of each row of q (rows, n), float32, for the regulariser NAMES[which] and alpha."""
     out = jax.ShapeDtypeStruct((len(q), 1), q.dtype)
     kernel = partial(_value_kernel, q.shape[1])
     return _call(kernel, q, which, alpha, out, 1, interpret)[:, 0]
 
 
 def row_policies(q: Array, which: Array, alpha: Array, interpret: bool = False) -> Array:
-    """policy(q) of each row of q (rows, n) for WORDS[which], a number each, and alpha."""
+    """policy(q) of each row of q (rows, n), float32, for the regulariser NAMES[which] and alpha."""
     width = pl.next_power_of_2(q.shape[1])
     out = jax.ShapeDtypeStruct((len(q), width), q.dtype)
     kernel = partial(_policy_kernel, q.shape[1])
@@ -54,46 +56,59 @@ def _call(
 
 
 def _value_kernel(n: int, which_ref: Any, alpha_ref: Any, q_ref: Any, out_ref: Any) -> None:
-    which, alpha, top, x = _load(n, which_ref, alpha_ref, q_ref)
-    soft = jnp.log(jnp.sum(jnp.exp(x)))
-    p, tau = _sparse(jnp.maximum(x, -1.0))
-    sparse = tau + 0.5 + 0.5 * jnp.sum(p * p)
-    bonus = jnp.where(which == 0, 0.0, jnp.where(which == 1, soft, sparse))
-    out_ref[...] = jnp.full((1, 1), top + alpha * jnp.maximum(bonus, 0.0), out_ref.dtype)
+    which, alpha, top, shifted = _load(n, which_ref, alpha_ref, q_ref)
+    x = shifted / alpha
+    total = jnp.sum(jnp.exp(x))
+    tau, delta, p = _sparsemax(jnp.maximum(x, -1.0))
+    sparse = ((tau + 1.0) + delta) - 0.5 * jnp.sum(p * (1.0 - p))
+    bonus = jnp.where(which == 0, 0.0, jnp.where(which == 1, jnp.log(total), sparse))
+    value = top + alpha * jnp.maximum(bonus, 0.0) + _nan_or_zero(total)
+    out_ref[...] = jnp.full((1, 1), value, out_ref.dtype)
 
 
 def _policy_kernel(n: int, which_ref: Any, alpha_ref: Any, q_ref: Any, out_ref: Any) -> None:
-    which, _, _, x = _load(n, which_ref, alpha_ref, q_ref)
+    which, alpha, _, shifted = _load(n, which_ref, alpha_ref, q_ref)
+    x = shifted / alpha
     soft = jnp.exp(x)
-    soft = soft / jnp.sum(soft)
-    sparse, _ = _sparse(jnp.maximum(x, -1.0))
-    place = lax.broadcasted_iota(jnp.int32, x.shape, 1)
-    first = jnp.min(jnp.where(x == 0.0, place, n))
-    hard = (place == first).astype(x.dtype)
-    out_ref[...] = jnp.where(which == 0, hard, jnp.where(which == 1, soft, sparse))
+    total = jnp.sum(soft)
+    _, _, sparse = _sparsemax(jnp.maximum(x, -1.0))
+    column = lax.broadcasted_iota(jnp.int32, x.shape, 1)
+    first = jnp.min(jnp.where(shifted == 0.0, column, n))
+    hard = (column == first).astype(x.dtype)
+    policy = jnp.where(which == 0, hard, jnp.where(which == 1, soft / total, sparse))
+    out_ref[...] = policy + _nan_or_zero(total)
 
 
 def _load(n: int, which_ref: Any, alpha_ref: Any, q_ref: Any) -> tuple[Array, Array, Array, Array]:
-    """which, alpha, max q and (q - max q)/alpha, with -inf beyond the row's end."""
+    """which, alpha (1 for hard, NaN if not positive), max q and q - max q, -inf beyond the end."""
     which, alpha = which_ref[0], alpha_ref[0]
+    alpha = jnp.where(which == 0, 1.0, jnp.where(alpha > 0.0, alpha, jnp.nan))
     q = q_ref[...]
     q = jnp.where(lax.broadcasted_iota(jnp.int32, q.shape, 1) < n, q, -jnp.inf)
     top = jnp.max(q)
-    return which, alpha, top, (q - top) / alpha
+    return which, alpha, top, q - top
 
 
-def _sparse(x: Array) -> tuple[Array, Array]:
-    """sparsemax of a row with maximum 0, clipped at -1, and its threshold, by Michelot's method."""
+def _nan_or_zero(total: Array) -> Array:
+    """NaN if the sum of exponentials is NaN, as one entry of the row is then NaN or +inf."""
+    return 0.0 * total
 
-    def goes_on(state: Any) -> Any:
-        return ~state[2]
+
+def _sparsemax(x: Array) -> tuple[Array, Array, Array]:
+    """sparsemax of a row with maximum 0, clipped at -1, by Michelot's method: tau, delta and p.
+
+    The threshold is tau + delta. The last correction delta is rounding and is applied to x - tau
+    rather than to tau, which would lose it (see `tsallax.simplex`).
+    """
 
     def step(state: Any) -> Any:
-        tau, count, _ = state
+        tau, delta, count, _ = state
+        tau = tau + jnp.maximum(delta, 0.0)
         u = x - tau
         mass = jnp.sum(jnp.maximum(u, 0.0))
         size = jnp.sum((u > 0.0).astype(x.dtype))
-        return tau + jnp.maximum((mass - 1.0) / size, 0.0), size, size == count
+        return tau, (mass - 1.0) / size, size, size == count
 
-    tau, _, _ = lax.while_loop(goes_on, step, (jnp.float32(-1.0), jnp.float32(0.0), False))
-    return jnp.maximum(x - tau, 0.0), tau
+    start = (jnp.float32(-1.0), jnp.float32(0.0), jnp.float32(0.0), False)
+    tau, delta, _, _ = lax.while_loop(lambda state: ~state[3], step, start)
+    return tau, delta, jnp.maximum((x - tau) - delta, 0.0)

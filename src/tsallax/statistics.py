@@ -1,14 +1,14 @@
-"""Statistics of few runs: intervals by a stratified bootstrap, and who does better how often.
+"""Statistics of few runs: intervals by a stratified bootstrap, and probabilities of improvement.
 
-What is resampled are runs, within their cell (one algorithm at one number of actions), never the
-episodes in which a run was evaluated.  A draw takes n - 1 of the n runs of a cell, with
+Runs are resampled within their cell (one algorithm at one number of actions), never the episodes
+in which a run was evaluated.  A draw takes n - 1 of the n runs of a cell, with
 replacement: the variance of a mean over such draws is s²/n with the unbiased s², where n of n
 would make it (n - 1)/n of that, a third too small for three runs (McCarthy and Snowden, 1985).
 The interquartile mean and the probability of improvement are those of Agarwal et al. (2021).
 
-Fewer than six runs of one cell have no 95 % interval: even their range holds the median less often,
-and it is what they have instead.  What is averaged over many cells is better.  A probability of
-improvement has an interval from six runs on either side on.
+The mean of fewer than six runs has no 95 % interval, since even their range holds the median with
+a smaller probability: its range is given instead.  A probability of improvement has an interval
+where both sides have six runs or more.
 """
 
 from __future__ import annotations
@@ -28,9 +28,11 @@ K = TypeVar("K", bound=Hashable)
 
 DRAWS = 2000
 LEVEL = 0.95
-LEAST = 6
-"""Runs, whose range holds the median of all with a probability of 0.97; that of five, 0.94."""
-HOLDS, FAILS, OPEN = "holds", "does not hold", "cannot be told from these runs"
+TAILS = ((1 - LEVEL) / 2, (1 + LEVEL) / 2)
+MIN_RUNS = 6
+"""Runs from which on a mean has a 95 % interval: the range of n runs holds the median with
+probability 1 - 2^(1 - n), which is 0.97 for six and 0.94 for five."""
+HOLDS, FAILS, INCONCLUSIVE = "holds", "does not hold", "inconclusive"
 
 
 @dataclass(frozen=True)
@@ -45,11 +47,11 @@ class Estimate:
         """Whether the number is above `null`.
 
         >>> Estimate(0.7, 0.6, 0.8).verdict(0.5), Estimate(0.7, 0.4, 0.9).verdict(0.5)
-        ('holds', 'cannot be told from these runs')
+        ('holds', 'inconclusive')
         """
         if self.low is None or self.high is None:
-            return OPEN
-        return HOLDS if self.low > null else FAILS if self.high < null else OPEN
+            return INCONCLUSIVE
+        return HOLDS if self.low > null else FAILS if self.high < null else INCONCLUSIVE
 
 
 def estimate(value: float, draws: Array | None) -> Estimate:
@@ -60,8 +62,7 @@ def estimate(value: float, draws: Array | None) -> Estimate:
     """
     if draws is None:
         return Estimate(float(value))
-    ends = np.quantile(draws, [(1 - LEVEL) / 2, (1 + LEVEL) / 2])
-    low, high = np.round(ends, 9)  # so that sums of ties are exact
+    low, high = np.round(np.quantile(draws, TAILS), 9)  # so that sums of ties are exact
     return Estimate(float(value), float(low), float(high))
 
 
@@ -102,7 +103,7 @@ def iqm(values: Sequence[float] | Array, weights: Array | None = None) -> Array:
 
 
 def mean_of(values: Array, weights: Array) -> Estimate:
-    """The mean of a cell's runs; of less than six with their range.
+    """The mean of a cell's runs with its interval, or with the range of fewer than six runs.
 
     >>> mean_of(np.array([4.0]), np.ones((10, 1)))
     Estimate(value=4.0, low=None, high=None)
@@ -110,9 +111,41 @@ def mean_of(values: Array, weights: Array) -> Estimate:
     mean = float(values.mean())
     if len(values) < 2:
         return Estimate(mean)
-    if len(values) < LEAST:
+    if len(values) < MIN_RUNS:
         return Estimate(mean, float(values.min()), float(values.max()))
     return estimate(mean, weights @ values)
+
+
+def mean_curve(runs: Array, weights: Array | None = None) -> tuple[Array, Array, Array]:
+    """The mean over runs at each point of a curve, and both ends of its interval.
+
+    As of `mean_of`, the ends are those of the range for fewer than six runs; for one run they are
+    NaN.
+
+    Args:
+        runs: (runs, points).
+        weights: as of `resample`; default: its own.
+
+    >>> [end.tolist() for end in mean_curve(np.array([[1.0, 5.0], [2.0, 9.0]]))]
+    [[1.5, 7.0], [1.0, 5.0], [2.0, 9.0]]
+    """
+    n, mean = len(runs), runs.mean(0)
+    if n < 2:
+        return mean, np.full_like(mean, np.nan), np.full_like(mean, np.nan)
+    if n < MIN_RUNS:
+        return mean, runs.min(0), runs.max(0)
+    drawn = resample({"runs": n})["runs"] if weights is None else weights
+    low, high = np.quantile(drawn @ runs, TAILS, axis=0)
+    return mean, low, high
+
+
+def interval_label(runs: int) -> str:
+    """What the ends that `mean_of` and `mean_curve` give for so many runs are called.
+
+    >>> interval_label(10), interval_label(3), interval_label(1)
+    ('95% interval', 'range of 3 runs', '')
+    """
+    return "" if runs < 2 else "95% interval" if runs >= MIN_RUNS else f"range of {runs} runs"
 
 
 def iqm_of(runs: Mapping[K, Array], weights: Mapping[K, Array], cells: Sequence[K]) -> Estimate:
@@ -141,31 +174,32 @@ def higher(x: Array, y: Array) -> Array:
 
 
 def earlier(x: Array, y: Array) -> Array:
-    """Which of x was surely there before which of y: 1, 0, or a half where it cannot be said.
+    """Which of x reached the threshold before which of y: 1, 0, or a half where it is unknown.
 
-    A run is a pair of its episodes and whether the last was the one that got there.  One that
-    never did lost to those that had before it ended; against the others nothing is known.
+    A run is a pair of its episodes and whether it reached the threshold in the last of them.  The
+    time of one that did not is censored: it is later than all that reached it before this run
+    ended, and not comparable with the others.
 
-    >>> there, never, late = (300.0, 1.0), (900.0, 0.0), (1200.0, 1.0)
-    >>> earlier(np.array([there, late]), np.array([never])).ravel().tolist()
+    >>> early, never, late = (300.0, 1.0), (900.0, 0.0), (1200.0, 1.0)
+    >>> earlier(np.array([early, late]), np.array([never])).ravel().tolist()
     [1.0, 0.5]
     """
     t, s = x[:, None, 0], y[None, :, 0]
-    x_there, y_there = x[:, None, 1] > 0, y[None, :, 1] > 0
-    first = x_there & (t < s) | x_there & ~y_there & (t == s)
-    last = y_there & (s < t) | y_there & ~x_there & (t == s)
+    x_reached, y_reached = x[:, None, 1] > 0, y[None, :, 1] > 0
+    first = x_reached & (t < s) | x_reached & ~y_reached & (t == s)
+    last = y_reached & (s < t) | y_reached & ~x_reached & (t == s)
     return np.asarray(0.5 + 0.5 * first - 0.5 * last)
 
 
-def enough(runs: Mapping[K, Array], matches: Sequence[tuple[K, K]]) -> bool:
-    """Whether the runs of matched cells, two of each and six of each side, allow an interval.
+def has_interval(runs: Mapping[K, Array], matches: Sequence[tuple[K, K]]) -> bool:
+    """Whether matched cells have enough runs for an interval: two each, and six on each side.
 
-    >>> enough({"a": np.ones(6), "b": np.ones(3), "c": np.ones(3)}, [("a", "b"), ("a", "c")])
+    >>> has_interval({"a": np.ones(6), "b": np.ones(3), "c": np.ones(3)}, [("a", "b"), ("a", "c")])
     True
     """
     sizes = {cell: len(runs[cell]) for match in matches for cell in match}
     sides = [sum(sizes[cell] for cell in set(side)) for side in zip(*matches)]
-    return min(sizes.values()) >= 2 and min(sides) >= LEAST
+    return min(sizes.values()) >= 2 and min(sides) >= MIN_RUNS
 
 
 def improvement(
@@ -176,14 +210,14 @@ def improvement(
 ) -> tuple[Estimate, Array | None]:
     """The probability that a run of one cell beats one of its match, averaged over the matches.
 
-    It has no interval where a cell has one run, nor where a side has less than six runs in all,
-    whose luck all matches may share.
+    It has no interval where a cell has one run, nor where a side has fewer than six runs in all,
+    since all matches may share their deviation.
 
     Args:
         runs: of every cell.
         weights: as of `resample`.
         matches: pairs of cells; a cell may be in several.
-        better: of which run beats which, `higher` or `earlier`.
+        better: which run beats which, `higher` or `earlier`.
 
     Returns:
         The estimate, and its bootstrap draws where it has an interval.
@@ -196,7 +230,7 @@ def improvement(
         raise InvalidInput("no runs to compare")
     scores = [better(runs[x], runs[y]) for x, y in matches]
     value = float(np.mean([s.mean() for s in scores]))
-    if not enough(runs, matches):
+    if not has_interval(runs, matches):
         return Estimate(value), None
     draws = sum(((weights[x] @ s) * weights[y]).sum(1) for (x, y), s in zip(matches, scores))
     mean = np.asarray(draws) / len(matches)

@@ -20,25 +20,16 @@ from typing import Any
 import gymnasium
 import numpy as np
 import pytest
-from gymnasium.spaces import Box, Discrete
+from gymnasium.spaces import Box
 
-from small_agents import CORRIDOR, TINY, assert_same, differ
+from small_agents import CORRIDOR, TINY, assert_same, cart_pole, differ, point_mass
 from tsallax import DeepQ
 from tsallax.deep import checkpoint
 from tsallax.deep.load import load_agent as load
 from tsallax.envs.jax.multigoal_env import multigoal
 from tsallax.errors import InvalidInput
 
-HERE = Path(__file__).parents[1]
 ONE_LINE = r"^[^\n]*$"
-
-
-def point_mass(**options: Any) -> DeepQ:
-    return DeepQ("MultiGoal-v0", actions=3, seed=1, **{**TINY, **options})
-
-
-def cart_pole() -> DeepQ:
-    return DeepQ("CartPole-v1", seed=1, **TINY)
 
 
 @pytest.fixture(scope="module")
@@ -63,9 +54,6 @@ def contents(saved) -> tuple[dict[str, Any], dict[str, Any]]:
 def rewritten(path: Path, about: dict[str, Any], arrays: dict[str, Any]) -> Path:
     checkpoint.write(path, about, arrays)
     return path
-
-
-# Resumed equals uninterrupted ---------------------------------------------------------------
 
 
 def test_a_loaded_agent_is_the_agent(trained, saved):
@@ -109,15 +97,16 @@ def test_several_environments_go_on_from_where_all_begin_an_episode(tmp_path):
     """Each has begun as many episodes as it has, not as many as all of them."""
 
     def pendulums() -> DeepQ:
-        return DeepQ("Pendulum-v1", actions=3, n_envs=2, **TINY)
+        short = {"max_episode_steps": 20}
+        return DeepQ("Pendulum-v1", actions=3, n_envs=2, env_options=short, **TINY)
 
-    agent = pendulums().learn(steps=800)
+    agent = pendulums().learn(steps=80)
     assert agent.history.episodes == 4
     agent.save(tmp_path / "agent")
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        resumed = DeepQ.load(tmp_path / "agent").learn(steps=400)
-    assert_same(resumed, pendulums().learn(steps=1200))
+        resumed = DeepQ.load(tmp_path / "agent").learn(steps=40)
+    assert_same(resumed, pendulums().learn(steps=120))
     about, arrays = checkpoint.read(tmp_path / "agent")
     for wrong in ([3], [0, 3]):
         changed = rewritten(tmp_path / "odd", about, {**arrays, "begun": np.array(wrong)})
@@ -168,33 +157,6 @@ def test_steps_across_a_resume_are_not_added_up(tmp_path):
         resumed.learn(steps=2)
     after = resumed._learner.replay.flags[: agent.steps].tolist()
     assert after == [*before[:-1], 2]
-
-
-def test_an_episode_without_an_end_is_saved_all_the_same(tmp_path):
-    """Not at its end, as it has none, but after ten times as long as usual."""
-
-    class Endless(gymnasium.Env):
-        observation_space, action_space = Box(-1, 1, (2,)), Discrete(2)
-
-        def reset(self, *, seed=None, options=None):
-            return np.zeros(2, np.float32), {}
-
-        def step(self, action):
-            return np.zeros(2, np.float32), 0.0, False, False, {}
-
-    seen = []
-
-    def watch(agent):
-        seen.append((agent.steps, (tmp_path / "agent").exists()))
-        return agent.steps < 150
-
-    options = {"save_to": tmp_path / "agent", "save_every": 10, "callback": watch}
-    DeepQ(Endless(), **TINY).learn(steps=200, **options)
-    assert [there for steps, there in seen if steps < 100] == [False] * sum(
-        s < 100 for s, _ in seen
-    )
-    assert all(there for steps, there in seen if steps >= 110)
-    assert sum(steps < 100 for steps, _ in seen) > 5
 
 
 def test_an_environment_that_has_changed_since_is_refused(tmp_path, monkeypatch):
@@ -273,11 +235,8 @@ def test_another_environment_must_have_the_same_observations_and_actions(env, tm
         DeepQ.load(tmp_path / "agent", env=env).learn(steps=5)
 
 
-# Written whole or not at all ----------------------------------------------------------------
-
-
 def test_a_process_killed_while_it_writes_leaves_the_last_good_file(saved, tmp_path):
-    """At every one of several arrays."""
+    """In the middle of its arrays."""
     file = tmp_path / "agent"
     file.write_bytes(saved.read_bytes())
     script = f"""
@@ -293,7 +252,7 @@ def killing(*arguments, **options):
 np.lib.format.write_array = killing
 checkpoint.write({str(file)!r}, about, arrays)
 """
-    for fatal in (1, 12, 30):
+    for fatal in (12,):
         variables = {**os.environ, "FATAL": str(fatal), "PYTHONPATH": os.pathsep.join(sys.path)}
         run = subprocess.run([sys.executable, "-c", script], env=variables, timeout=60)
         assert run.returncode == -signal.SIGKILL
@@ -340,38 +299,6 @@ def test_the_file_depends_on_the_agent_alone(trained, tmp_path):
     assert (tmp_path / "a").read_bytes() == (tmp_path / "b").read_bytes()
 
 
-def test_files_are_written_as_often_as_asked_and_at_the_end(tmp_path, monkeypatch):
-    steps: list[int] = []
-    save = DeepQ.save
-
-    def noting(self: DeepQ, path: Any, replay: bool = True) -> None:
-        steps.append(self.steps)
-        save(self, path, replay)
-
-    monkeypatch.setattr(DeepQ, "save", noting)
-    point_mass().learn(steps=90, save_to=tmp_path / "agent", save_every=40)
-    assert steps == [40, 80, 90]
-    assert DeepQ.load(tmp_path / "agent").steps == 90
-
-
-def test_a_gymnasium_environment_is_saved_at_the_next_end_of_an_episode(tmp_path, monkeypatch):
-    lengths: list[int] = []
-    save = DeepQ.save
-
-    def noting(self: DeepQ, path: Any, replay: bool = True) -> None:
-        lengths.append(int(self.history.lengths.sum()))
-        save(self, path, replay)
-
-    monkeypatch.setattr(DeepQ, "save", noting)
-    agent = cart_pole().learn(episodes=12, save_to=tmp_path / "agent", save_every=30)
-    assert set(lengths) == {0}
-    spacing = 30 + agent.history["episode_length"].max()
-    assert len(lengths) >= agent.steps // spacing
-
-
-# Damaged -------------------------------------------------------------------------------------
-
-
 def test_a_truncated_file_is_refused_in_one_line(saved, tmp_path):
     whole = saved.read_bytes()
     file = tmp_path / "agent"
@@ -398,7 +325,7 @@ def test_altered_bytes_are_refused_or_change_nothing(saved, contents, tmp_path):
     file = tmp_path / "agent"
     rng = random.Random(0)
     lines = []
-    for _ in range(150):
+    for _ in range(60):
         altered = bytearray(whole)
         altered[rng.randrange(len(whole))] ^= 1 << rng.randrange(8)
         file.write_bytes(altered)
@@ -410,7 +337,7 @@ def test_altered_bytes_are_refused_or_change_nothing(saved, contents, tmp_path):
         assert found == about
         assert set(again) == set(arrays)
         assert all(np.array_equal(again[name], arrays[name]) for name in arrays)
-    assert len(lines) > 100
+    assert len(lines) > 40
     assert "\n" not in "".join(lines)
 
 
@@ -483,7 +410,10 @@ DAMAGE = {
     "no configuration": (lambda a, x: a.pop("config"), "config"),
     "a configuration that is a list": (lambda a, x: a.update(config=[1]), "agent"),
     "an option of the future": (lambda a, x: a["config"].update(warp=9), "unknown option 'warp'"),
-    "an option out of range": (lambda a, x: a["config"].update(alpha=-1), "alpha must be positive"),
+    "an option out of range": (
+        lambda a, x: a["config"].update(alpha=-1),
+        "alpha must be a number of at least",
+    ),
     "no seed": (lambda a, x: a.pop("seed"), "seed"),
     "steps that are no number": (lambda a, x: a.update(steps="many"), "agent"),
     "fewer than no steps": (lambda a, x: a.update(steps=-5), "cannot have made -5 steps"),
@@ -538,9 +468,6 @@ def test_descriptions_that_are_not_json_are_refused(contents, tmp_path):
         npz.write(tmp_path / "agent", checkpoint.AGENT, {"json": text, **arrays})
         with pytest.raises(InvalidInput, match="description is not JSON"):
             DeepQ.load(tmp_path / "agent")
-
-
-# Harmful -------------------------------------------------------------------------------------
 
 
 class Touch:
@@ -619,15 +546,14 @@ def test_a_file_cannot_name_a_module_to_import(contents, tmp_path, monkeypatch):
     assert "harmful_module" not in sys.modules
 
 
-# Shared --------------------------------------------------------------------------------------
-
-
 def test_an_agent_without_its_replay_is_small_and_acts_the_same(tmp_path):
-    agent = DeepQ("MultiGoal-v0", actions=3, **{**TINY, "buffer_size": 100_000}).learn(steps=30)
-    agent.save(tmp_path / "whole")
-    agent.save(tmp_path / "small", replay=False)
+    large = point_mass(buffer_size=100_000)
+    large.save(tmp_path / "whole")
+    large.save(tmp_path / "small", replay=False)
     assert (tmp_path / "small").stat().st_size < 20_000
     assert (tmp_path / "whole").stat().st_size > 2_000_000
+    agent = point_mass().learn(steps=30)
+    agent.save(tmp_path / "small", replay=False)
     small = DeepQ.load(tmp_path / "small")
     seen = np.random.default_rng(0).normal(size=(50, 2))
     assert np.array_equal(small.q(seen), agent.q(seen))
@@ -645,11 +571,6 @@ def test_an_agent_without_its_replay_does_not_get_it_back_by_being_saved(trained
     again = DeepQ.load(tmp_path / "again")
     with pytest.raises(InvalidInput, match="saved without its replay"):
         again.learn(steps=1)
-
-
-def test_options_of_an_environment_that_cannot_be_written_are_refused_before_training():
-    with pytest.raises(InvalidInput, match="env_options"):
-        DeepQ("CartPole-v1", env_options={"sutton_barto_reward": np.bool_(False)}, **TINY)
 
 
 def test_a_file_tells_what_made_it(contents):

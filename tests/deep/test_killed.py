@@ -59,10 +59,8 @@ class Runner:
         return begun
 
 
-@pytest.mark.parametrize(
-    ("env", "amount"),
-    [("MultiGoal-v0", 8000), pytest.param("CartPole-v1", 150, marks=pytest.mark.slow)],
-)
+@pytest.mark.slow
+@pytest.mark.parametrize(("env", "amount"), [("MultiGoal-v0", 8000), ("CartPole-v1", 150)])
 def test_training_that_is_killed_again_and_again_ends_with_the_same_weights(env, amount, tmp_path):
     runner = Runner(tmp_path, env, amount)
     assert runner.finish("whole") == 0

@@ -1,4 +1,4 @@
-"""The Q network equals plain matrix products, its gradients equal autodiff's, and Adam is Adam."""
+"""The Q network equals plain matrix products, and its gradients equal autodiff's."""
 
 from __future__ import annotations
 
@@ -56,10 +56,10 @@ def test_values_are_those_of_a_multilayer_perceptron(common):
 
 
 @with_and_without_common
-def test_chosen_are_the_values_of_the_actions(common):
+def test_action_values_are_the_outputs_of_the_actions(common):
     net, (x, action) = some_network(common), some_inputs()
     expected = by_numpy(net, x)[np.arange(7), np.asarray(action)]
-    found = network.chosen(net.body, network.rows(net, action), x)
+    found = network.action_values(net.body, network.output_rows(net, action), x)
     assert np.asarray(found) == pytest.approx(expected, abs=1e-5)
 
 
@@ -76,13 +76,13 @@ def gradient_of_rows(net, x, action):
     """The same loss without the other outputs: the gradient of the body and of each row."""
 
     def loss(body, rows):
-        return jnp.sum(jnp.linspace(-1, 2, len(x)) * network.chosen(body, rows, x) ** 2)
+        return jnp.sum(jnp.linspace(-1, 2, len(x)) * network.action_values(body, rows, x) ** 2)
 
-    return jax.grad(loss, (0, 1))(net.body, network.rows(net, action))
+    return jax.grad(loss, (0, 1))(net.body, network.output_rows(net, action))
 
 
 @with_and_without_common
-def test_gradients_of_chosen_are_those_of_plain_indexing(common):
+def test_gradients_of_action_values_are_those_of_plain_indexing(common):
     """Also of an action that was chosen several times, and of one that never was."""
     net, (x, action) = some_network(common), some_inputs()
     plain = gradient_of_indexing(net, x, action)
@@ -92,33 +92,9 @@ def test_gradients_of_chosen_are_those_of_plain_indexing(common):
     close(summed.weight, plain.output.weight[action])
     close(summed.bias, plain.output.bias[action])
     assert np.all(np.asarray(plain.output.weight)[3] == 0)
-    spread = adam.spread(action, rows, OUTPUTS)
+    spread = adam.scatter_rows(action, rows, OUTPUTS)
     close(spread, plain.output)
     assert np.all(np.asarray(spread.weight)[3] == 0)
-
-
-@with_and_without_common
-def test_a_step_from_the_rows_of_some_actions_is_the_step_of_the_whole_table(common):
-    """Moments fade and weights go on moving where there is no gradient, too."""
-    net, (x, action) = some_network(common), some_inputs()
-    ours = theirs = net
-    state = adam.init(net)
-    mean, square = state.mean.output, state.square.output
-    for step in range(1, 6):
-        batch = (action + step) % OUTPUTS
-        theirs, state = adam.update(state, theirs, gradient_of_indexing(theirs, x, batch), 0.01)
-        _, rows = gradient_of_rows(ours, x, batch)
-        pace = adam.pace(jnp.asarray(step), 0.01)
-        table, mean, square = zip(
-            *(
-                adam.update_rows(*leaves, batch, g, pace)
-                for *leaves, g in zip(ours.output, mean, square, adam.sum_rows(batch, rows))
-            )
-        )
-        ours = Network(theirs.body, type(net.output)(*table))
-        close(tuple(ours.output), tuple(theirs.output))
-        close(tuple(mean), tuple(state.mean.output))
-        close(tuple(square), tuple(state.square.output))
 
 
 def test_values_of_many_networks_are_those_of_each():
@@ -126,7 +102,9 @@ def test_values_of_many_networks_are_those_of_each():
     x, action = some_inputs()
 
     def both(net):
-        return network.values(net, x), network.chosen(net.body, network.rows(net, action), x)
+        return network.values(net, x), network.action_values(
+            net.body, network.output_rows(net, action), x
+        )
 
     together = jax.vmap(both)(jax.tree.map(lambda *leaves: jnp.stack(leaves), *nets))
     for i, net in enumerate(nets):
@@ -157,40 +135,4 @@ def test_a_network_without_hidden_layers_is_linear():
     assert np.asarray(network.values(net, 2 * x)) == pytest.approx(
         2 * np.asarray(network.values(net, x)), rel=1e-5
     )
-    assert network.chosen(net.body, network.rows(net, action), x).shape == (7,)
-
-
-def test_adam_is_that_of_optax():
-    optax = pytest.importorskip("optax")
-    ours = some_network(common=True)
-    state = adam.init(ours)
-    theirs, tx = ours, optax.adam(3e-3)
-    optimiser = tx.init(theirs)
-    rng = np.random.default_rng(0)
-    for _ in range(50):
-        g = jax.tree.map(lambda p: rng.normal(size=p.shape).astype(np.float32) * p, ours)
-        ours, state = adam.update(state, ours, g, 3e-3)
-        updates, optimiser = tx.update(g, optimiser, theirs)
-        theirs = optax.apply_updates(theirs, updates)
-    close(ours, theirs)
-    assert int(state.count) == 50
-
-
-def test_adam_is_that_of_the_paper():
-    """Kingma and Ba's Algorithm 1, in double precision, with a rate that changes."""
-    x = np.array([1.0, -2.0, 0.5])
-    ours, state = jnp.asarray(x, jnp.float32), adam.init(jnp.zeros(3))
-    m = v = np.zeros(3)
-    for t in range(1, 31):
-        rate, g = 0.1 / t, np.array([x[0], 10 * x[1], 1e-6 * x[2]])
-        m, v = 0.9 * m + 0.1 * g, 0.999 * v + 0.001 * g * g
-        x = x - rate * (m / (1 - 0.9**t)) / (np.sqrt(v / (1 - 0.999**t)) + 1e-8)
-        ours, state = adam.update(state, ours, jnp.asarray(g, jnp.float32), rate)
-    assert np.asarray(ours) == pytest.approx(x, abs=2e-5)
-
-
-@pytest.mark.parametrize("norm", [0.0, 1e-20, 0.3, 1.0, 2.0, 1e10])
-def test_a_gradient_is_shrunk_to_the_norm_and_never_stretched(norm):
-    factor = float(adam.shrink(1.0, norm**2))
-    assert factor <= 1
-    assert factor * norm == pytest.approx(min(norm, 1.0), rel=1e-5)
+    assert network.action_values(net.body, network.output_rows(net, action), x).shape == (7,)

@@ -2,26 +2,28 @@
 
 from __future__ import annotations
 
-import signal
+from inspect import cleandoc
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from tsallax.cli.shared import complain, note, one_line_errors, set_values
+from tsallax.cli.arguments import key_values
 from tsallax.errors import InvalidInput
+from tsallax.paper.experiments import EXPERIMENTS, LEARNING, PLANNING
 
 if TYPE_CHECKING:
-    from tsallax.paper.sweep.jobs import Sweep
-
-FIGURES = ("figure1", "figure2a", "figure2b", "theorems")
-LEARNED = ("reacher", "pendulum")
+    from tsallax.paper.sweep.specification import Sweep
 
 
 def register(app: typer.Typer) -> None:
     """Add the commands to the program."""
-    app.command(short_help="Compute figures and tables of the paper again.")(reproduce)
-    app.command(short_help="Make one page of results.")(report)
+    lines = [f"{one.name:<10} {one.help}" for one in EXPERIMENTS.values()]
+    app.command(
+        short_help="Compute figures and tables of the paper again.",
+        help=cleandoc(reproduce.__doc__ or "").replace("EXPERIMENTS", "\n".join(lines)),
+    )(reproduce)
+    app.command("report", short_help="Make one page of results.")(make_page)
 
 
 def reproduce(
@@ -29,7 +31,7 @@ def reproduce(
         list[str] | None,
         typer.Argument(
             metavar="NAME",
-            help=f"{', '.join(FIGURES)}, all (these four, the default), {', '.join(LEARNED)}.",
+            help=f"{', '.join(PLANNING)}, all (these four, the default), {', '.join(LEARNING)}.",
         ),
     ] = None,
     out: Annotated[Path, typer.Option(help="The folder of the report.")] = Path("out/paper"),
@@ -87,56 +89,61 @@ def reproduce(
       tsallax reproduce pendulum --ray auto --out /shared/folder
 
     \b
-    figure1    multi-goal point mass: sparse and softmax policies of 9 and 49 actions
-    figure2a   unicycle: the cost of regularisation against the number of actions
-    figure2b   unicycle: the support ratio against alpha
-    theorems   every lemma and theorem, checked on many random MDPs
-    reacher    27 variants of deep Q-learning and DDPG: 327 runs of 10,000 episodes
-    pendulum   likewise, inverted pendulum
+    EXPERIMENTS
 
     The last two take minutes on a large GPU and weeks on a CPU. Every run becomes a row in
-    the folder when it is finished. An interrupted command goes on where it was, on another
+    the folder when it is finished. The same command resumes an interrupted one, on another
     machine too, and trains nothing twice.
     """
     names = what or ["all"]
     for name in names:
-        if name not in (*FIGURES, *LEARNED, "all"):
-            known = ", ".join((*FIGURES, *LEARNED))
-            raise typer.Exit(complain(f"cannot reproduce {name!r}: choose from {known}, all", 2))
-    figures = [name for name in FIGURES if name in names or "all" in names]
-    tasks = [name for name in LEARNED if name in names]
+        if name not in (*EXPERIMENTS, "all"):
+            known = ", ".join(EXPERIMENTS)
+            raise InvalidInput(f"cannot reproduce {name!r}: choose from {known}, all")
+    figures = [name for name in PLANNING if name in names or "all" in names]
+    tasks = [name for name in LEARNING if name in names]
     only = {
         "--actions": actions, "--variants": variants, "--alphas": alphas, "--seeds": seeds,
         "--episodes": episodes, "--steps": steps, "--set": set_, "--device": device,
         "--at-once": at_once, "--processes": processes, "--ray": ray,
     }  # fmt: skip
-    with one_line_errors():
-        for option, value in only.items():
-            if value is not None and not tasks:
-                raise InvalidInput(f"{option} is for {' and '.join(LEARNED)}: name one of them")
-        from tsallax import paper
+    for option, value in only.items():
+        if value is not None and not tasks:
+            raise InvalidInput(f"{option} is for {' and '.join(LEARNING)}: name one of them")
+    sweeps = [
+        _sweep(name, actions, variants, alphas, seeds, episodes, steps, set_, quick)
+        for name in tasks
+    ]
+    try:
+        index = _reproduce(figures, sweeps, out, quick, device, ray, at_once, processes)
+    except KeyboardInterrupt:
+        finished = "finished figures" if not tasks else "finished runs and checkpoints"
+        resumed = ": the same command resumes from there" if tasks else ""
+        raise KeyboardInterrupt(f"{finished} are in {out}{resumed}") from None
+    typer.echo(f"The report is in {index}")
 
-        sweeps = [
-            _sweep(name, actions, variants, alphas, seeds, episodes, steps, set_, quick)
-            for name in tasks
-        ]
-        if sweeps:
-            from tsallax.paper.sweep.execution import learned, require_means, write_tables
 
-            many = 1 if processes is None else processes
-            require_means(device, ray, at_once, many)
-        if figures:
-            index = paper.reproduce(figures, out, quick=quick)
-        if sweeps:
-            signal.signal(signal.SIGINT, signal.default_int_handler)
-            try:
-                learned(sweeps, out, device=device, ray=ray, at_once=at_once, processes=many)
-            except KeyboardInterrupt:
-                note(f"what was done is in {out}: the same command goes on from there")
-                raise typer.Exit(complain("interrupted", 130)) from None
-            write_tables([out], out)
-            index = paper.write_page(out)
-        typer.echo(f"The report is in {index}")
+def _reproduce(
+    figures: list[str], sweeps: list[Sweep], out: Path, quick: bool,
+    device: str | None, ray: str | None, at_once: int | None, processes: int | None,
+) -> Path:  # fmt: skip
+    """Compute figures, then train sweeps; the path of the page."""
+    from tsallax.paper import report
+
+    if sweeps:
+        from tsallax.paper.sweep.execution import check_resources, train_sweeps
+
+        side_by_side = 1 if processes is None else processes
+        check_resources(device, ray, at_once, side_by_side)
+    if figures:
+        index = report.reproduce(figures, out, quick=quick)
+    if sweeps:
+        rows = train_sweeps(
+            sweeps, out, device=device, ray=ray, at_once=at_once, processes=side_by_side
+        )
+        report.write_tables(rows, out)
+        index = report.write_page(out)
+    return index
 
 
 def _sweep(
@@ -144,17 +151,17 @@ def _sweep(
     episodes: int | None, steps: int | None, set_: list[str] | None, quick: bool,
 ) -> Sweep:  # fmt: skip
     """What the options ask for."""
-    from tsallax.paper.sweep import jobs as sweeps
-    from tsallax.paper.sweep.tasks import TASKS, choose
+    from tsallax.paper.sweep.specification import changed_sweep, paper_sweep
+    from tsallax.paper.sweep.tasks import TASKS, choose_variants
 
     task = TASKS[name]
-    asked = sweeps.sweep_of(task, quick)
+    asked = paper_sweep(task, quick)
     given: dict[str, Any] = {
         "actions": None if actions is None else tuple(_numbers("--actions", actions, int, "9,121")),
         "seeds": seeds,
         "episodes": episodes,
         "steps": steps,
-        "options": {**asked.options, **set_values(set_)} if set_ else None,
+        "options": {**asked.options, **key_values("--set", set_)} if set_ else None,
     }
     if episodes is not None and steps is None:
         scaled = -(-asked.steps * max(episodes, 1) // asked.episodes)
@@ -162,8 +169,8 @@ def _sweep(
     if variants is not None or alphas is not None:
         words = None if variants is None else [word.strip() for word in variants.split(",")]
         numbers = None if alphas is None else _numbers("--alphas", alphas, float, "0.1,0.01")
-        given["variants"] = tuple(choose(words, numbers))
-    return sweeps.checked(asked, {k: v for k, v in given.items() if v is not None})
+        given["variants"] = tuple(choose_variants(words, numbers))
+    return changed_sweep(asked, {k: v for k, v in given.items() if v is not None})
 
 
 def _numbers(option: str, text: str, kind: type, example: str) -> list[Any]:
@@ -173,7 +180,7 @@ def _numbers(option: str, text: str, kind: type, example: str) -> list[Any]:
         raise InvalidInput(f"{option} {text}: must be numbers, such as {example}") from None
 
 
-def report(
+def make_page(
     folders: Annotated[
         list[Path], typer.Argument(metavar="DIR", help="Folders of reproduce, or of rows.")
     ],
@@ -191,7 +198,6 @@ def report(
 
     Rows of several folders are put together. The page needs no other file and no network.
     """
-    with one_line_errors():
-        from tsallax import paper
+    from tsallax.paper.report import write_report
 
-        typer.echo(f"The report is in {paper.write_report(folders, out)}")
+    typer.echo(f"The report is in {write_report(folders, out)}")

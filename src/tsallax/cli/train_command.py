@@ -2,33 +2,24 @@
 
 from __future__ import annotations
 
-import json as json_format
-import re
-import shlex
 import time
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from tsallax.cli.shared import (
+from tsallax.cli.arguments import key_values
+from tsallax.cli.output import (
     aligned,
-    complain,
-    key_values,
-    named,
-    note,
-    one_line_errors,
-    set_values,
-    trained,
+    print_error,
+    print_note,
+    training_length,
     warnings_as_notes,
 )
 from tsallax.errors import InvalidInput
 
 if TYPE_CHECKING:
-    from tsallax.deep.agent import Agent
-    from tsallax.runs.training import Job
+    from tsallax.runs.training import TrainingRun
 
 
 def train(
@@ -43,7 +34,9 @@ def train(
             metavar="N[,M...]", help="Levels of a continuous action, for all dimensions or each."
         ),
     ] = None,
-    algorithm: Annotated[str | None, typer.Option(help="Who learns.  [default: deep_q]")] = None,
+    algorithm: Annotated[
+        str | None, typer.Option(help="deep_q or ddpg.  [default: deep_q]")
+    ] = None,
     explore: Annotated[
         str | None, typer.Option(help="sparse, soft, epsilon or tsallis.  [default: sparse]")
     ] = None,
@@ -54,19 +47,24 @@ def train(
         str | None,
         typer.Option(help="The entropy's coefficient, or START:END:STEPS.  [default: 0.1]"),
     ] = None,
-    episodes: Annotated[int | None, typer.Option(help="Episodes to finish in all.")] = None,
-    steps: Annotated[int | None, typer.Option(help="Steps to make in all.")] = None,
-    seed: Annotated[int | None, typer.Option(help="Fixes everything.  [default: 0]")] = None,
+    episodes: Annotated[int | None, typer.Option(help="Total number of episodes.")] = None,
+    steps: Annotated[int | None, typer.Option(help="Total number of steps.")] = None,
+    seed: Annotated[
+        int | None, typer.Option(help="Seed of all random numbers.  [default: 0]")
+    ] = None,
     resume: Annotated[
         bool,
-        typer.Option("--resume", help="Go on with the run in DIR; start it if there is none."),
+        typer.Option("--resume", help="Continue the run in DIR; start it if there is none."),
     ] = False,
     config: Annotated[
-        Path | None, typer.Option(metavar="FILE", help="Options in YAML; others go before.")
+        Path | None,
+        typer.Option(metavar="FILE", help="Options in YAML; the command line overrides them."),
     ] = None,
-    set: Annotated[
+    set_options: Annotated[
         list[str] | None,
-        typer.Option(metavar="KEY=VALUE", help="Any option of `tsallax config`; may be repeated."),
+        typer.Option(
+            "--set", metavar="KEY=VALUE", help="Any option of `tsallax config`; may be repeated."
+        ),
     ] = None,
     eval_every: Annotated[
         int | None,
@@ -76,7 +74,7 @@ def train(
         int | None, typer.Option(help="Episodes of an evaluation.  [default: 20]")
     ] = None,
     save_every: Annotated[
-        int | None, typer.Option(help="Steps between checkpoints.  [default: a minute]")
+        int | None, typer.Option(help="Steps between checkpoints.  [default: one a minute]")
     ] = None,
     env_option: Annotated[
         list[str] | None,
@@ -90,7 +88,7 @@ def train(
         bool, typer.Option("--tensorboard", help="Write TensorBoard files as well as CSV.")
     ] = False,
 ) -> None:
-    """Train an agent in an environment; Ctrl-C saves it, --resume goes on.
+    """Train an agent in an environment; Ctrl-C saves it, --resume continues.
 
     \b
     Examples:
@@ -109,96 +107,69 @@ def train(
       config.yaml       every option; --config reads it
       episodes.csv      one row per finished episode: episode, step, return, length
       evaluations.csv   one row per evaluation: greedy return, its deviation, sampled return
-      trace.csv         loss, target value and the policy's support ratio along the way
+      trace.csv         loss, target value and the policy's support ratio during training
     """
-    with one_line_errors(), _flags(), warnings_as_notes():
+    flags: dict[str, Any] = {
+        "env": env, "actions": actions, "algorithm": algorithm, "explore": explore,
+        "update": update, "alpha": alpha, "episodes": episodes, "steps": steps, "seed": seed,
+        "eval_every": eval_every, "eval_episodes": eval_episodes, "save_every": save_every,
+        "env_options": key_values("--env-option", env_option) or None, "backend": backend,
+        "tensorboard": tensorboard or None,
+    }  # fmt: skip
+    given = {name: value for name, value in flags.items() if value is not None}
+    for name, value in key_values("--set", set_options).items():
+        if name in given:
+            raise InvalidInput(f"{name} is given twice: with --set and with its own option")
+        given[name] = value
+    with warnings_as_notes():
         from tsallax.deep.options import with_current_names
         from tsallax.files import yaml_text
+        from tsallax.runs.training import open_run
 
-        typed: dict[str, Any] = {
-            "env": env, "actions": actions, "algorithm": algorithm, "explore": explore,
-            "update": update, "alpha": alpha, "episodes": episodes, "steps": steps, "seed": seed,
-            "eval_every": eval_every, "eval_episodes": eval_episodes, "save_every": save_every,
-            "env_options": _plain(env_option), "backend": backend,
-            "tensorboard": tensorboard or None,
-        }  # fmt: skip
-        typed = {name: value for name, value in typed.items() if value is not None}
-        for name, value in set_values(set or []).items():
-            if name in typed:
-                raise InvalidInput(f"{name} is given twice: with --set, and by itself")
-            typed[name] = value
-        filed = {} if config is None else with_current_names(yaml_text.read(config))
-        from tsallax.runs import training
-
-        job = training.prepare(typed, filed, out, resume)
-        _train(job)
+        from_file = {} if config is None else with_current_names(yaml_text.read(config))
+        _train(open_run(given, from_file, out, resume))
 
 
-def _train(job: Job) -> None:
-    from tsallax.runs.training import AGENT
-    from tsallax.runs.training import train as run
+def _train(training: TrainingRun) -> None:
+    from tsallax.runs.training import AGENT_FILE
+    from tsallax.runs.training import train as train_agent
 
-    agent, first = job.agent, job.agent.steps
-    if job.resumed and not job.finished:
-        note(f"goes on after {trained(agent)}" if first else "nothing was saved yet: starts again")
+    agent, first_step = training.agent, training.agent.steps
+    was_finished = training.finished
+    if training.resumed and not was_finished:
+        print_note(
+            f"continues after {training_length(agent)}"
+            if first_step
+            else "nothing was saved yet: starts again"
+        )
     begin = time.monotonic()
     try:
-        run(job)
+        train_agent(training)
     except KeyboardInterrupt:
-        saved = "which are saved" if agent.saved_at == agent.steps else "not all of them saved"
-        line = f"interrupted after {trained(agent)}, {saved}; to go on: {job.command}"
-        raise typer.Exit(complain(line, 130)) from None
+        saved = "all saved" if agent.saved_at == agent.steps else "not all saved"
+        raise KeyboardInterrupt(
+            f"{training_length(agent)}, {saved}; to continue: {training.resume_command}"
+        ) from None
     except FloatingPointError as error:
-        last = f"; {job.folder} holds the last checkpoint" * (job.folder / AGENT).exists()
-        raise typer.Exit(complain(f"{error}{last}", 1)) from None
-    seconds = time.monotonic() - begin
-    rows = [("agent", named(agent)), ("trained", trained(agent))]
-    if agent.steps > first:
-        rows[-1] = ("trained", f"{trained(agent)}, {(agent.steps - first) / seconds:,.0f} steps/s")
-    if agent.history.episodes:
-        n = min(100, agent.history.episodes)
-        rows.append(("return", f"{agent.history.recent():.6g} (mean of the last {n} episodes)"))
-    if len(agent.history["evaluation_return"]):
-        rows.append(("evaluation", _last_evaluation(agent)))
-    typer.echo(aligned(rows))
-    more = " It was finished before: a larger --episodes or --steps goes on." * job.finished
-    more = more if agent.steps == first else ""
-    name = shlex.quote(str(job.folder))
-    typer.echo(f"\nThe run is in {job.folder}.{more} Next: tsallax evaluate {name}")
+        kept = (training.folder / AGENT_FILE).exists()
+        print_error(f"{error}{f'; {training.folder} holds the last checkpoint' * kept}")
+        raise typer.Exit(1) from None
+    speed = (agent.steps - first_step) / (time.monotonic() - begin)
+    typer.echo(_summary(agent, None if was_finished else speed))
+    typer.echo(f"\nThe run is in {training.folder}. To evaluate it: {training.evaluate_command}")
+    if was_finished:
+        typer.echo(f"It was already finished. To extend it: {training.resume_command}")
 
 
-def _plain(pairs: list[str] | None) -> dict[str, Any] | None:
-    """Options of an environment, as plain data that a file can hold."""
-    if not pairs:
-        return None
-    options = key_values("--env-option", pairs)
-    try:
-        plain: dict[str, Any] = json_format.loads(json_format.dumps(options))
-    except (TypeError, ValueError):
-        raise InvalidInput("--env-option: only numbers, words, lists and dicts") from None
-    return plain
-
-
-@contextmanager
-def _flags() -> Iterator[None]:
-    """Name the options of the command line where an error names those of Python."""
-    try:
-        yield
-    except InvalidInput as error:
-        line = re.sub(
-            r"`?\bactions`?, such as actions=", "--actions, such as --actions ", str(error)
-        )
-        line = re.sub(r"\bactions=[\[(]?(\d[\d, ]*\d|\d)[\])]?", _flag, line)
-        line = re.sub(r"\bleave backend out", "leave --backend out", line)
-        line = re.sub(r"needs (\w+_q), such as ", r"needs \1: add --set \1=", line)
-        raise InvalidInput(line) from None
-
-
-def _flag(found: re.Match[str]) -> str:
-    return f"--actions {found[1].replace(' ', '')}"
-
-
-def _last_evaluation(agent: Agent) -> str:
-    h = agent.history
-    after = f"after {h['evaluation_episode'][-1]:,} episodes"
-    return f"{h['evaluation_return'][-1]:.6g} (greedy, {after})"
+def _summary(agent: Any, steps_per_second: float | None) -> str:
+    """The agent, the length of its training and its last returns."""
+    speed = "" if steps_per_second is None else f", {steps_per_second:,.0f} steps/s"
+    rows = [("agent", agent.description), ("trained", f"{training_length(agent)}{speed}")]
+    history = agent.history
+    if history.episodes:
+        n = min(100, history.episodes)
+        rows.append(("return", f"{history.recent():.6g} (mean of the last {n} episodes)"))
+    if len(history["evaluation_return"]):
+        episode = f"after {history['evaluation_episode'][-1]:,} episodes"
+        rows.append(("evaluation", f"{history['evaluation_return'][-1]:.6g} (greedy, {episode})"))
+    return aligned(rows)

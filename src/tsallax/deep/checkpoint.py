@@ -1,4 +1,4 @@
-"""Agents as files: plain arrays and JSON in one `.npz`, written whole or not at all.
+"""Files of agents and fleets: plain arrays and JSON in one `.npz`, written atomically.
 
 Reading checks every checksum, never unpickles and never imports anything that a file names.
 """
@@ -6,6 +6,8 @@ Reading checks every checksum, never unpickles and never imports anything that a
 from __future__ import annotations
 
 import json
+from collections.abc import Iterator
+from contextlib import contextmanager
 from os import PathLike
 from typing import Any, TypeVar
 
@@ -24,13 +26,13 @@ T = TypeVar("T")
 
 
 def write(path: str | PathLike[str], about: dict[str, Any], arrays: dict[str, Any]) -> None:
-    """Write what an agent is (JSON) and its arrays."""
+    """Write a description, as JSON, and named arrays."""
     text = json.dumps({**about, "arrays": sorted(arrays)})
     npz.write(path, AGENT, {"json": text, **arrays})
 
 
 def read(path: str | PathLike[str]) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
-    """Read what `write` wrote."""
+    """Read the description and the arrays of a file."""
     arrays = npz.read_all(path, AGENT)
     text = arrays.pop("json", None)
     try:
@@ -38,10 +40,23 @@ def read(path: str | PathLike[str]) -> tuple[dict[str, Any], dict[str, NDArray[A
     except (ValueError, RecursionError):
         about = None
     if not isinstance(about, dict):
-        raise InvalidInput(f"{path}: damaged: its description is not JSON")
+        raise InvalidInput("damaged: its description is not JSON", source=path)
     if about.pop("arrays", None) != sorted(arrays):
-        raise InvalidInput(f"{path}: damaged: it does not hold the arrays that it should")
+        raise InvalidInput("damaged: it does not hold the arrays that it should", source=path)
     return about, arrays
+
+
+@contextmanager
+def errors_of(path: str | PathLike[str]) -> Iterator[None]:
+    """Name the file in the refusal of its contents, of whatever kind the error is."""
+    try:
+        yield
+    except InvalidInput as error:
+        raise error.of(path) from None
+    except KeyError as error:
+        raise InvalidInput(f"damaged: its description lacks {error}", source=path) from None
+    except (TypeError, ValueError, AttributeError, IndexError, OverflowError) as error:
+        raise InvalidInput(f"damaged: its description is wrong: {error}", source=path) from None
 
 
 def flatten(prefix: str, tree: Any) -> dict[str, NDArray[Any]]:
@@ -53,18 +68,19 @@ def flatten(prefix: str, tree: Any) -> dict[str, NDArray[Any]]:
 def restore(path: str | PathLike[str], prefix: str, like: T, arrays: dict[str, Any]) -> T:
     """A pytree of the same shapes as `like`, from named arrays."""
 
-    def leaf(place: Any, expected: Any) -> Any:
-        name = prefix + _name(place)
+    def leaf(location: Any, expected: Any) -> Any:
+        name = prefix + _name(location)
         if name not in arrays:
-            raise InvalidInput(f"{path}: incomplete: {name} missing")
+            raise InvalidInput(f"incomplete: {name} missing", source=path)
         found = arrays[name]
         if found.shape != expected.shape or found.dtype != expected.dtype:
             raise InvalidInput(
-                f"{path}: {name} has type {found.dtype} and shape {found.shape}, "
-                f"not {expected.dtype} and {expected.shape}"
+                f"{name} has type {found.dtype} and shape {found.shape}, "
+                f"not {expected.dtype} and {expected.shape}",
+                source=path,
             )
         if found.dtype.kind == "f" and not np.isfinite(found).all():
-            raise InvalidInput(f"{path}: damaged: {name} has a number that is not finite")
+            raise InvalidInput(f"damaged: {name} has a number that is not finite", source=path)
         return jnp.array(found)
 
     restored: T = jax.tree_util.tree_map_with_path(leaf, like)

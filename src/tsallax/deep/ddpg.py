@@ -9,9 +9,9 @@
     theta^- <- theta^- + tau (theta - theta^-),  phi^- <- phi^- + tau (phi - phi^-)
 
 The networks see observations in units of their running mean and deviation, and actions in units of
-half their range. Two things that the original lacks make it dependable: y keeps to what discounted
-sums of the rewards seen so far can be, and phi pays for the square of what goes into the tanh of
-mu = tanh(u), without which an actor at a bound may never leave it. Options turn them off.
+half their range. Two additions make it reliable, and options turn them off: y is clipped to the
+range of discounted sums of the rewards so far (`bounded`), and the mean square of u, mu = tanh(u),
+is added to the cost of phi (`action_penalty`), as the gradient vanishes for an actor at a bound.
 
 Everything here is a pure function of one agent; many agents are the same functions under
 `jax.vmap`.
@@ -39,9 +39,9 @@ from tsallax.deep import (
     running_moments,
 )
 from tsallax.deep.adam import Adam
+from tsallax.deep.algorithm import Metrics
 from tsallax.deep.ddpg_config import DDPGConfig
-from tsallax.deep.deep_q import Metrics
-from tsallax.deep.environment_spec import World
+from tsallax.deep.environment_spec import EnvironmentSpec
 from tsallax.deep.exploration_noise import Noise
 from tsallax.deep.linear_schedule import Linear
 from tsallax.deep.network import Network
@@ -50,11 +50,11 @@ from tsallax.deep.running_moments import Moments
 from tsallax.errors import InvalidInput
 
 KNOBS = ("sigma", "beta", "learning_rate", "actor_learning_rate", "tau", "action_penalty")
-"""The options in which agents that share a program may differ."""
+"""The options in which agents that share a compiled program may differ."""
 
 
 class Knobs(NamedTuple):
-    """The numbers in which agents that share a program may differ."""
+    """The options named in KNOBS as numbers, which are arguments of the compiled program."""
 
     sigma: Linear
     beta: Linear
@@ -72,7 +72,7 @@ class Pair(NamedTuple):
 
 
 class Learner(NamedTuple):
-    """All that an agent has learned and all that its future depends on, but for the environment."""
+    """The state of the algorithm: with the environment's, it determines an agent's future."""
 
     online: Pair
     target: Pair
@@ -81,14 +81,14 @@ class Learner(NamedTuple):
     replay: Replay
     moments: Moments | None
     rewards: Array
-    """The least and the largest so far, and 0."""
+    """The smallest and the largest reward so far, and 0."""
     noise: Noise
     knobs: Knobs
     key: Array
 
 
-class Shared(NamedTuple):
-    """What acting needs of a learner."""
+class ActingState(NamedTuple):
+    """The part of a learner that acting depends on."""
 
     actor: Network
     moments: Moments | None
@@ -98,7 +98,7 @@ class Shared(NamedTuple):
 
 @dataclass(frozen=True)
 class PolicyGradient:
-    """The algorithm as data: what fixes the program, but not the numbers it works with."""
+    """The algorithm as frozen data: sizes and options that shape the compiled program."""
 
     observation_size: int
     low: tuple[float, ...]
@@ -129,18 +129,18 @@ class PolicyGradient:
 
     @property
     def capacity(self) -> int:
-        """That of the configuration, rounded up to whole steps of all environments."""
+        """The buffer size, rounded up to a multiple of the number of environments."""
         n = self.config.n_envs
         return -(-self.config.buffer_size // n) * n
 
     def greedy(self, learner: Learner, observation: Array) -> Array:
-        """mu(s; phi^-): the average over recent updates is steadier than phi."""
-        return self._real(self._mu(learner.target.actor, self._seen(learner, observation)))
+        """mu(s; phi^-): an average over recent updates, which varies less than phi."""
+        return self._real(self._mu(learner.target.actor, self._inputs(learner, observation)))
 
     def act(
         self, learner: Learner, observation: Array, step: ArrayLike, key: Array
     ) -> tuple[Array, Array]:
-        """An exploring action for each observation; it has no support to speak of (NaN)."""
+        """An exploring action for each observation; its support ratio is undefined, NaN."""
         key, other = jax.random.split(key)
         actor, process = learner.online.actor, learner.noise.process
         moved = self._explore(learner, actor, observation, step, key, process)
@@ -148,21 +148,23 @@ class PolicyGradient:
         action = jnp.where(jnp.asarray(step) < self.config.learning_starts, anything, moved)
         return self._real(action), jnp.full((), jnp.nan)
 
-    def sampled(self, learner: Learner, observation: Array, step: ArrayLike, key: Array) -> Array:
-        """mu(s; phi^-) with noise, that of `ou` independent of what came before."""
+    def sample(self, learner: Learner, observation: Array, step: ArrayLike, key: Array) -> Array:
+        """mu(s; phi^-) with noise; that of `ou` is drawn from its stationary distribution."""
         actor = learner.target.actor
         return self._real(self._explore(learner, actor, observation, step, key, None))
 
     def store(self, learner: Learner, transition: Transition, step: ArrayLike) -> Learner:
-        """Add a transition of each environment to the memory, and let the noise go on."""
+        """Add a transition of each environment to the memory, and advance the noise."""
         c, now = self.config, learner.noise
         key = jax.random.fold_in(jax.random.fold_in(learner.key, step), 3)
         ended = transition.terminated | transition.truncated
         if now.process is not None:
-            now = now._replace(process=exploration_noise.drift(now.process, c.ou_rate, ended, key))
+            now = now._replace(
+                process=exploration_noise.ou_step(now.process, c.ou_rate, ended, key)
+            )
         if now.actor is not None and now.size is not None:
-            again = exploration_noise.perturbed(learner.online.actor, now.size, key)
-            pick = jax.tree.map(lambda a, b: jnp.where(ended[0], a, b), again, now.actor)
+            redrawn = exploration_noise.perturb(learner.online.actor, now.size, key)
+            pick = jax.tree.map(lambda a, b: jnp.where(ended[0], a, b), redrawn, now.actor)
             now = now._replace(actor=pick)
         known = learner.moments
         if known is not None:
@@ -189,7 +191,7 @@ class PolicyGradient:
             n_envs=c.n_envs,
             n_step=c.n_step,
         )
-        s, a = self._seen(learner, batch.observation), self._scaled(batch.action)
+        s, a = self._inputs(learner, batch.observation), self._scaled(batch.action)
         y = self._target(learner, batch)
         weight = jnp.ones(())
         if c.priority > 0:
@@ -201,7 +203,7 @@ class PolicyGradient:
             return jnp.mean(weight * error**2), error
 
         (mean, error), slope = jax.value_and_grad(loss, has_aux=True)(learner.online.critic)
-        slope = adam.clipped(slope, c.max_grad_norm)
+        slope = adam.clip_by_norm(slope, c.max_grad_norm)
         critic, critic_adam = adam.update(
             learner.critic_adam, learner.online.critic, slope, knobs.learning_rate
         )
@@ -210,7 +212,7 @@ class PolicyGradient:
             u = network.values(actor, s)
             return knobs.pull * jnp.mean(u**2) - jnp.mean(self._q(critic, s, jnp.tanh(u)))
 
-        slope = adam.clipped(jax.grad(cost)(learner.online.actor), c.max_grad_norm)
+        slope = adam.clip_by_norm(jax.grad(cost)(learner.online.actor), c.max_grad_norm)
         actor, actor_adam = adam.update(
             learner.actor_adam, learner.online.actor, slope, knobs.actor_rate
         )
@@ -225,25 +227,26 @@ class PolicyGradient:
             memory = replay.prioritize(learner.replay, batch.index, error, c.priority)
             learner = learner._replace(replay=memory)
         if learner.noise.size is not None:
-            moved = self._mu(exploration_noise.perturbed(actor, learner.noise.size, other), s)
+            moved = self._mu(exploration_noise.perturb(actor, learner.noise.size, other), s)
             apart, sigma = moved - self._mu(actor, s), linear_schedule.at(knobs.sigma, written)
-            size = exploration_noise.adapted(learner.noise.size, apart, sigma)
+            size = exploration_noise.adapt(learner.noise.size, apart, sigma)
             learner = learner._replace(noise=learner.noise._replace(size=size))
         return learner, Metrics(mean, jnp.mean(y))
 
     def copy(self, learner: Learner) -> Learner:
-        """Nothing: the targets follow with every update."""
+        """The learner as it is: `learn` moves the targets with every update."""
         return learner
 
-    def shared(self, learner: Learner) -> Shared:
-        """What acting needs, and learning does not suffice with."""
-        return Shared(learner.target.actor, learner.moments, learner.noise, learner.knobs)
+    def acting_state(self, learner: Learner) -> ActingState:
+        """The target actor, the moments of observations, the noise and the knobs."""
+        return ActingState(learner.target.actor, learner.moments, learner.noise, learner.knobs)
 
-    def complete(self, shared: Shared, fresh: Learner) -> Learner:
-        """A learner that acts as the one that was shared."""
-        actor, known, now, knobs = shared
-        both = fresh.online._replace(actor=actor)
-        return fresh._replace(online=both, target=both, moments=known, noise=now, knobs=knobs)
+    def restore_acting(self, state: ActingState, learner: Learner) -> Learner:
+        """The learner with the fields of an acting state, its actor online as well."""
+        pair = learner.online._replace(actor=state.actor)
+        return learner._replace(
+            online=pair, target=pair, moments=state.moments, noise=state.noise, knobs=state.knobs
+        )
 
     def _explore(
         self,
@@ -254,8 +257,8 @@ class PolicyGradient:
         key: Array,
         process: Array | None,
     ) -> Array:
-        """mu(s) with noise, in half ranges; `process` takes the place of independent draws."""
-        s = self._seen(learner, observation)
+        """mu(s) with noise, in half ranges: `process`, or independent draws where it is None."""
+        s = self._inputs(learner, observation)
         if learner.noise.actor is not None:
             return self._mu(learner.noise.actor, s)
         mean = self._mu(actor, s)
@@ -264,7 +267,7 @@ class PolicyGradient:
 
     def _target(self, learner: Learner, batch: Batch) -> Array:
         """y = r + gamma Q(s', mu(s'; phi^-); theta^-), between min r and max r over 1 - gamma."""
-        after = self._seen(learner, batch.next_observation)
+        after = self._inputs(learner, batch.next_observation)
         value = self._q(learner.target.critic, after, self._mu(learner.target.actor, after))
         y = batch.reward + batch.discount * value
         if self.config.bounded:
@@ -272,7 +275,8 @@ class PolicyGradient:
             y = jnp.clip(y, low, high)
         return y
 
-    def _seen(self, learner: Learner, observation: Array) -> Array:
+    def _inputs(self, learner: Learner, observation: Array) -> Array:
+        """Observations as the networks take them."""
         if learner.moments is None:
             return observation
         return running_moments.standardize(learner.moments, observation)
@@ -291,36 +295,38 @@ class PolicyGradient:
         return (action - (low + high) / 2) / ((high - low) / 2)
 
     def _real(self, action: Array) -> Array:
-        """The action of the environment, never beyond its bounds."""
+        """The action of the environment, clipped to its bounds."""
         low, high = jnp.asarray(self.low), jnp.asarray(self.high)
         return jnp.clip((low + high) / 2 + (high - low) / 2 * action, low, high)
 
 
-def program(world: World, configs: Sequence[DDPGConfig]) -> tuple[PolicyGradient, list[Knobs]]:
-    """The algorithm that agents share who differ in KNOBS alone, and the numbers of each."""
+def build_algorithm(
+    spec: EnvironmentSpec, configs: Sequence[DDPGConfig]
+) -> tuple[PolicyGradient, list[Knobs]]:
+    """The algorithm of agents whose options differ only in KNOBS, and the knobs of each."""
     default = DDPGConfig()
     static = {name: getattr(default, name) for name in KNOBS}
     settings = dataclasses.replace(configs[0], **static)
-    algorithm = PolicyGradient(world.observation_size, *_bounds(world), settings)
+    algorithm = PolicyGradient(spec.observation_size, *_bounds(spec), settings)
     return algorithm, [knobs_of(config) for config in configs]
 
 
-def _bounds(world: World) -> tuple[tuple[float, ...], tuple[float, ...]]:
+def _bounds(spec: EnvironmentSpec) -> tuple[tuple[float, ...], tuple[float, ...]]:
     """The ends of the actions' ranges, which must be finite and apart."""
-    assert world.low is not None
-    assert world.high is not None
-    for i, (low, high) in enumerate(zip(world.low, world.high, strict=True)):
+    assert spec.low is not None
+    assert spec.high is not None
+    for i, (low, high) in enumerate(zip(spec.low, spec.high, strict=True)):
         if not (math.isfinite(low) and math.isfinite(high) and low < high):
             raise InvalidInput(
-                f"{world.name}: dimension {i} of its actions ranges from {low:g} to {high:g}: "
-                "DDPG needs finite bounds, for which gymnasium.wrappers.RescaleAction or "
-                "ClipAction may be of use"
+                f"dimension {i} of its actions ranges from {low:g} to {high:g}: DDPG needs finite "
+                "bounds, such as those of gymnasium.wrappers.RescaleAction",
+                source=spec.name,
             )
-    return world.low, world.high
+    return spec.low, spec.high
 
 
 def knobs_of(config: DDPGConfig) -> Knobs:
-    """The numbers of one agent's configuration."""
+    """The knobs of one agent's configuration."""
 
     def array(schedule: Linear) -> Linear:
         return Linear(*(jnp.asarray(x, jnp.float32) for x in schedule))

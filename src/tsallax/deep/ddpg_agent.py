@@ -1,17 +1,15 @@
-"""`DDPG`, the agent that learns by deep deterministic policy gradient."""
+"""`DDPG`, the agent of deep deterministic policy gradient."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from typing import Any, ClassVar
 
-import jax
-
+from tsallax.deep import ddpg
 from tsallax.deep.agent import Agent
-from tsallax.deep.ddpg import Learner, program
 from tsallax.deep.ddpg_config import DDPGConfig
-from tsallax.deep.environment_spec import World, world_of
-from tsallax.deep.options import settings_of
+from tsallax.deep.environment_spec import make_spec
+from tsallax.deep.options import make_config
 
 
 class DDPG(Agent):
@@ -33,8 +31,11 @@ class DDPG(Agent):
     (150, 3, (2,))
     """
 
-    kind: ClassVar[str] = "ddpg"
+    kind = "ddpg"
     Config: ClassVar[type] = DDPGConfig
+    build_algorithm = staticmethod(ddpg.build_algorithm)
+    member_options = ddpg.KNOBS
+    continuous_actions = True
     config: DDPGConfig
 
     def __init__(
@@ -47,26 +48,19 @@ class DDPG(Agent):
         env_options: Mapping[str, Any] | None = None,
         **options: Any,
     ) -> None:
-        settings = settings_of(DDPGConfig, config, options)
-        world = world_of(
+        settings = make_config(DDPGConfig, config, options)
+        spec = make_spec(
             env,
             actions=None,
             n_envs=settings.n_envs,
-            continuous=True,
+            continuous=self.continuous_actions,
             backend=backend,
-            options=env_options or {},
+            options=env_options,
         )
-        super().__init__(world, settings, seed)
+        super().__init__(spec, settings, seed)
 
-    def _build(self, world: World, settings: DDPGConfig, seed: int) -> tuple[Any, Learner]:
-        algorithm, (knobs,) = program(world, [settings])
-        return algorithm, _init(algorithm, jax.random.PRNGKey(seed), knobs)
-
-    def _words(self) -> str:
+    def _summary(self) -> str:
         return f"noise={self.config.noise!r}"
 
     def _status(self, rate: float) -> str:
         return f"{rate:.0f} steps/s  return {self.history.recent():.4g}"
-
-
-_init = jax.jit(lambda algorithm, key, knobs: algorithm.init(key, knobs), static_argnums=0)

@@ -5,8 +5,16 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
-from tsallax.deep import exploration_noise, linear_schedule
-from tsallax.deep.options import check_count, check_flag, check_number, check_one_of, option, widths
+from tsallax.deep import exploration_noise
+from tsallax.deep.options import (
+    check_count,
+    check_flag,
+    check_number,
+    check_one_of,
+    check_schedule,
+    layer_widths,
+    option,
+)
 from tsallax.errors import InvalidInput
 
 
@@ -48,20 +56,17 @@ class DDPGConfig:
     """Steps from one entry of the trace to the next; the targets follow with every update."""
 
     def __post_init__(self) -> None:
-        for name in ("sigma", "beta"):
-            object.__setattr__(self, name, linear_schedule.linear(getattr(self, name), name))
-        object.__setattr__(self, "net_arch", widths(self.net_arch))
+        check_schedule(self, "sigma", at_least=0)
+        check_schedule(self, "beta", at_least=0, at_most=1)
+        object.__setattr__(self, "net_arch", layer_widths(self.net_arch))
         check_one_of(self, "noise", exploration_noise.KINDS)
-        if min(self.sigma.start, self.sigma.end) < 0:
-            raise InvalidInput(f"sigma must be at least 0, got {linear_schedule.text(self.sigma)}")
-        if not all(0 <= value <= 1 for value in self.beta[:2]):
-            raise InvalidInput("beta must be between 0 and 1")
         for name in ("batch_size", "buffer_size", "train_freq", "n_envs", "n_step"):
             check_count(self, name, 1)
         check_count(self, "learning_starts", 0)
         check_number(self, "gamma", at_least=0, below=1)
-        for name in ("learning_rate", "ou_rate", "tau"):
+        for name in ("learning_rate", "ou_rate"):
             check_number(self, name, above=0)
+        check_number(self, "tau", above=0, at_most=1)
         for name in ("actor_learning_rate", "max_grad_norm"):
             if getattr(self, name) is not None:
                 check_number(self, name, above=0)
@@ -69,8 +74,6 @@ class DDPGConfig:
             check_number(self, name, at_least=0)
         for name in ("normalize", "bounded"):
             check_flag(self, name)
-        if self.tau > 1:
-            raise InvalidInput(f"tau must be at most 1, got {self.tau:g}")
         if self.buffer_size < self.batch_size:
             raise InvalidInput(
                 f"buffer_size {self.buffer_size} is less than batch_size {self.batch_size}"

@@ -27,8 +27,9 @@ from jax.typing import ArrayLike
 
 from tsallax.deep import adam, linear_schedule, network, replay
 from tsallax.deep.adam import Adam
+from tsallax.deep.algorithm import Metrics
 from tsallax.deep.deep_q_config import DeepQConfig
-from tsallax.deep.environment_spec import World
+from tsallax.deep.environment_spec import EnvironmentSpec
 from tsallax.deep.linear_schedule import Linear
 from tsallax.deep.network import Body, Layer, Network
 from tsallax.deep.options import hidden_layers
@@ -47,16 +48,17 @@ KNOBS = (
     "beta",
     "learning_rate",
 )
-"""The options in which agents that share a program may differ."""
+"""The options in which agents that share a compiled program may differ."""
 
-WHOLE = 2
-"""With up to so many actions for each transition of a batch, the output layer is moved whole."""
+DENSE_ACTIONS = 2
+"""With up to so many actions for each transition of a batch, Adam updates the whole output layer;
+with more, the rows of the batch's actions (`adam.update_rows`)."""
 
 Rule = tuple[str, float | None]
 
 
 class Knobs(NamedTuple):
-    """The numbers in which agents that share a program may differ."""
+    """The options named in KNOBS as numbers, which are arguments of the compiled program."""
 
     alpha: Linear
     uniform: Linear
@@ -67,7 +69,7 @@ class Knobs(NamedTuple):
 
 
 class Learner(NamedTuple):
-    """All that an agent has learned and all that its future depends on, but for the environment."""
+    """The state of the algorithm: with the environment's, it determines an agent's future."""
 
     online: Network
     target: Network
@@ -77,16 +79,9 @@ class Learner(NamedTuple):
     key: Array
 
 
-class Metrics(NamedTuple):
-    """What an update tells about itself."""
-
-    loss: Array
-    value: Array
-
-
 @dataclass(frozen=True)
 class DeepQLearning:
-    """Algorithm 1 as data: what fixes the program, but not the numbers it works with."""
+    """Algorithm 1 as frozen data: sizes and options that shape the compiled program."""
 
     observation_size: int
     n_actions: int
@@ -110,7 +105,7 @@ class DeepQLearning:
 
     @property
     def capacity(self) -> int:
-        """That of the configuration, rounded up to whole steps of all environments."""
+        """The buffer size, rounded up to a multiple of the number of environments."""
         n = self.config.n_envs
         return -(-self.config.buffer_size // n) * n
 
@@ -132,19 +127,19 @@ class DeepQLearning:
     def act(
         self, learner: Learner, observation: Array, step: ArrayLike, key: Array
     ) -> tuple[Array, Array]:
-        """An action of the exploring policy for each observation, and the support's share."""
+        """An action of the exploring policy for each observation, and the mean support ratio."""
         p = self.policy(learner, observation, step)
         key, coin, other = jax.random.split(key, 3)
         uniform = jax.random.bernoulli(
             coin, linear_schedule.at(learner.knobs.uniform, step), p.shape[:-1]
         )
         anything = jax.random.randint(other, p.shape[:-1], 0, self.n_actions)
-        action = jnp.where(uniform, anything, draw(key, p))
+        action = jnp.where(uniform, anything, sample_rows(key, p))
         return action, jnp.mean(p > 0)
 
-    def sampled(self, learner: Learner, observation: Array, step: ArrayLike, key: Array) -> Array:
+    def sample(self, learner: Learner, observation: Array, step: ArrayLike, key: Array) -> Array:
         """An action of explore.policy for each observation, without the uniform share."""
-        return draw(key, self.policy(learner, observation, step))
+        return sample_rows(key, self.policy(learner, observation, step))
 
     def store(self, learner: Learner, transition: Transition, step: ArrayLike) -> Learner:
         """Add a transition of each environment to the memory."""
@@ -168,10 +163,10 @@ class DeepQLearning:
         y = batch.reward + batch.discount * self._value(learner, batch, written)
 
         def loss(body: Body, rows: Layer) -> tuple[Array, Array]:
-            error = y - network.chosen(body, rows, batch.observation)
+            error = y - network.action_values(body, rows, batch.observation)
             return jnp.mean(weight * _cost(error, c.huber)), error
 
-        rows = network.rows(learner.online, batch.action)
+        rows = network.output_rows(learner.online, batch.action)
         (mean, error), gradient = jax.value_and_grad(loss, (0, 1), has_aux=True)(
             learner.online.body, rows
         )
@@ -187,23 +182,23 @@ class DeepQLearning:
     ) -> tuple[Network, Adam]:
         """A step of Adam against the gradient of the body and of the rows of the actions."""
         c, rate = self.config, learner.knobs.learning_rate
-        if self.n_actions <= WHOLE * c.batch_size:
-            gradient = Network(body, adam.spread(action, rows, self.n_actions))
-            whole: tuple[Network, Adam] = adam.update(
-                learner.adam, learner.online, adam.clipped(gradient, c.max_grad_norm), rate
+        if self.n_actions <= DENSE_ACTIONS * c.batch_size:
+            gradient = Network(body, adam.scatter_rows(action, rows, self.n_actions))
+            updated: tuple[Network, Adam] = adam.update(
+                learner.adam, learner.online, adam.clip_by_norm(gradient, c.max_grad_norm), rate
             )
-            return whole
+            return updated
         online, (mean, square, count) = learner.online, learner.adam
-        pace = adam.pace(count + 1, rate)
+        scale = adam.step_scale(count + 1, rate)
         summed = adam.sum_rows(action, rows)
         if c.max_grad_norm is not None:
             dense = sum(jnp.sum(g * g) for g in jax.tree.leaves(body))
             sparse = sum(jnp.sum(g * s) for g, s in zip(rows, summed))
-            factor = adam.shrink(c.max_grad_norm, dense + sparse)
+            factor = adam.clip_factor(c.max_grad_norm, dense + sparse)
             body, summed = jax.tree.map(lambda g: factor * g, (body, summed))
-        moved = adam.update_dense(online.body, mean.body, square.body, body, pace)
+        moved = adam.update_dense(online.body, mean.body, square.body, body, scale)
         output = [
-            adam.update_rows(p, m, v, action, g, pace)
+            adam.update_rows(p, m, v, action, g, scale)
             for p, m, v, g in zip(online.output, mean.output, square.output, summed)
         ]
         online, mean, square = (Network(b, Layer(*o)) for b, o in zip(moved, zip(*output)))
@@ -213,13 +208,13 @@ class DeepQLearning:
         """theta^- <- theta."""
         return learner._replace(target=jax.tree.map(jnp.copy, learner.online))
 
-    def shared(self, learner: Learner) -> tuple[Network, Knobs]:
-        """What acting needs, and learning does not suffice with."""
+    def acting_state(self, learner: Learner) -> tuple[Network, Knobs]:
+        """The online network and the knobs."""
         return learner.online, learner.knobs
 
-    def complete(self, shared: tuple[Network, Knobs], fresh: Learner) -> Learner:
-        """A learner that acts as the one that was shared."""
-        return fresh._replace(online=shared[0], target=shared[0], knobs=shared[1])
+    def restore_acting(self, state: tuple[Network, Knobs], learner: Learner) -> Learner:
+        """The learner with the networks and the knobs of an acting state."""
+        return learner._replace(online=state[0], target=state[0], knobs=state[1])
 
     def _value(self, learner: Learner, batch: Batch, step: ArrayLike) -> Array:
         """update.value(Q(s', .; theta^-)), the value of what follows."""
@@ -238,23 +233,26 @@ class DeepQLearning:
 
 
 def _cost(error: Array, huber: float | None) -> Array:
-    """The square of the error, or Huber's compromise with its size."""
+    """The squared error, or Huber's loss, linear from `huber` on, times two."""
     if huber is None:
         return error**2
     size = jnp.abs(error)
     return jnp.where(size <= huber, error**2, huber * (2 * size - huber))
 
 
-def draw(key: Array, p: Array) -> Array:
-    """An index from each distribution p (..., n); never one of probability zero."""
-    above = jnp.cumsum(p, -1)
-    return replay.place(p, above, jax.random.uniform(key, p.shape[:-1]) * above[..., -1])
+def sample_rows(key: Array, p: Array) -> Array:
+    """A random index from each distribution p (..., n); never one of probability zero."""
+    cumulative = jnp.cumsum(p, -1)
+    u = jax.random.uniform(key, p.shape[:-1]) * cumulative[..., -1]
+    return replay.search(p, cumulative, u)
 
 
-def program(world: World, configs: Sequence[DeepQConfig]) -> tuple[DeepQLearning, list[Knobs]]:
-    """The algorithm that agents share who differ in KNOBS alone, and the numbers of each."""
-    if world.n_actions is None:
-        raise InvalidInput(f"{world.name}: DeepQ needs a finite number of actions")
+def build_algorithm(
+    spec: EnvironmentSpec, configs: Sequence[DeepQConfig]
+) -> tuple[DeepQLearning, list[Knobs]]:
+    """The algorithm of agents whose options differ only in KNOBS, and the knobs of each."""
+    if spec.n_actions is None:
+        raise InvalidInput("DeepQ needs a finite number of actions", source=spec.name)
     rules = [_rules(config) for config in configs]
     explore, update = (tuple(dict.fromkeys(column)) for column in zip(*rules))
     default = DeepQConfig()
@@ -263,15 +261,18 @@ def program(world: World, configs: Sequence[DeepQConfig]) -> tuple[DeepQLearning
         for name in (*KNOBS, "learning_starts", "target_update_interval")
     }
     algorithm = DeepQLearning(
-        world.observation_size,
-        world.n_actions,
-        hidden_layers(configs[0], world.name),
+        spec.observation_size,
+        spec.n_actions,
+        hidden_layers(configs[0], spec.name),
         Choice(explore),
         Choice(update),
         dataclasses.replace(configs[0], **static),
     )
-    places = ((explore.index(e), update.index(u)) for e, u in rules)
-    return algorithm, [knobs_of(c, *place) for c, place in zip(configs, places)]
+    knobs = [
+        knobs_of(config, explore.index(e), update.index(u))
+        for config, (e, u) in zip(configs, rules)
+    ]
+    return algorithm, knobs
 
 
 def _rules(c: DeepQConfig) -> tuple[Rule, Rule]:
@@ -280,7 +281,7 @@ def _rules(c: DeepQConfig) -> tuple[Rule, Rule]:
 
 
 def knobs_of(config: DeepQConfig, explore: int = 0, update: int = 0) -> Knobs:
-    """The numbers of one agent's configuration."""
+    """The knobs of one agent's configuration; `explore` and `update` index its regularisers."""
 
     def array(schedule: Linear) -> Any:
         return Linear(*(jnp.asarray(x, jnp.float32) for x in schedule))

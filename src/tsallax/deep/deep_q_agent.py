@@ -1,4 +1,4 @@
-"""`DeepQ`, the agent that learns by sparse deep Q-learning or one of its relatives."""
+"""`DeepQ`, the agent of sparse deep Q-learning and of its soft, hard and Tsallis variants."""
 
 from __future__ import annotations
 
@@ -9,11 +9,11 @@ import jax
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from tsallax.deep import deep_q
 from tsallax.deep.agent import Agent
-from tsallax.deep.deep_q import Learner, program
 from tsallax.deep.deep_q_config import DeepQConfig
-from tsallax.deep.environment_spec import World, world_of
-from tsallax.deep.options import settings_of
+from tsallax.deep.environment_spec import make_spec
+from tsallax.deep.options import make_config
 
 
 class DeepQ(Agent):
@@ -35,9 +35,13 @@ class DeepQ(Agent):
     (150, 3, 25)
     """
 
-    kind: ClassVar[str] = "deep_q"
+    kind = "deep_q"
     Config: ClassVar[type] = DeepQConfig
+    build_algorithm = staticmethod(deep_q.build_algorithm)
+    member_options = deep_q.KNOBS
+    continuous_actions = False
     config: DeepQConfig
+    _algorithm: deep_q.DeepQLearning
 
     def __init__(
         self,
@@ -50,38 +54,33 @@ class DeepQ(Agent):
         env_options: Mapping[str, Any] | None = None,
         **options: Any,
     ) -> None:
-        settings = settings_of(DeepQConfig, config, options)
-        world = world_of(
+        settings = make_config(DeepQConfig, config, options)
+        spec = make_spec(
             env,
             actions=actions,
             n_envs=settings.n_envs,
-            continuous=False,
+            continuous=self.continuous_actions,
             backend=backend,
-            options=env_options or {},
+            options=env_options,
         )
-        super().__init__(world, settings, seed)
-
-    def _build(self, world: World, settings: DeepQConfig, seed: int) -> tuple[Any, Learner]:
-        algorithm, (knobs,) = program(world, [settings])
-        return algorithm, _init(algorithm, jax.random.PRNGKey(seed), knobs)
+        super().__init__(spec, settings, seed)
 
     def policy(self, observation: ArrayLike) -> NDArray[np.float32]:
         """The probabilities of the actions, for an observation or for each of several."""
-        seen, single = self._observations(observation)
-        p = np.asarray(_policy(self._algorithm, self._learner, seen, self.steps))
+        x, single = self._encode(observation)
+        p = np.asarray(_policy(self._algorithm, self._learner, x, self.steps))
         return p[0] if single else p
 
     def q(self, observation: ArrayLike) -> NDArray[np.float32]:
         """Q(s, .; theta), for an observation or for each of several."""
-        seen, single = self._observations(observation)
-        q = np.asarray(_values(self._algorithm, self._learner, seen))
+        x, single = self._encode(observation)
+        q = np.asarray(_values(self._algorithm, self._learner, x))
         return q[0] if single else q
 
-    def _words(self) -> str:
+    def _summary(self) -> str:
         c = self.config
-        return f"{self._world.n_actions} actions, explore={c.explore!r}, update={c.update!r}"
+        return f"{self.spec.n_actions} actions, explore={c.explore!r}, update={c.update!r}"
 
 
-_init = jax.jit(lambda a, key, knobs: a.init(key, knobs), static_argnums=0)
-_policy = jax.jit(lambda a, learner, seen, step: a.policy(learner, seen, step), static_argnums=0)
-_values = jax.jit(lambda a, learner, seen: a.values(learner, seen), static_argnums=0)
+_policy = jax.jit(lambda a, learner, x, step: a.policy(learner, x, step), static_argnums=0)
+_values = jax.jit(lambda a, learner, x: a.values(learner, x), static_argnums=0)

@@ -5,13 +5,21 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from tsallax.deep import linear_schedule
-from tsallax.deep.options import check_count, check_flag, check_number, check_one_of, option, widths
+from tsallax.deep.options import (
+    check_count,
+    check_flag,
+    check_number,
+    check_one_of,
+    check_schedule,
+    layer_widths,
+    option,
+)
 from tsallax.errors import InvalidInput
 
 EXPLORE = ("sparse", "soft", "epsilon", "tsallis")
 UPDATE = ("sparse", "soft", "hard", "tsallis")
-LEAST_ALPHA = 1e-30  # differences of Q, divided by it, stay within single precision
+MIN_ALPHA = 1e-30
+"""Differences of Q, divided by it, stay within single precision."""
 
 
 @dataclass(frozen=True)
@@ -56,28 +64,25 @@ class DeepQConfig:
     output_scale: float = option(0.01, "size of the network's outputs at the start")
 
     def __post_init__(self) -> None:
-        for name in ("alpha", "epsilon", "uniform_share", "beta"):
-            object.__setattr__(self, name, linear_schedule.linear(getattr(self, name), name))
+        check_schedule(self, "alpha", at_least=MIN_ALPHA)
+        for name in ("epsilon", "uniform_share", "beta"):
+            check_schedule(self, name, at_least=0, at_most=1)
         if self.net_arch is not None:
-            object.__setattr__(self, "net_arch", widths(self.net_arch))
+            object.__setattr__(self, "net_arch", layer_widths(self.net_arch))
         check_one_of(self, "explore", EXPLORE)
         check_one_of(self, "update", UPDATE)
         for word in ("explore", "update"):
             index, tsallis = getattr(self, f"{word}_q"), getattr(self, word) == "tsallis"
             if tsallis and index is None:
-                raise InvalidInput(f"{word}=tsallis needs {word}_q, such as 1.5")
+                raise InvalidInput(
+                    f"{word}=tsallis needs an entropic index", add=(f"{word}_q", 1.5)
+                )
             if index is not None and not tsallis:
-                raise InvalidInput(f"{word}_q is for {word}=tsallis, not {getattr(self, word)}")
+                raise InvalidInput(
+                    f"{word}_q is for {word}=tsallis, not {getattr(self, word)}", omit=f"{word}_q"
+                )
             if index is not None:
                 check_number(self, f"{word}_q", above=0)
-        if not min(self.alpha.start, self.alpha.end) >= LEAST_ALPHA:
-            raise InvalidInput(
-                f"alpha must be positive, at least {LEAST_ALPHA:g} in single precision, "
-                f"got {linear_schedule.text(self.alpha)}"
-            )
-        for name in ("epsilon", "uniform_share", "beta"):
-            if not all(0 <= value <= 1 for value in getattr(self, name)[:2]):
-                raise InvalidInput(f"{name} must be between 0 and 1")
         for name in (
             "batch_size",
             "buffer_size",

@@ -1,4 +1,8 @@
-"""Where an agent lives: an environment in JAX, or one of Gymnasium on the host."""
+"""`EnvironmentSpec`: the name and sizes of an agent's environment, and how to make it.
+
+It is made from an id or an object (`make_spec`), or from the description in a file
+(`from_description`).
+"""
 
 from __future__ import annotations
 
@@ -6,45 +10,50 @@ import json
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from tsallax import checks
 from tsallax.envs.discretize import Discretize
+from tsallax.envs.gymnasium.adapter import GymnasiumAdapter
 from tsallax.envs.jax.catalogue import jax_environment
 from tsallax.envs.jax.environment import Environment
 from tsallax.errors import InvalidInput
 
-if TYPE_CHECKING:
-    from tsallax.envs.gymnasium.adapter import HostEnvironment
-
 BACKENDS = ("auto", "jax", "gymnasium")
 
 
-@dataclass
-class World:
+@dataclass(kw_only=True)
+class EnvironmentSpec:
     """An environment's name and sizes, and how to make it."""
 
     name: str
     observation_size: int
     observation_shape: tuple[int, ...]
-    first_observation: int | None
-    """The number of the first observation, where they are numbers."""
+    first_observation: int | None = None
+    """The first observation, where observations are integers."""
     n_actions: int | None
     """None where actions are continuous."""
+    first_action: int = 0
+    """The first action of the environment, where actions are integers."""
+    action_shape: tuple[int, ...]
     low: tuple[float, ...] | None
     high: tuple[float, ...] | None
     discretize: Discretize | None
-    first_action: int
-    action_shape: tuple[int, ...]
-    jax: Environment | None
+    """The grid that numbers real actions."""
+    jax: Environment | None = None
+    """The environment, where it is written in JAX."""
     n_envs: int = 1
     limit: int | None = None
+    """The number of steps after which an episode is truncated."""
     source: Any = None
-    """What to make host environments from: an id or a Gymnasium environment; None if unknown."""
+    """An id or an environment to make Gymnasium environments from; None where it is unknown."""
     options: Mapping[str, Any] = field(default_factory=dict)
-    host: HostEnvironment | None = None
+    """Arguments of `gymnasium.make`."""
+    host: GymnasiumAdapter | None = None
+    """The Gymnasium environments of training, once they are made."""
 
     @cached_property
     def table(self) -> NDArray[np.float32] | None:
@@ -57,27 +66,25 @@ class World:
             numbers = np.asarray(observation)
             n, first = self.observation_size, self.first_observation
             if numbers.dtype.kind not in "iu" or numbers.ndim > 1:
-                raise InvalidInput(f"observation {observation!r}: {self.name} has whole numbers")
+                raise InvalidInput(f"observation {observation!r}: {self.name} has integers")
             if np.any(numbers < first) or np.any(numbers >= first + n):
                 raise InvalidInput(
                     f"observation {observation!r}: not from {first} to {first + n - 1}"
                 )
             return np.eye(n, dtype=np.float32)[np.atleast_1d(numbers) - first], numbers.ndim == 0
+        shape = self.observation_shape
         try:
-            seen = np.asarray(observation, np.float32)
+            array = np.asarray(observation, np.float32)
         except (TypeError, ValueError):
             raise InvalidInput(
-                f"observation {observation!r}: {self.name} has numbers of shape "
-                f"{self.observation_shape}"
+                f"observation {observation!r}: {self.name} has numbers of shape {shape}"
             ) from None
-        if np.isnan(seen).any():
-            raise InvalidInput(f"observation {observation!r}: has a number that is none (NaN)")
-        single = seen.shape == self.observation_shape
-        if not single and seen.shape[1:] != self.observation_shape:
-            raise InvalidInput(
-                f"observation of shape {seen.shape}: {self.name} has {self.observation_shape}"
-            )
-        return seen.reshape(-1, self.observation_size), single
+        if np.isnan(array).any():
+            raise InvalidInput(f"observation {observation!r}: contains NaN")
+        single = array.shape == shape
+        if not single and array.shape[1:] != shape:
+            raise InvalidInput(f"observation of shape {array.shape}: {self.name} has {shape}")
+        return array.reshape(-1, self.observation_size), single
 
     def decode(self, actions: NDArray[Any]) -> NDArray[Any]:
         """Actions as the environment takes them."""
@@ -87,62 +94,62 @@ class World:
             return actions.reshape(-1, *self.action_shape)
         return actions + self.first_action
 
-    def training(self) -> HostEnvironment:
-        """The host environments to learn in, made at the first call."""
+    def training_environment(self) -> GymnasiumAdapter:
+        """The Gymnasium environments to learn in, made at the first call."""
         if self.host is None:
-            self.host = self._make(self._known(), self.n_envs)
+            self.host = self._make(self._known_source(), self.n_envs)
         return self.host
 
-    def fresh(self, env: Any = None, **options: Any) -> HostEnvironment:
-        """Another host environment, to evaluate in: `env`, or one like that of training."""
+    def is_training_environment(self, env: Any) -> bool:
+        """Whether this object is the Gymnasium environment of training, or a wrapper of it."""
+        if self.jax is not None or self.source is None or isinstance(self.source, str):
+            return False
+        return getattr(env, "unwrapped", env) is getattr(self.source, "unwrapped", self.source)
+
+    def evaluation_environment(self, env: Any = None, **options: Any) -> GymnasiumAdapter:
+        """A single Gymnasium environment to evaluate in: `env`, or one like that of training."""
         if env is not None:
             made = self._make(env, 1, **options)
             if made.n_envs != 1:
                 raise InvalidInput(
-                    f"{made.name}: holds {made.n_envs} environments: give a single one to "
-                    "evaluate in"
+                    f"holds {made.n_envs} environments: give a single one to evaluate in",
+                    source=made.name,
                 )
             return made
-        source = self._known()
+        source = self._known_source()
         if isinstance(source, str):
             return self._make(source, 1, **options)
+        remedy = "give one to evaluate in, evaluate(env=...) and learn(eval_env=...)"
         spec = getattr(source, "spec", None)
         if spec is None:
             raise InvalidInput(
-                f"{self.name}: an environment without an id cannot be made a second time: give "
-                "one to evaluate in, evaluate(env=...) and learn(eval_env=...)"
+                f"an environment without an id cannot be made a second time: {remedy}",
+                source=self.name,
             )
         import gymnasium
 
         try:
             if isinstance(source, gymnasium.vector.VectorEnv):
-                again = _one_of_several(source, spec, options)
+                again = _single_of_vector(source, spec, options)
             else:
                 again = gymnasium.make(spec, **options)
         except Exception as error:
             reason = " ".join(str(error).split()).split(". ")[0]
             raise InvalidInput(
-                f"{self.name}: cannot be made a second time ({reason}): give one to evaluate in, "
-                "evaluate(env=...) and learn(eval_env=...)"
+                f"cannot be made a second time ({reason}): {remedy}", source=self.name
             ) from None
         return self._make(again, 1, owned=True)
 
-    def learns_in(self, env: Any) -> bool:
-        """Whether this object is the host's environment of training, or a wrapper of it."""
-        if self.jax is not None or self.source is None or isinstance(self.source, str):
-            return False
-        return getattr(env, "unwrapped", env) is getattr(self.source, "unwrapped", self.source)
-
-    def drawn(self) -> HostEnvironment:
-        """Another host environment, to be drawn: that of JAX by its registered twin."""
+    def rendered_environment(self) -> GymnasiumAdapter:
+        """A Gymnasium environment that can be drawn; one in JAX by its registered equivalent."""
         if self.jax is None:
-            return self.fresh(render_mode="rgb_array")
+            return self.evaluation_environment(render_mode="rgb_array")
         if jax_environment(self.name) is not self.jax:
-            raise InvalidInput(f"{self.name}: only environments that go by a name can be drawn")
+            raise InvalidInput("only environments with an id can be drawn", source=self.name)
         return self._make(f"tsallax/{self.name}", 1, render_mode="rgb_array")
 
     def describe(self) -> dict[str, Any]:
-        """Plain data from which `revive` makes the world again."""
+        """Plain data, for a file, from which `from_description` makes an equal specification."""
         grid = self.discretize
         return {
             "name": self.name,
@@ -162,22 +169,21 @@ class World:
             "by_name": isinstance(self.source, str),
         }
 
-    def _known(self) -> Any:
+    def _known_source(self) -> Any:
         if self.source is None:
             raise InvalidInput(
-                f"{self.name}: this agent was saved without a way to make its environment; "
-                "give it as the argument env of load"
+                "this agent was saved without a way to make its environment: "
+                "give it as the argument env of load",
+                source=self.name,
             )
         return self.source
 
     def _make(
         self, source: Any, n: int, owned: bool | None = None, **options: Any
-    ) -> HostEnvironment:
-        from tsallax.envs.gymnasium.adapter import HostEnvironment
-
+    ) -> GymnasiumAdapter:
         levels = None if self.discretize is None else self.discretize.levels
         more = {**self.options, **options} if isinstance(source, str) else {}
-        made = HostEnvironment(
+        made = GymnasiumAdapter(
             source,
             actions=levels,
             n_envs=n if isinstance(source, str) else 1,
@@ -194,7 +200,7 @@ class World:
         return made
 
 
-def _one_of_several(source: Any, spec: Any, options: Mapping[str, Any]) -> Any:
+def _single_of_vector(source: Any, spec: Any, options: Mapping[str, Any]) -> Any:
     """A single environment like those of a vector environment."""
     import gymnasium
 
@@ -210,139 +216,146 @@ def _one_of_several(source: Any, spec: Any, options: Mapping[str, Any]) -> Any:
     return made
 
 
-def world_of(
+def make_spec(
     env: Any,
     *,
     actions: int | Iterable[int] | None,
     n_envs: int,
     continuous: bool,
-    backend: str,
-    options: Mapping[str, Any],
-) -> World:
-    """The world of an id, a JAX environment or a Gymnasium environment."""
-    if backend not in BACKENDS:
-        raise InvalidInput(f"unknown backend {backend!r}: choose from {', '.join(BACKENDS)}")
-    inside = env if isinstance(env, Environment) else None
-    if options and not isinstance(env, str):
-        given = ", ".join(options)
-        raise InvalidInput(f"env_options {given}: only for an environment given by its id")
-    try:
-        json.dumps(dict(options))
-    except (TypeError, ValueError) as error:
-        raise InvalidInput(f"env_options must be plain data, to be saved: {error}") from None
-    if inside is None and isinstance(env, str) and backend != "gymnasium" and not options:
-        inside = jax_environment(env)
+    backend: str = "auto",
+    options: Mapping[str, Any] | None = None,
+) -> EnvironmentSpec:
+    """The specification of an id, a JAX environment or a Gymnasium environment."""
+    checks.one_of("backend", backend, BACKENDS)
+    options = {} if options is None else options
+    _check_options(env, backend, options)
+    found = env if isinstance(env, Environment) else None
     if isinstance(env, Environment) and backend == "gymnasium":
-        raise InvalidInput(f"{env.name}: given as an environment in JAX: leave backend out")
-    if options and backend == "jax":
-        given = ", ".join(options)
-        raise InvalidInput(f"env_options {given}: only for an environment of Gymnasium")
-    if inside is None and backend == "jax":
-        raise InvalidInput(f"{env}: there is no such environment in JAX: leave backend out")
-    if inside is not None:
-        if not continuous and actions is None:
-            raise InvalidInput(
-                f"{inside.name}: its actions are real numbers: give `actions`, such as actions=31"
-            )
-        grid = None
-        if not continuous and actions is not None:
-            grid = Discretize.of(inside.action_low, inside.action_high, actions)
-        return World(
-            inside.name,
-            inside.observation_size,
-            (inside.observation_size,),
-            None,
-            None if grid is None else len(grid),
-            inside.action_low,
-            inside.action_high,
-            grid,
-            0,
-            (inside.action_size,),
-            inside,
-            n_envs,
-            inside.limit,
-            inside.name if jax_environment(inside.name) is inside else inside,
-        )
-    from tsallax.envs.gymnasium.adapter import HostEnvironment
-
-    host = HostEnvironment(
+        raise InvalidInput("given as an environment in JAX", source=env.name, omit="backend")
+    if isinstance(env, str) and backend != "gymnasium" and not options:
+        found = jax_environment(env)
+    if found is not None:
+        return _jax_spec(found, actions=actions, n_envs=n_envs, continuous=continuous)
+    if backend == "jax":
+        raise InvalidInput("there is no such environment in JAX", source=str(env), omit="backend")
+    host = GymnasiumAdapter(
         env,
         actions=actions,
         n_envs=n_envs if isinstance(env, str) else 1,
         continuous=continuous,
         **options,
     )
-    return World(
-        host.name,
-        host.observation_size,
-        host.observation_shape,
-        None if host.first_observation is None else int(host.first_observation),
-        host.n_actions,
-        host.action_low,
-        host.action_high,
-        host.discretize,
-        host.first_action,
-        host.action_shape,
-        None,
-        host.n_envs,
-        host.limit,
-        env,
-        options,
-        host,
+    first = host.first_observation
+    return EnvironmentSpec(
+        name=host.name,
+        observation_size=host.observation_size,
+        observation_shape=host.observation_shape,
+        first_observation=None if first is None else int(first),
+        n_actions=host.n_actions,
+        first_action=host.first_action,
+        action_shape=host.action_shape,
+        low=host.action_low,
+        high=host.action_high,
+        discretize=host.discretize,
+        n_envs=host.n_envs,
+        limit=host.limit,
+        source=env,
+        options=options,
+        host=host,
     )
 
 
-def revive(about: Mapping[str, Any], env: Any = None) -> World:
-    """The world that `describe` described; environments are made when they are first used.
+def _check_options(env: Any, backend: str, options: Mapping[str, Any]) -> None:
+    """Refuse arguments of `gymnasium.make` that cannot be passed on or saved."""
+    given = f"env_options {', '.join(options)}"
+    if options and not isinstance(env, str):
+        raise InvalidInput("only for an environment given by its id", source=given)
+    if options and backend == "jax":
+        raise InvalidInput("only for an environment of Gymnasium", source=given, omit="backend")
+    try:
+        json.dumps(dict(options))
+    except (TypeError, ValueError) as error:
+        raise InvalidInput(f"env_options must be plain data, to be saved: {error}") from None
 
-    An id that names a module to import is not followed: a file must not choose what code runs.
-    """
-    name = str(about["name"])
-    if env is not None:
-        return _replaced(about, env)
+
+def _jax_spec(
+    environment: Environment, *, actions: Any, n_envs: int, continuous: bool
+) -> EnvironmentSpec:
+    """The specification of a JAX environment, whose actions are real vectors."""
     grid = None
-    if about["levels"] is not None:
-        grid = Discretize.of(about["low"], about["high"], about["levels"])
-    known = bool(about["by_name"]) and ":" not in name
-    inside = jax_environment(name) if about["jax"] and known else None
-    source = name if known else None
-    return World(
-        name,
-        int(about["observation_size"]),
-        tuple(about["observation_shape"]),
-        about["first_observation"],
-        about["n_actions"],
-        None if about["low"] is None else tuple(about["low"]),
-        None if about["high"] is None else tuple(about["high"]),
-        grid,
-        int(about["first_action"]),
-        tuple(about["action_shape"]),
-        inside,
-        int(about["n_envs"]),
-        about["limit"],
-        source,
-        dict(about["options"]),
+    if not continuous:
+        if actions is None:
+            raise InvalidInput(
+                "its actions are real numbers", source=environment.name, add=("actions", 31)
+            )
+        grid = Discretize.of(environment.action_low, environment.action_high, actions)
+    by_id = jax_environment(environment.name) is environment
+    return EnvironmentSpec(
+        name=environment.name,
+        observation_size=environment.observation_size,
+        observation_shape=(environment.observation_size,),
+        n_actions=None if grid is None else len(grid),
+        action_shape=(environment.action_size,),
+        low=environment.action_low,
+        high=environment.action_high,
+        discretize=grid,
+        jax=environment,
+        n_envs=n_envs,
+        limit=environment.limit,
+        source=environment.name if by_id else environment,
     )
 
 
-def _replaced(about: Mapping[str, Any], env: Any) -> World:
-    """The world of another environment, which must have the sizes that were described."""
-    continuous = about["n_actions"] is None
-    world = world_of(
+def from_description(about: Mapping[str, Any], env: Any = None) -> EnvironmentSpec:
+    """The specification that `describe` described; environments are made at their first use.
+
+    With `env`, that of another environment, which must have the described sizes. An id that names
+    a module to import is not used: a file must not choose what code runs.
+    """
+    if env is not None:
+        return _replacement(about, env)
+    name = str(about["name"])
+    low: Any = None if about["low"] is None else tuple(about["low"])
+    high: Any = None if about["high"] is None else tuple(about["high"])
+    by_id = bool(about["by_name"]) and ":" not in name
+    return EnvironmentSpec(
+        name=name,
+        observation_size=int(about["observation_size"]),
+        observation_shape=tuple(about["observation_shape"]),
+        first_observation=about["first_observation"],
+        n_actions=about["n_actions"],
+        first_action=int(about["first_action"]),
+        action_shape=tuple(about["action_shape"]),
+        low=low,
+        high=high,
+        discretize=(None if about["levels"] is None else Discretize.of(low, high, about["levels"])),
+        jax=jax_environment(name) if about["jax"] and by_id else None,
+        n_envs=int(about["n_envs"]),
+        limit=about["limit"],
+        source=name if by_id else None,
+        options=dict(about["options"]),
+    )
+
+
+def _replacement(about: Mapping[str, Any], env: Any) -> EnvironmentSpec:
+    """The specification of another environment, refused if its sizes are not as described."""
+    spec = make_spec(
         env,
         actions=about["levels"],
         n_envs=int(about["n_envs"]),
-        continuous=continuous,
+        continuous=about["n_actions"] is None,
         backend="auto" if about["jax"] or isinstance(env, Environment) else "gymnasium",
         options=about["options"] if env == about["name"] else {},
     )
-    found = json.loads(json.dumps(world.describe()))
+    found = json.loads(json.dumps(spec.describe()))
     for key in ("observation_shape", "first_observation", "n_actions", "low", "high", "n_envs"):
-        _require_same(world.name, key, found[key], json.loads(json.dumps(about[key])))
-    return world
+        _require_same(spec.name, key, found[key], json.loads(json.dumps(about[key])))
+    return spec
 
 
 def _require_same(name: str, what: str, found: Any, expected: Any) -> None:
-    """Refuse an environment that is not of the kind that the agent was made for."""
+    """Refuse an environment that differs from the one that the agent was made for."""
     if found != expected:
-        raise InvalidInput(f"{name}: has {what} {found}, but the agent was made for {expected}")
+        raise InvalidInput(
+            f"has {what} {found}, but the agent was made for {expected}", source=name
+        )

@@ -1,8 +1,9 @@
-"""Episodes of evaluation: their returns and lengths."""
+"""Episodes without learning, in JAX or Gymnasium environments: their returns and lengths."""
 
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -12,7 +13,9 @@ from jax import Array
 from numpy.typing import NDArray
 
 from tsallax.deep import loop_jax
-from tsallax.deep.loop_jax import Algorithm
+from tsallax.deep.algorithm import Algorithm
+from tsallax.deep.loop_gymnasium import episode_seed
+from tsallax.envs.gymnasium.adapter import GymnasiumAdapter
 from tsallax.envs.jax.environment import Environment
 
 
@@ -48,20 +51,60 @@ def evaluation_seed(seed: int) -> int:
     return (seed + 1_000_003) % 2**32
 
 
-def play(
+greedy_action = jax.jit(lambda a, learner, x: a.greedy(learner, x), static_argnums=0)
+"""`algorithm.greedy(learner, observation)`, compiled."""
+sampled_action = jax.jit(
+    lambda a, learner, x, step, key: a.sample(learner, x, step, key), static_argnums=0
+)
+"""`algorithm.sample(learner, observation, step, key)`, compiled."""
+
+
+def play_jax(
     algorithm: Algorithm,
     environment: Environment,
     learner: Any,
-    table: Array | None,
+    action_table: Array | None,
     *,
     step: int,
     episodes: int,
     deterministic: bool,
     seed: int,
 ) -> Episodes:
-    """Play episodes in a JAX environment, which depend on the seed and on the agent's steps."""
+    """Play episodes in a JAX environment; they depend on the seed and on the agent's steps."""
     key = jax.random.fold_in(jax.random.PRNGKey(seed), step)
-    total, length = loop_jax.play(
-        algorithm, environment, deterministic, episodes, learner, table, step, key
+    total, length = loop_jax.play_episodes(
+        algorithm, environment, deterministic, episodes, learner, action_table, step, key
     )
     return Episodes(np.asarray(total, np.float64), np.asarray(length, np.int64))
+
+
+def play_gymnasium(
+    algorithm: Algorithm,
+    environment: GymnasiumAdapter,
+    learner: Any,
+    *,
+    step: int,
+    episodes: int,
+    deterministic: bool,
+    seed: int,
+    on_state: Callable[[bool], None] = lambda over: None,
+) -> Episodes:
+    """Play episodes in a Gymnasium environment; `on_state(over)` is called in each state."""
+    returns, lengths = [], []
+    for episode in range(episodes):
+        observation = environment.reset([episode_seed(seed, 0, episode)])
+        total, length, over = 0.0, 0, False
+        on_state(over)
+        while not over:
+            if deterministic:
+                action = greedy_action(algorithm, learner, observation)
+            else:
+                key = jax.random.PRNGKey(episode_seed(seed, length + 1, episode))
+                action = sampled_action(algorithm, learner, observation, step, key)
+            observation, reward, terminated, truncated = environment.step(np.asarray(action))
+            total, length = total + float(reward[0]), length + 1
+            over = bool(terminated[0] or truncated[0])
+            on_state(over)
+        returns.append(total)
+        lengths.append(length)
+    return Episodes(np.array(returns), np.array(lengths, np.int64))

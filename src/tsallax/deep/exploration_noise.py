@@ -1,4 +1,4 @@
-"""What makes a deterministic policy explore: noise in its actions or in its parameters.
+"""Exploration noise of a deterministic policy, in its actions or in its parameters.
 
     gaussian    a = mu(s) + sigma N(0, 1), independent from step to step
     ou          a = mu(s) + sigma x, x an Ornstein-Uhlenbeck process of variance 1
@@ -22,12 +22,12 @@ from jax.typing import ArrayLike
 from tsallax.deep.network import Network
 
 KINDS = ("gaussian", "ou", "parameter")
-FACTOR = 1.01
-"""By which rho changes."""
+ADAPTATION = 1.01
+"""The factor by which rho grows or shrinks after an update."""
 
 
 class Noise(NamedTuple):
-    """What the kind of noise at hand remembers, and None for the rest."""
+    """The state of the noise; fields of other kinds of noise are None."""
 
     process: Array | None = None
     """x, (environments, d)."""
@@ -43,12 +43,12 @@ def init(kind: str, key: Array, shape: tuple[int, int], actor: Network, sigma: A
         return Noise(process=jax.random.normal(key, shape))
     if kind == "parameter":
         size = jnp.asarray(sigma, jnp.result_type(float))
-        return Noise(actor=perturbed(actor, size, key), size=size)
+        return Noise(actor=perturb(actor, size, key), size=size)
     return Noise()
 
 
-def drift(process: Array, rate: float, ended: Array, key: Array) -> Array:
-    """x a step later; where an episode ended it starts again, from N(0, 1).
+def ou_step(process: Array, rate: float, ended: Array, key: Array) -> Array:
+    """x one step later, drawn anew from N(0, 1) where an episode ended.
 
     The process dx = -rate x dt + sqrt(2 rate) dW, over dt = 1.
     """
@@ -56,18 +56,18 @@ def drift(process: Array, rate: float, ended: Array, key: Array) -> Array:
     return keep * process + jnp.sqrt(1 - keep**2) * jax.random.normal(key, process.shape)
 
 
-def perturbed(actor: Network, size: ArrayLike, key: Array) -> Network:
+def perturb(actor: Network, size: ArrayLike, key: Array) -> Network:
     """The network with N(0, size^2) added to every parameter."""
     flat, shaped = ravel_pytree(actor)
     moved: Network = shaped(flat + size * jax.random.normal(key, flat.shape, flat.dtype))
     return moved
 
 
-def adapted(size: Array, apart: Array, sigma: ArrayLike) -> Array:
-    """rho after actions have moved by `apart`, (batch, d), where sigma was wanted.
+def adapt(size: Array, apart: Array, sigma: ArrayLike) -> Array:
+    """rho after an update in which it moved actions by `apart`, (batch, d), with the goal sigma.
 
-    >>> print(adapted(jnp.asarray(1.0), jnp.full((5, 2), 0.05), 0.1))
+    >>> print(adapt(jnp.asarray(1.0), jnp.full((5, 2), 0.05), 0.1))
     1.01
     """
     moved = jnp.sqrt(jnp.mean(apart**2))
-    return jnp.where(moved < sigma, size * FACTOR, size / FACTOR)
+    return jnp.where(moved < sigma, size * ADAPTATION, size / ADAPTATION)

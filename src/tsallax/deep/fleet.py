@@ -1,61 +1,52 @@
 """Many agents as one program: the learner of `DeepQ` or `DDPG` with the agents as a leading axis.
 
-What the agents may differ in are numbers (alpha, epsilon, beta, learning rate, seed) and the names
-of their regularisers, of which each picks its own while the program runs. An agent of a fleet
-learns what it would learn alone, up to the rounding of batched products.
+The agents may differ in numbers (alpha, epsilon, beta, learning rate, seed) and in their
+regularisers, which are selected while the program runs. An agent of a fleet learns what it would
+learn alone, up to the rounding of batched products.
 
-On an accelerator all agents make each step together. A CPU has nothing to gain from that, and
-caches to lose: there the agents of a piece of training take turns.
-
-An agent that has its episodes at the end of a piece of training leaves the fleet: its network is
-kept, it gets no more turns, and when half of the agents have left, the arrays shrink to those that
-still learn.
+An agent that has its episodes at the end of a segment of training is finished: its network is kept
+and it does not learn any more. When half of the agents are finished, the arrays shrink to those
+that still learn.
 """
 
 from __future__ import annotations
 
 import dataclasses
-import os
 import time
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
-from functools import cache, partial
 from os import PathLike
 from typing import Any, Self
 
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jax import Array, lax
 from numpy.typing import NDArray
 
-from tsallax import provenance
-from tsallax.deep import checkpoint, ddpg, deep_q, loop_jax, options
-from tsallax.deep.agent import (
-    Agent,
-    is_false,
-    is_whole,
-    require_counts,
-    require_folder,
-    require_seed,
-)
+from tsallax import checks, provenance
+from tsallax.deep import checkpoint, loop_fleet, options
+from tsallax.deep.agent import Agent
 from tsallax.deep.ddpg_config import DDPGConfig
 from tsallax.deep.deep_q_config import DeepQConfig
-from tsallax.deep.environment_spec import World, world_of
-from tsallax.deep.evaluation_episodes import Episodes, evaluation_seed, play
-from tsallax.deep.loop_jax import Algorithm, Feed, Log
-from tsallax.deep.training_schedule import NEVER
+from tsallax.deep.environment_spec import make_spec
+from tsallax.deep.evaluation_episodes import Episodes, evaluation_seed, play_jax
+from tsallax.deep.learners import LEARNERS, learner_of
+from tsallax.deep.loop import MAX_CYCLES
+from tsallax.deep.training_schedule import MAX_STEPS, is_false, next_multiple
 from tsallax.envs.jax.environment import Environment
 from tsallax.errors import InvalidInput
 from tsallax.interrupts import deferred
 from tsallax.progress import bar
 
-KINDS: dict[str, type[DeepQConfig] | type[DDPGConfig]] = {"deep_q": DeepQConfig, "ddpg": DDPGConfig}
-
 
 @dataclass(frozen=True)
 class Member:
-    """One agent of a fleet: its options, of `DeepQ` or of `DDPG`, and its seed."""
+    """One agent of a fleet: its options, of `DeepQ` or of `DDPG`, and its seed.
+
+    >>> from tsallax import DeepQConfig
+    >>> Member(DeepQConfig(alpha=0.5), seed=3).seed
+    3
+    """
 
     config: DeepQConfig | DDPGConfig
     seed: int
@@ -63,18 +54,24 @@ class Member:
 
 @dataclass
 class Record:
-    """What a member went through: the returns of its episodes and where it is now."""
+    """The training of a member so far: the returns of its episodes and its position."""
 
     returns: list[float]
     running: float = 0.0
+    """The return so far of the episode in progress."""
     finished_at: int | None = None
-    """The number of steps after which it had its episodes."""
-    network: Any = field(default=None, repr=False)
-    """What acting needs, once it is finished."""
+    """The number of steps after which it had its episodes; None while it learns."""
+    acting_state: Any = field(default=None, repr=False)
+    """The network and knobs, once it is finished."""
 
 
 class Diverged(FloatingPointError):
-    """The loss of a member of a fleet is no number any more."""
+    """The loss of a member of a fleet is not finite any more.
+
+    >>> print(Diverged(3, "Reacher-v5", 1000))
+    Reacher-v5: the loss of agent 3 of this fleet is not finite after 1000 steps; a lower
+    learning_rate or max_grad_norm=10 may help
+    """
 
     def __init__(self, member: int, environment: str, steps: int) -> None:
         super().__init__(
@@ -89,11 +86,11 @@ class Fleet:
 
     Args:
         env: the name of a JAX environment, or one of `tsallax.envs`.
-        members: the agents, alike but for their seeds and for what `deep_q.KNOBS` names.
+        members: the agents, alike but for their seeds and their learner's `member_options`.
         actions: levels per dimension of a continuous action, for agents of `DeepQ`.
         together: make each step with all agents at once; default: on an accelerator.
 
-    >>> from tsallax.deep.deep_q_config import DeepQConfig
+    >>> from tsallax import DeepQConfig
     >>> options = dict(
     ...     net_arch=(8,), batch_size=4, buffer_size=200, learning_starts=50,
     ...     target_update_interval=50,
@@ -113,52 +110,50 @@ class Fleet:
         actions: int | Sequence[int] | None = None,
         together: bool | None = None,
     ) -> None:
-        self.members = _members(members)
-        common = self.members[0].config
-        if common.n_envs != 1:
-            raise InvalidInput("an agent of a fleet has one environment: leave n_envs at 1")
-        for member in self.members[1:]:
-            _require_alike(common, member.config)
-        if isinstance(common, DDPGConfig) and actions is not None:
-            raise InvalidInput(f"actions={actions} makes no sense with DDPG: leave it out")
-        world = world_of(
+        self.members = _checked_members(members)
+        self.config = self.members[0].config
+        """The options of the first member; those that shape the program are the same for all."""
+        self._kind = learner_of(self.config)
+        if self._kind.continuous_actions and actions is not None:
+            problem = f"actions={actions} makes no sense with {self._kind.__name__}"
+            raise InvalidInput(problem, omit="actions")
+        self.spec = make_spec(
             env,
             actions=actions,
-            n_envs=common.n_envs,
-            continuous=isinstance(common, DDPGConfig),
+            n_envs=1,
+            continuous=self._kind.continuous_actions,
             backend="jax",
-            options={},
         )
-        assert world.jax is not None
-        self.world = world
-        self.environment: Environment = world.jax
+        assert self.spec.jax is not None
+        self.environment: Environment = self.spec.jax
         self.actions = None if actions is None else np.asarray(actions).tolist()
         self.together = jax.default_backend() != "cpu" if together is None else together
         self._together = together
         self.steps = 0
         self.seconds = 0.0
-        """Spent learning."""
+        """Time spent learning."""
         self.whole = True
-        """False where an exception ended a piece of training half way: not to be saved."""
+        """False after an exception within a segment of training: the state is not consistent."""
         self.records = [Record([]) for _ in self.members]
-        self._alive = list(range(len(self.members)))
-        self.config = common
-        """The options of the first member, of which all share those that shape the program."""
-        self._algorithm, knobs = _program(world, [member.config for member in self.members])
-        self._table = None if world.table is None else jnp.asarray(world.table)
+        self._slots = list(range(len(self.members)))
+        """The number of the member in each slot of the arrays' leading axis."""
+        self._algorithm, knobs = self._kind.build_algorithm(
+            self.spec, [member.config for member in self.members]
+        )
+        self._action_table = None if self.spec.table is None else jnp.asarray(self.spec.table)
         stacked = jax.tree.map(lambda *leaves: jnp.stack(leaves), *knobs)
         keys = jnp.stack([jax.random.PRNGKey(member.seed) for member in self.members])
-        self._learner, self._feed = _begin(
-            self._algorithm, self.environment, common.n_envs, keys, stacked
+        self._learner, self._episodes = loop_fleet.start(
+            self._algorithm, self.environment, 1, keys, stacked
         )
 
     def __repr__(self) -> str:
         n, left = len(self.members), len(self.learning)
-        return f"Fleet({self.world.name!r}, {n} agents, {left} learning, {self.steps} steps)"
+        return f"Fleet({self.spec.name!r}, {n} agents, {left} learning, {self.steps} steps)"
 
     @property
     def learning(self) -> list[int]:
-        """The members that have not finished."""
+        """The numbers of the members that have not finished."""
         return [i for i, record in enumerate(self.records) if record.finished_at is None]
 
     def learn(
@@ -173,22 +168,25 @@ class Fleet:
     ) -> Self:
         """Learn until every agent has so many episodes in all, or has made so many steps in all.
 
-        An agent is finished, and for good, at the end of the piece of training, between two copies
-        of the target network, in which it reaches its episodes. `callback` is called after each
-        piece, and ends the training by returning False.
+        An agent is finished, permanently, at the end of the segment, between two copies of the
+        target network, in which it reaches its episodes. `callback` is called after each segment,
+        and ends the training by returning False.
         """
-        require_counts({"episodes": episodes, "steps": steps, "save_every": save_every})
+        for name, value in (("episodes", episodes), ("steps", steps), ("save_every", save_every)):
+            if value is not None:
+                checks.count(name, value)
         if episodes is None and steps is None:
-            raise InvalidInput("learn needs a number of episodes or steps, such as episodes=1000")
-        self._require_open(episodes, steps)
-        require_folder(save_to)
-        most = NEVER if steps is None else int(steps)
+            raise InvalidInput("no number of episodes or steps", add=("episodes", 1000))
+        self._check_finished(episodes, steps)
+        if save_to is not None:
+            checks.output_file("save_to", save_to)
+        last_step = MAX_STEPS if steps is None else int(steps)
         with bar(f"{len(self.members)} agents", progress) as report, deferred() as interrupted:
-            while self.learning and self.steps < most and not interrupted():
+            while self.learning and self.steps < last_step and not interrupted():
                 before, begin = self.steps, time.perf_counter()
                 self.whole = False
-                self._piece(most)
-                self._finish(episodes, most)
+                self._run_segment(last_step)
+                self._finish(episodes, last_step)
                 self.whole = True
                 self.seconds += time.perf_counter() - begin
                 if save_to is not None and self.steps // save_every > before // save_every:
@@ -202,157 +200,145 @@ class Fleet:
                 raise KeyboardInterrupt
         return self
 
-    def _require_open(self, episodes: int | None, steps: int | None) -> None:
-        """Refuse to ask more of an agent that is finished than it was finished with."""
+    def _check_finished(self, episodes: int | None, steps: int | None) -> None:
+        """Refuse goals beyond those with which an agent was finished."""
         for i, record in enumerate(self.records):
             if record.finished_at is None:
                 continue
             enough = episodes is not None and len(record.returns) >= episodes
             if not enough and (steps is None or record.finished_at < steps):
                 raise InvalidInput(
-                    f"agent {i} of this fleet was finished, for good, after "
-                    f"{len(record.returns)} episodes and {record.finished_at} steps: make a fleet "
-                    "with the larger goal, and end it early by its callback"
+                    f"agent {i} of this fleet is finished, after {len(record.returns)} episodes "
+                    f"and {record.finished_at} steps, and cannot continue: make a fleet with the "
+                    "larger goal, and end it early by its callback"
                 )
 
-    def _piece(self, most: int) -> None:
+    def _run_segment(self, last_step: int) -> None:
+        """Run cycles up to the start of learning or the next copy of the target network."""
         c = self.config
-        size = c.n_envs * c.train_freq
         learning = self.steps >= c.learning_starts
-        until = min(most, (self.steps // c.target_update_interval + 1) * c.target_update_interval)
+        copy_at = next_multiple(self.steps, c.target_update_interval)
+        stop = min(last_step, copy_at)
         if not learning:
-            until = min(until, c.learning_starts)
-        cycles = max(1, min(-(-(until - self.steps) // size), loop_jax.CYCLES))
-        before = self.steps
-        self._learner, self._feed, log = _compiled(jax.default_backend())(
+            stop = min(stop, c.learning_starts)
+        cycles = max(1, min(-(-(stop - self.steps) // c.train_freq), MAX_CYCLES))
+        self._learner, self._episodes, log = loop_fleet.compiled_run_cycles(jax.default_backend())(
             self._algorithm,
             self.environment,
             learning,
             cycles,
             self.together,
             self._learner,
-            self._feed,
-            self._table,
+            self._episodes,
+            self._action_table,
             jnp.asarray(self.steps, jnp.int32),
-            jnp.asarray([self.records[i].finished_at is None for i in self._alive]),
+            jnp.asarray([self.records[i].finished_at is None for i in self._slots]),
         )
-        self.steps += cycles * size
-        if self.steps // c.target_update_interval > before // c.target_update_interval:
+        self.steps += cycles * c.train_freq
+        if self.steps >= copy_at:
             self._learner = self._algorithm.copy(self._learner)
-        self._require_finite(np.asarray(log.loss))
+        finite = np.isfinite(np.asarray(log.loss)).all(0)
+        for slot, i in enumerate(self._slots):
+            if self.records[i].finished_at is None and not finite[slot]:
+                raise Diverged(i, self.spec.name, self.steps)
         self._record(np.asarray(log.reward, np.float64), np.asarray(log.ended))
 
-    def _require_finite(self, loss: NDArray[Any]) -> None:
-        """Refuse to go on with an agent that is none any more, given losses (cycles, agents)."""
-        bad = ~np.isfinite(loss).all(0)
-        for i in (i for slot, i in enumerate(self._alive) if bad[slot]):
-            if self.records[i].finished_at is None:
-                raise Diverged(i, self.world.name, self.steps)
-
     def _record(self, rewards: NDArray[np.float64], ended: NDArray[np.bool_]) -> None:
-        """Take note of rewards and ends, (cycles, agents, steps, environments)."""
-        flat: list[Any] = [
+        """Record rewards and ends of episodes, (cycles, agents, steps, environments)."""
+        by_step: list[NDArray[Any]] = [
             np.moveaxis(x[..., 0], 1, 2).reshape(-1, x.shape[1]) for x in (rewards, ended)
         ]
-        for slot, i in enumerate(self._alive):
+        for slot, i in enumerate(self._slots):
             record = self.records[i]
             if record.finished_at is not None:
                 continue
-            total = np.cumsum(flat[0][:, slot]) + record.running
-            ends = np.flatnonzero(flat[1][:, slot])
+            total = np.cumsum(by_step[0][:, slot]) + record.running
+            ends = np.flatnonzero(by_step[1][:, slot])
             record.returns += np.diff(total[ends], prepend=0.0).tolist()
             record.running = float(total[-1] - (total[ends[-1]] if len(ends) else 0.0))
 
-    def _finish(self, episodes: int | None, most: int) -> None:
-        """Let the agents go that have their episodes, and shrink when half have gone."""
-        for slot, i in enumerate(self._alive):
+    def _finish(self, episodes: int | None, last_step: int) -> None:
+        """Finish the agents that have their episodes; shrink when half of them are finished."""
+        for slot, i in enumerate(self._slots):
             record = self.records[i]
             enough = episodes is not None and len(record.returns) >= episodes
-            if record.finished_at is None and (enough or self.steps >= most):
+            if record.finished_at is None and (enough or self.steps >= last_step):
                 record.finished_at = self.steps
                 if episodes is not None:
                     del record.returns[episodes:]
-                shared = self._algorithm.shared(self._member(slot))
-                record.network = jax.tree.map(np.asarray, shared)
-        left = [slot for slot, i in enumerate(self._alive) if self.records[i].finished_at is None]
-        if left and len(left) <= len(self._alive) // 2:
-            keep = jnp.asarray(left)
-            self._learner, self._feed = jax.tree.map(lambda x: x[keep], (self._learner, self._feed))
-            self._alive = [self._alive[slot] for slot in left]
+                state = self._algorithm.acting_state(self._slot(slot))
+                record.acting_state = jax.tree.map(np.asarray, state)
+        left = [slot for slot, i in enumerate(self._slots) if self.records[i].finished_at is None]
+        if left and len(left) <= len(self._slots) // 2:
+            keep, state = jnp.asarray(left), (self._learner, self._episodes)
+            self._learner, self._episodes = jax.tree.map(lambda x: x[keep], state)
+            self._slots = [self._slots[slot] for slot in left]
 
-    def _member(self, slot: int) -> Any:
+    def _slot(self, slot: int) -> Any:
+        """The learner in a slot."""
         return jax.tree.map(lambda x: x[slot], self._learner)
 
     def evaluate(
         self, member: int, episodes: int = 100, deterministic: bool = True, seed: int | None = None
     ) -> Episodes:
         """Play episodes with one agent, without learning; the same as `DeepQ.evaluate`."""
-        require_counts({"episodes": episodes})
-        record = self.records[self._number(member)]
-        learner = self._algorithm.complete(self._shared(member), self._member(0))
-        start = evaluation_seed(self.members[member].seed) if seed is None else seed
-        require_seed(start)
-        step = record.finished_at or self.steps
-        return play(
+        checks.count("episodes", episodes)
+        self._check_member(member)
+        learner = self._algorithm.restore_acting(self._acting_state(member), self._slot(0))
+        default = evaluation_seed(self.members[member].seed)
+        return play_jax(
             self._algorithm,
             self.environment,
             learner,
-            self._table,
-            step=step,
+            self._action_table,
+            step=self.records[member].finished_at or self.steps,
             episodes=episodes,
             deterministic=deterministic,
-            seed=start,
+            seed=default if seed is None else checks.seed(seed),
         )
 
     def agent(self, member: int) -> Agent:
         """One agent by itself, as it is now, to play with, predict and save; it cannot learn on."""
-        from tsallax.deep.ddpg_agent import DDPG
-        from tsallax.deep.deep_q_agent import DeepQ
-
-        one, record = self.members[self._number(member)], self.records[member]
-        agent: Agent
-        env = self.world.source
-        if isinstance(one.config, DDPGConfig):
-            agent = DDPG(env, config=one.config, seed=one.seed)
-        else:
-            agent = DeepQ(env, actions=self.actions, config=one.config, seed=one.seed)
-        agent.become(self._shared(member), record.finished_at or self.steps)
+        self._check_member(member)
+        one, record = self.members[member], self.records[member]
+        agent = self._kind.from_spec(self.spec, one.config, one.seed)
+        agent.restore_acting(self._acting_state(member), record.finished_at or self.steps)
         return agent
 
-    def _number(self, member: int) -> int:
-        if not (is_whole(member) and 0 <= member < len(self.records)):
+    def _check_member(self, member: int) -> None:
+        if not (checks.is_integer(member) and 0 <= member < len(self.records)):
             raise InvalidInput(
                 f"a fleet of {len(self.records)} agents has none numbered {member!r}"
             )
-        return member
 
-    def _shared(self, member: int) -> Any:
-        """What acting needs of an agent."""
-        network = self.records[member].network
-        if network is not None:
-            return network
-        return self._algorithm.shared(self._member(self._alive.index(member)))
+    def _acting_state(self, member: int) -> Any:
+        """The acting state of an agent, as it is now or was when it finished."""
+        state = self.records[member].acting_state
+        if state is not None:
+            return state
+        return self._algorithm.acting_state(self._slot(self._slots.index(member)))
 
     def share(self, episodes: int | None, steps: int | None) -> float:
-        """How much of such a goal is done."""
-        least = min(len(self.records[i].returns) for i in self.learning) if self.learning else 0
+        """The progress towards such goals, from 0 to 1."""
         if not self.learning:
             return 1.0
-        return max(least / (episodes or NEVER), self.steps / (steps or NEVER))
+        fewest = min(len(self.records[i].returns) for i in self.learning)
+        return max(fewest / (episodes or MAX_STEPS), self.steps / (steps or MAX_STEPS))
 
     def _status(self) -> str:
+        """The line of the progress bar."""
         recent = [np.mean(r.returns[-100:]) for r in self.records if r.returns]
         best = f"best return {max(recent):.4g}" if recent else ""
         return f"step {self.steps}  {len(self.learning)} learning  {best}"
 
     def save(self, path: str | PathLike[str]) -> None:
-        """Write the fleet to a file, from which it goes on exactly where it was."""
+        """Write the fleet to a file, from which it continues exactly where it was."""
         if not self.whole:
-            raise InvalidInput("a fleet interrupted within a piece of training cannot be saved")
+            raise InvalidInput("a fleet interrupted within a segment of training cannot be saved")
         about = {
             "kind": "fleet",
-            "algorithm": next(k for k, kind in KINDS.items() if isinstance(self.config, kind)),
-            "world": self.world.describe(),
+            "algorithm": self._kind.kind,
+            "world": self.spec.describe(),
             "actions": self.actions,
             "together": self._together,
             "members": [
@@ -360,27 +346,27 @@ class Fleet:
             ],
             "steps": self.steps,
             "seconds": self.seconds,
-            "alive": self._alive,
+            "alive": self._slots,
             "finished_at": [r.finished_at for r in self.records],
             "provenance": provenance.of_training(),
         }
         arrays = checkpoint.flatten("learner.", self._learner)
-        arrays |= checkpoint.flatten("feed.", self._feed)
+        arrays |= checkpoint.flatten("feed.", self._episodes)
         for i, record in enumerate(self.records):
             arrays[f"record.{i}.returns"] = np.asarray(record.returns, np.float64)
             arrays[f"record.{i}.running"] = np.asarray(record.running)
-            if record.network is not None:
-                arrays |= checkpoint.flatten(f"record.{i}.network.", record.network)
+            if record.acting_state is not None:
+                arrays |= checkpoint.flatten(f"record.{i}.network.", record.acting_state)
         checkpoint.write(path, about, arrays)
 
     @classmethod
     def load(cls, path: str | PathLike[str], env: Any = None) -> Self:
-        """Read a fleet from a file; `env` is its environment, where that goes by no name."""
+        """Read a fleet from a file; `env` is its environment, where that has no id."""
         about, arrays = checkpoint.read(path)
-        if about.get("kind") != "fleet":
-            raise InvalidInput(f"{path}: holds a {about.get('kind')} agent, not a fleet")
-        try:
-            kind = KINDS[about["algorithm"]]
+        with checkpoint.errors_of(path):
+            if about.get("kind") != "fleet":
+                raise InvalidInput(f"holds a {about.get('kind')} agent, not a fleet")
+            kind = LEARNERS[about["algorithm"]].Config
             members = [
                 Member(
                     options.from_mapping(kind, options.with_current_names(m["config"])),
@@ -396,41 +382,40 @@ class Fleet:
                 actions=about["actions"],
                 together=None if about["together"] is None else bool(about["together"]),
             )
-            fleet.steps, fleet._alive = int(about["steps"]), [int(i) for i in about["alive"]]
-            fleet.seconds = float(about["seconds"])
+            fleet.steps, fleet.seconds = int(about["steps"]), float(about["seconds"])
+            fleet._slots = [int(i) for i in about["alive"]]
             ends = [None if end is None else int(end) for end in about["finished_at"]]
-        except InvalidInput as error:
-            raise InvalidInput(f"{path}: {error}") from None
-        except KeyError as error:
-            raise InvalidInput(f"{path}: damaged: its description lacks {error}") from None
-        except (TypeError, ValueError, OverflowError) as error:
-            raise InvalidInput(f"{path}: damaged: its description is wrong: {error}") from None
-        n, alive = len(members), fleet._alive
-        if len(ends) != n or fleet.steps < 0 or len(set(alive)) != len(alive) or not alive:
-            raise InvalidInput(f"{path}: damaged: its description is of another fleet")
-        if min(alive) < 0 or max(alive) >= n:
-            raise InvalidInput(f"{path}: damaged: its description is of another fleet")
-        like = jax.eval_shape(
-            lambda: jax.tree.map(lambda x: x[: len(alive)], (fleet._learner, fleet._feed))
+            fleet._restore(path, arrays, ends)
+        return fleet
+
+    def _restore(
+        self, path: str | PathLike[str], arrays: dict[str, NDArray[Any]], ends: list[int | None]
+    ) -> None:
+        """Take learners, episodes in progress and records from the arrays of a file."""
+        n, slots = len(self.members), self._slots
+        known = slots and len(set(slots)) == len(slots) and 0 <= min(slots) <= max(slots) < n
+        if not known or len(ends) != n or self.steps < 0:
+            raise InvalidInput("damaged: its description is of another fleet")
+        learners, episodes = jax.eval_shape(
+            lambda: jax.tree.map(lambda x: x[: len(slots)], (self._learner, self._episodes))
         )
-        fleet._learner = checkpoint.restore(path, "learner.", like[0], arrays)
-        fleet._feed = checkpoint.restore(path, "feed.", like[1], arrays)
-        one = jax.eval_shape(lambda learner: jax.tree.map(lambda x: x[0], learner), like[0])
-        shared = fleet._algorithm.shared(one)
-        for i, record in enumerate(fleet.records):
+        self._learner = checkpoint.restore(path, "learner.", learners, arrays)
+        self._episodes = checkpoint.restore(path, "feed.", episodes, arrays)
+        one = jax.eval_shape(lambda x: jax.tree.map(lambda leaf: leaf[0], x), learners)
+        like = self._algorithm.acting_state(one)
+        for i, record in enumerate(self.records):
             returns, running = (arrays.get(f"record.{i}.{x}") for x in ("returns", "running"))
             if returns is None or running is None or (returns.ndim, running.ndim) != (1, 0):
-                raise InvalidInput(f"{path}: incomplete: record.{i} missing")
+                raise InvalidInput(f"incomplete: record.{i} missing")
             record.returns, record.running = returns.tolist(), float(running)
             record.finished_at = ends[i]
             if ends[i] is not None:
-                found = checkpoint.restore(path, f"record.{i}.network.", shared, arrays)
-                record.network = jax.tree.map(np.asarray, found)
-        return fleet
+                state = checkpoint.restore(path, f"record.{i}.network.", like, arrays)
+                record.acting_state = jax.tree.map(np.asarray, state)
 
 
-def _members(given: Any) -> tuple[Member, ...]:
-    """The members of a fleet, refused where they are none."""
+def _checked_members(given: Any) -> tuple[Member, ...]:
+    """The members of a fleet, refused where they cannot share a program."""
     try:
         members = tuple(given)
     except TypeError:
@@ -440,101 +425,23 @@ def _members(given: Any) -> tuple[Member, ...]:
     for member in members:
         if not isinstance(member, Member):
             raise InvalidInput(f"a fleet has Members, not {type(member).__name__}")
-        if not isinstance(member.config, DeepQConfig | DDPGConfig):
-            raise InvalidInput(
-                f"a Member has a DeepQConfig or DDPGConfig, not {type(member.config).__name__}"
-            )
-        require_seed(member.seed)
+        learner_of(member.config)
+        checks.seed(member.seed)
+    first = members[0].config
+    if first.n_envs != 1:
+        raise InvalidInput("an agent of a fleet has one environment", omit="n_envs")
+    for member in members[1:]:
+        _check_alike(first, member.config)
     return tuple(Member(member.config, int(member.seed)) for member in members)
 
 
-def _program(world: World, configs: Sequence[Any]) -> tuple[Any, list[Any]]:
-    """The algorithm that the agents share, and the numbers of each."""
-    if isinstance(configs[0], DDPGConfig):
-        return ddpg.program(world, configs)
-    return deep_q.program(world, configs)
-
-
-@partial(jax.jit, static_argnums=(0, 1, 2))
-def _begin(
-    algorithm: Any, environment: Environment, n: int, keys: Array, knobs: Any
-) -> tuple[Any, Feed]:
-    """The learners and environments at the start, as an agent alone has them for each seed."""
-
-    def one(key: Array, knobs: Any) -> tuple[Any, Feed]:
-        return algorithm.init(key, knobs), loop_jax.begin(
-            environment, n, jax.random.fold_in(key, 1)
-        )
-
-    return jax.vmap(one)(keys, knobs)
-
-
-def _advance(
-    algorithm: Algorithm,
-    environment: Environment,
-    learning: bool,
-    cycles: int,
-    together: bool,
-    learner: Any,
-    feed: Feed,
-    table: Array | None,
-    step: Array,
-    learns: Array,
-) -> tuple[Any, Feed, Log]:
-    """`cycles` cycles of all agents, or in turns of those that `learns` names.
-
-    The log has the cycles first and the agents second.
-    """
-    size = algorithm.config.n_envs * algorithm.config.train_freq
-    one = partial(loop_jax.cycle, algorithm, environment, learning)
-    each = jax.vmap(one, (0, 0, None, None)) if together else one
-
-    def body(carry: tuple[Any, Feed], i: Array) -> tuple[tuple[Any, Feed], Log]:
-        learner, feed, log = each(*carry, table, step + i * size)
-        return (learner, feed), log
-
-    def all_cycles(carry: tuple[Any, Feed]) -> tuple[tuple[Any, Feed], Log]:
-        return lax.scan(body, carry, jnp.arange(cycles, dtype=jnp.int32))
-
-    if together:
-        (learner, feed), log = all_cycles((learner, feed))
-    else:
-        none = jax.eval_shape(all_cycles, jax.tree.map(lambda x: x[0], (learner, feed)))[1]
-
-        def skip(carry: tuple[Any, Feed]) -> tuple[tuple[Any, Feed], Log]:
-            return carry, jax.tree.map(lambda x: jnp.zeros(x.shape, x.dtype), none)
-
-        def turn(given: tuple[Array, tuple[Any, Feed]]) -> tuple[tuple[Any, Feed], Log]:
-            result: tuple[tuple[Any, Feed], Log] = lax.cond(given[0], all_cycles, skip, given[1])
-            return result
-
-        (learner, feed), log = lax.map(turn, (learns, (learner, feed)))
-        log = jax.tree.map(lambda x: jnp.swapaxes(x, 0, 1), log)
-    return learner, feed, log
-
-
-OVERLAP = "xla_gpu_command_buffer_scheduling_mode"
-"""XLA's name for whether kernels that do not wait for each other run at the same time."""
-
-
-@cache
-def _compiled(backend: str) -> Callable[..., tuple[Any, Feed, Log]]:
-    """`_advance` for a kind of device; the variable XLA_FLAGS has the last word."""
-    ours = backend == "gpu" and OVERLAP not in os.environ.get("XLA_FLAGS", "")
-    return jax.jit(
-        _advance,
-        static_argnums=(0, 1, 2, 3, 4),
-        donate_argnums=(5, 6),
-        compiler_options={OVERLAP: "CONCURRENT"} if ours else None,
-    )
-
-
-def _require_alike(one: Any, other: Any) -> None:
+def _check_alike(one: Any, other: Any) -> None:
     """Refuse agents that cannot share a program."""
     if type(one) is not type(other):
-        raise InvalidInput("agents of a fleet must all be of DeepQ or all of DDPG")
-    knobs = ddpg.KNOBS if isinstance(one, DDPGConfig) else deep_q.KNOBS
+        known = " or all of ".join(learner.__name__ for learner in LEARNERS.values())
+        raise InvalidInput(f"agents of a fleet must all be of {known}")
+    variable = learner_of(one).member_options
     for name in (each.name for each in dataclasses.fields(one)):
         a, b = getattr(one, name), getattr(other, name)
-        if name not in knobs and a != b:
+        if name not in variable and a != b:
             raise InvalidInput(f"agents of a fleet must have the same {name}, not {a} and {b}")

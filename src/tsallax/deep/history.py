@@ -1,4 +1,4 @@
-"""What an agent went through: every episode, every evaluation, and averages along the way."""
+"""`History`: the episodes and evaluations of an agent, and averages over its updates."""
 
 from __future__ import annotations
 
@@ -42,8 +42,9 @@ class History:
     running: NDArray[np.float64] = field(default_factory=lambda: np.zeros(1))
     """The return so far of the episode each environment is in."""
     lengths: NDArray[np.int64] = field(default_factory=lambda: np.zeros(1, np.int64))
+    """The number of its steps so far."""
     tally: NDArray[np.float64] = field(default_factory=lambda: np.zeros(4))
-    """How many cycles there were since the last entry of the trace, and the sums of its numbers."""
+    """The number of cycles since the last entry of the trace, and the sums of its numbers."""
 
     def __getitem__(self, name: str) -> NDArray[Any]:
         return np.asarray(self.columns[name], COLUMNS[name])
@@ -70,17 +71,17 @@ class History:
         ended: NDArray[Any],
         valid: NDArray[Any] | None = None,
     ) -> None:
-        """Take note of rewards and ends, (time, environments), of which the last was at `step`.
+        """Add rewards and ends of episodes, (time, environments), of which the last was at `step`.
 
-        Episodes come in the order of their ends, and rewards are added one after the other, so
-        that it does not matter how many are recorded at a time. What is not `valid` counts for
-        nothing in an episode's length.
+        Episodes are listed in the order of their ends, and rewards are summed one after the other,
+        so that the result does not depend on how many are recorded at a time. Steps that are not
+        `valid` do not count in an episode's length.
         """
         time, n = rewards.shape
         steps = np.ones((time, n), np.int64) if valid is None else valid.astype(np.int64)
         begin = np.zeros(n, np.int64)
         for i, e in np.argwhere(ended):
-            self._count(e, rewards[begin[e] : i + 1, e], steps[begin[e] : i + 1, e])
+            self._add(e, rewards[begin[e] : i + 1, e], steps[begin[e] : i + 1, e])
             self.append(
                 episode_step=step - (time - 1 - int(i)) * n,
                 episode_return=float(self.running[e]),
@@ -88,19 +89,19 @@ class History:
             )
             self.running[e], self.lengths[e], begin[e] = 0.0, 0, i + 1
         for e in range(n):
-            self._count(e, rewards[begin[e] :, e], steps[begin[e] :, e])
+            self._add(e, rewards[begin[e] :, e], steps[begin[e] :, e])
 
-    def _count(self, e: int, rewards: NDArray[Any], steps: NDArray[np.int64]) -> None:
+    def _add(self, e: int, rewards: NDArray[Any], steps: NDArray[np.int64]) -> None:
         self.running[e] = np.cumsum(np.concatenate(([self.running[e]], rewards)))[-1]
         self.lengths[e] += steps.sum()
 
-    def count(self, loss: NDArray[Any], value: NDArray[Any], support: NDArray[Any]) -> None:
-        """Add up what the trace will average, by cycle."""
+    def accumulate(self, loss: NDArray[Any], value: NDArray[Any], support: NDArray[Any]) -> None:
+        """Add numbers by cycle, (cycles,), to the sums of which the trace takes averages."""
         new = np.stack([np.ones(len(loss)), loss, value, support]).astype(np.float64)
         self.tally = np.cumsum(np.column_stack([self.tally, new]), 1)[:, -1]
 
-    def trace(self, step: int) -> None:
-        """Write the averages since the last time."""
+    def append_trace(self, step: int) -> None:
+        """Add an entry to the trace: the averages since the last one."""
         cycles, loss, value, support = self.tally.tolist()
         self.append(
             trace_step=step,
@@ -110,18 +111,18 @@ class History:
         )
         self.tally = np.zeros(4)
 
-    def forget_running(self) -> None:
+    def drop_unfinished(self) -> None:
         """Drop the unfinished episodes."""
         self.running[:], self.lengths[:] = 0.0, 0
 
     def arrays(self) -> dict[str, NDArray[Any]]:
-        """Everything, as named arrays."""
+        """All columns and sums, as named arrays."""
         named = {name: self[name] for name in COLUMNS}
         return {**named, "running": self.running, "lengths": self.lengths, "tally": self.tally}
 
     @classmethod
     def from_arrays(cls, arrays: Mapping[str, NDArray[Any]]) -> History:
-        """The history that `arrays` made them from."""
+        """The history with these arrays."""
         for group in (EPISODES, TRACE, EVALUATIONS, ("running", "lengths")):
             first = arrays[next(iter(group))]
             for name in group:

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import math
 from typing import Any, NamedTuple
 
 import jax.numpy as jnp
 from jax import Array
 from jax.typing import ArrayLike
 
+from tsallax import checks
 from tsallax.errors import InvalidInput
 
 
@@ -25,13 +25,15 @@ class Linear(NamedTuple):
 
 
 def at(schedule: Linear, step: ArrayLike) -> Array:
-    """The number at a step."""
+    """The value at a step."""
     share = jnp.clip(jnp.asarray(step) / jnp.maximum(schedule.steps, 1), 0.0, 1.0)
     return jnp.asarray((1 - share) * schedule.start + share * schedule.end)
 
 
-def linear(value: Any, name: str) -> Linear:
-    """A schedule from a number, or from (start, end, steps), or from the words start:end:steps.
+def linear(value: Any, name: str, **limits: float) -> Linear:
+    """A schedule from a number, from (start, end, steps), or from the text start:end:steps.
+
+    Both ends must be within the limits, which are those of `checks.number`.
 
     >>> linear(0.1, "alpha")
     Linear(start=0.1, end=0.1, steps=0)
@@ -41,14 +43,12 @@ def linear(value: Any, name: str) -> Linear:
     parts = value.split(":") if isinstance(value, str) else value
     parts = parts if isinstance(parts, (tuple, list)) else [parts]
     try:
-        numbers = [] if any(isinstance(x, bool) for x in parts) else [float(x) for x in parts]
-    except (TypeError, ValueError):
-        numbers = []
-    if len(numbers) == 1:
-        numbers = [numbers[0], numbers[0], 0.0]
-    if len(numbers) != 3 or not all(map(math.isfinite, numbers)) or numbers[2] < 0:
-        raise InvalidInput(f"{name} must be a number or start:end:steps, got {value!r}")
-    start, end, steps = numbers
+        numbers = [checks.number(name, float(x) if isinstance(x, str) else x) for x in parts]
+        start, end, steps = numbers if len(numbers) == 3 else (*numbers, *numbers, 0.0)
+        checks.number("steps", steps, at_least=0)
+    except ValueError:
+        raise InvalidInput(f"{name} must be a number or start:end:steps, got {value!r}") from None
+    start, end = (checks.number(name, x, **limits) for x in (start, end))
     return Linear(start, end, 0 if start == end else int(steps))
 
 

@@ -1,4 +1,4 @@
-"""`load_agent`: an agent of whatever kind from a file."""
+"""`load_agent`: an agent of any kind from a file."""
 
 from __future__ import annotations
 
@@ -7,17 +7,15 @@ from typing import Any
 
 from tsallax.deep import checkpoint
 from tsallax.deep.agent import Agent
-from tsallax.deep.ddpg_agent import DDPG
-from tsallax.deep.deep_q_agent import DeepQ
+from tsallax.deep.learners import LEARNERS
 from tsallax.errors import InvalidInput
-
-AGENTS: dict[str, type[Agent]] = {cls.kind: cls for cls in (DeepQ, DDPG)}
 
 
 def load_agent(path: str | PathLike[str], env: Any = None) -> Agent:
-    """Read an agent of whatever kind from a file."""
+    """Read an agent of any kind from a file; `env` replaces its environment."""
     about, _ = checkpoint.read(path)
     kind = str(about.get("kind"))
-    if kind not in AGENTS:
-        raise InvalidInput(f"{path}: holds a {kind} agent, which is not known here")
-    return AGENTS[kind].load(path, env)
+    if kind not in LEARNERS:
+        known = ", ".join(LEARNERS)
+        raise InvalidInput(f"holds a {kind} agent, not one of {known}", source=path)
+    return LEARNERS[kind].load(path, env)

@@ -1,203 +1,254 @@
-"""Agents in JAX environments: acting, storing and learning inside one compiled loop.
+"""Training in JAX environments: acting, storing and learning inside one compiled program.
 
-A cycle is `train_freq` steps of the environments and one update. Nothing in it depends on how
-many cycles run at a time, so that a run in pieces equals a run in one.
+Nothing in a cycle depends on how many cycles run at a time, so that training in segments equals
+training in one call.
 """
 
 from __future__ import annotations
 
 from functools import partial
-from typing import Any, NamedTuple, Protocol
+from os import PathLike
+from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
+import numpy as np
 from jax import Array, lax
 from jax.typing import ArrayLike
+from numpy.typing import NDArray
 
+from tsallax.deep import checkpoint
+from tsallax.deep.algorithm import Algorithm
+from tsallax.deep.loop import MAX_CYCLES, CycleLog, Segment, step_keys
 from tsallax.deep.replay import Transition
 from tsallax.envs.jax.environment import Environment
 
-CYCLES = 1000
-"""The most cycles that run before the host looks at them."""
+ARRAYS = "feed."
+"""The prefix, in files, of the arrays of `JaxEpisodes`."""
 
 
-class Algorithm(Protocol):
-    """What the loops ask of an algorithm: pure functions of a learner, `DeepQLearning` for one."""
-
-    @property
-    def config(self) -> Any: ...
-
-    def act(
-        self, learner: Any, observation: Array, step: ArrayLike, key: Array
-    ) -> tuple[Array, Array]: ...
-
-    def greedy(self, learner: Any, observation: Array) -> Array: ...
-
-    def sampled(self, learner: Any, observation: Array, step: ArrayLike, key: Array) -> Array: ...
-
-    def store(self, learner: Any, transition: Transition, step: ArrayLike) -> Any: ...
-
-    def learn(self, learner: Any, written: ArrayLike, key: Array) -> tuple[Any, Any]: ...
-
-    def copy(self, learner: Any) -> Any: ...
-
-    def shared(self, learner: Any) -> Any: ...
-
-    def complete(self, shared: Any, fresh: Any) -> Any: ...
-
-
-class Feed(NamedTuple):
-    """The environments of an agent: their states and what is seen of them."""
+class JaxEpisodes(NamedTuple):
+    """The episodes in progress: the states of the environments and their observations."""
 
     state: Any
     observation: Array
 
 
-class Log(NamedTuple):
-    """What happened: rewards and ends by cycle, step and environment, and averages by cycle."""
+class JaxLoop:
+    """The loop in `n_envs` copies of a JAX environment.
 
-    reward: Array
-    ended: Array
-    support: Array
-    loss: Array
-    value: Array
+    Args:
+        environment: the environment.
+        n_envs: how many copies of it step side by side.
+        action_table: the real actions by number, where the algorithm chooses numbers.
+        seed: the agent's seed, which fixes the first episodes.
+    """
+
+    resumes_mid_episode = True
+
+    def __init__(
+        self, environment: Environment, n_envs: int, action_table: Array | None, seed: int
+    ) -> None:
+        self.environment, self.n_envs = environment, n_envs
+        self.action_table, self.seed = action_table, seed
+        self.episodes: JaxEpisodes | None = None
+
+    @property
+    def in_progress(self) -> bool:
+        return self.episodes is not None
+
+    def run(
+        self,
+        algorithm: Algorithm,
+        learner: Any,
+        *,
+        learning: bool,
+        step: int,
+        cycles: int,
+        episodes: int,
+    ) -> Segment:
+        if self.episodes is None:
+            self.episodes = start_episodes(self.environment, self.n_envs, first_key(self.seed))
+        learner, self.episodes, log, done = run_cycles(
+            algorithm,
+            self.environment,
+            learning,
+            learner,
+            self.episodes,
+            self.action_table,
+            jnp.asarray(step, jnp.int32),
+            jnp.asarray(cycles, jnp.int32),
+            jnp.asarray(episodes, jnp.int32),
+        )
+        log = jax.tree.map(lambda x: np.asarray(x)[: int(done)], log)
+        return Segment(learner, log, np.ones_like(log.ended))
+
+    def abandon(self, finished: int) -> None:
+        self.episodes = None
+
+    def arrays(self, between_episodes: bool) -> dict[str, NDArray[Any]]:
+        return {} if self.episodes is None else checkpoint.flatten(ARRAYS, self.episodes)
+
+    def restore(
+        self,
+        path: str | PathLike[str],
+        arrays: dict[str, NDArray[Any]],
+        algorithm: Algorithm,
+        learner: Any,
+        finished: int,
+    ) -> None:
+        if f"{ARRAYS}observation" in arrays:
+            like = jax.eval_shape(
+                lambda: start_episodes(self.environment, self.n_envs, first_key(self.seed))
+            )
+            self.episodes = checkpoint.restore(path, ARRAYS, like, arrays)
 
 
-def keys(key: Array, step: ArrayLike) -> tuple[Array, Array, Array]:
-    """The keys of a step: to act, to learn and to reset with."""
-    act, learn, reset = jax.random.split(jax.random.fold_in(key, step), 3)
-    return act, learn, reset
+def first_key(seed: int) -> Array:
+    """The key of an agent's first episodes."""
+    return jax.random.fold_in(jax.random.PRNGKey(seed), 1)
 
 
 @partial(jax.jit, static_argnums=(0, 1))
-def begin(environment: Environment, n: int, key: Array) -> Feed:
-    """`n` environments at the start of an episode."""
+def start_episodes(environment: Environment, n: int, key: Array) -> JaxEpisodes:
+    """Start an episode in each of `n` environments."""
     state = jax.vmap(environment.reset)(jax.random.split(key, n))
-    return Feed(state, jax.vmap(environment.observe)(state))
+    return JaxEpisodes(state, jax.vmap(environment.observe)(state))
 
 
-def cycle(
+def run_cycle(
     algorithm: Algorithm,
     environment: Environment,
     learning: bool,
     learner: Any,
-    feed: Feed,
-    table: Array | None,
+    episodes: JaxEpisodes,
+    action_table: Array | None,
     step: Array,
-) -> tuple[Any, Feed, Log]:
+) -> tuple[Any, JaxEpisodes, CycleLog]:
     """`train_freq` steps of one agent's environments, then an update if it is `learning`."""
-    n = len(feed.observation)
+    n = len(episodes.observation)
 
-    def one(carry: tuple[Any, Feed], i: Array) -> tuple[tuple[Any, Feed], Any]:
-        learner, feed = carry
+    def step_once(carry: tuple[Any, JaxEpisodes], i: Array) -> tuple[tuple[Any, JaxEpisodes], Any]:
+        learner, episodes = carry
         now = step + i * n
-        act_key, _, reset_key = keys(learner.key, now)
-        action, share = algorithm.act(learner, feed.observation, now, act_key)
-        real = action if table is None else table[action]
-        state, seen, reward, terminated, truncated = jax.vmap(environment.step)(feed.state, real)
-        transition = Transition(feed.observation, action, reward, seen, terminated, truncated)
+        act_key, _, reset_key = step_keys(learner.key, now)
+        action, support = algorithm.act(learner, episodes.observation, now, act_key)
+        real = action if action_table is None else action_table[action]
+        state, observation, reward, terminated, truncated = jax.vmap(environment.step)(
+            episodes.state, real
+        )
+        transition = Transition(
+            episodes.observation, action, reward, observation, terminated, truncated
+        )
         learner = algorithm.store(learner, transition, now)
         ended = terminated | truncated
-        fresh = begin(environment, n, reset_key)
+        started = start_episodes(environment, n, reset_key)
 
-        def pick(a: Array, b: Array) -> Array:
+        def where_ended(a: Array, b: Array) -> Array:
             return jnp.where(ended.reshape(-1, *[1] * (a.ndim - 1)), a, b)
 
-        feed = Feed(*jax.tree.map(pick, tuple(fresh), (state, seen)))
-        return (learner, feed), (reward, ended, share)
+        episodes = JaxEpisodes(*jax.tree.map(where_ended, tuple(started), (state, observation)))
+        return (learner, episodes), (reward, ended, support)
 
     k = algorithm.config.train_freq
     if k == 1:
-        (learner, feed), out = one((learner, feed), jnp.zeros((), jnp.int32))
-        reward, ended, share = jax.tree.map(lambda x: x[None], out)
+        (learner, episodes), out = step_once((learner, episodes), jnp.zeros((), jnp.int32))
+        reward, ended, support = jax.tree.map(lambda x: x[None], out)
     else:
-        (learner, feed), (reward, ended, share) = lax.scan(
-            one, (learner, feed), jnp.arange(k, dtype=jnp.int32)
+        (learner, episodes), (reward, ended, support) = lax.scan(
+            step_once, (learner, episodes), jnp.arange(k, dtype=jnp.int32)
         )
     zero = jnp.zeros(())
     loss, value = zero, zero
     if learning:
         last = step + (k - 1) * n
-        learner, metrics = algorithm.learn(learner, last + n, keys(learner.key, last)[1])
+        learner, metrics = algorithm.learn(learner, last + n, step_keys(learner.key, last)[1])
         loss, value = metrics.loss, metrics.value
-    return learner, feed, Log(reward, ended, jnp.mean(share), loss, value)
+    return learner, episodes, CycleLog(reward, ended, jnp.mean(support), loss, value)
 
 
 @partial(jax.jit, static_argnums=(0, 1, 2), donate_argnums=(3, 4))
-def advance(
+def run_cycles(
     algorithm: Algorithm,
     environment: Environment,
     learning: bool,
     learner: Any,
-    feed: Feed,
-    table: Array | None,
+    episodes: JaxEpisodes,
+    action_table: Array | None,
     step: Array,
     cycles: Array,
-    episodes: Array,
-) -> tuple[Any, Feed, Log, Array]:
-    """Run up to `cycles` cycles, at most CYCLES, and stop after the one that ends `episodes`."""
-    n, k = len(feed.observation), algorithm.config.train_freq
-    log = Log(
-        jnp.zeros((CYCLES, k, n)),
-        jnp.zeros((CYCLES, k, n), bool),
-        jnp.zeros(CYCLES),
-        jnp.zeros(CYCLES),
-        jnp.zeros(CYCLES),
+    max_ends: Array,
+) -> tuple[Any, JaxEpisodes, CycleLog, Array]:
+    """Run up to `cycles` cycles, at most MAX_CYCLES; stop after the one that ends `max_ends`.
+
+    Returns the learner, the episodes in progress, the log, and the number of completed cycles.
+    """
+    n, k = len(episodes.observation), algorithm.config.train_freq
+    log = CycleLog(
+        jnp.zeros((MAX_CYCLES, k, n)),
+        jnp.zeros((MAX_CYCLES, k, n), bool),
+        jnp.zeros(MAX_CYCLES),
+        jnp.zeros(MAX_CYCLES),
+        jnp.zeros(MAX_CYCLES),
     )
 
-    def goes_on(carry: Any) -> Any:
-        i, ended = carry[:2]
-        return (i < cycles) & (ended < episodes)
+    def unfinished(carry: Any) -> Any:
+        i, ends = carry[:2]
+        return (i < cycles) & (ends < max_ends)
 
     def body(carry: Any) -> Any:
-        i, ended, learner, feed, log = carry
-        learner, feed, entry = cycle(
-            algorithm, environment, learning, learner, feed, table, step + i * (n * k)
+        i, ends, learner, episodes, log = carry
+        learner, episodes, entry = run_cycle(
+            algorithm, environment, learning, learner, episodes, action_table, step + i * (n * k)
         )
         log = jax.tree.map(lambda rows, row: rows.at[i].set(row), log, entry)
-        return i + 1, ended + jnp.sum(entry.ended, dtype=jnp.int32), learner, feed, log
+        return i + 1, ends + jnp.sum(entry.ended, dtype=jnp.int32), learner, episodes, log
 
     zero = jnp.zeros((), jnp.int32)
-    done, _, learner, feed, log = lax.while_loop(goes_on, body, (zero, zero, learner, feed, log))
-    return learner, feed, log, done
+    start = (zero, zero, learner, episodes, log)
+    done, _, learner, episodes, log = lax.while_loop(unfinished, body, start)
+    return learner, episodes, log, done
 
 
 @partial(jax.jit, static_argnums=(0, 1, 2, 3))
-def play(
+def play_episodes(
     algorithm: Algorithm,
     environment: Environment,
     deterministic: bool,
     episodes: int,
     learner: Any,
-    table: Array | None,
+    action_table: Array | None,
     step: ArrayLike,
     key: Array,
 ) -> tuple[Array, Array]:
     """Returns and lengths of episodes, with the greedy or the sampled policy, side by side."""
     key, sub = jax.random.split(key)
-    feed = begin(environment, episodes, sub)
+    begun = start_episodes(environment, episodes, sub)
 
-    def goes_on(carry: Any) -> Array:
+    def unfinished(carry: Any) -> Array:
         return jnp.any(carry[-1])
 
     def body(carry: Any) -> Any:
-        i, feed, total, length, alive = carry
+        i, playing, total, length, running = carry
         if deterministic:
-            action = algorithm.greedy(learner, feed.observation)
+            action = algorithm.greedy(learner, playing.observation)
         else:
-            draw = jax.random.fold_in(key, i)
-            action = algorithm.sampled(learner, feed.observation, step, draw)
-        real = action if table is None else table[action]
-        state, seen, reward, terminated, truncated = jax.vmap(environment.step)(feed.state, real)
-        total = total + jnp.where(alive, reward, 0)
-        return i + 1, Feed(state, seen), total, length + alive, alive & ~(terminated | truncated)
+            sample_key = jax.random.fold_in(key, i)
+            action = algorithm.sample(learner, playing.observation, step, sample_key)
+        real = action if action_table is None else action_table[action]
+        state, observation, reward, terminated, truncated = jax.vmap(environment.step)(
+            playing.state, real
+        )
+        total = total + jnp.where(running, reward, 0)
+        still = running & ~(terminated | truncated)
+        return i + 1, JaxEpisodes(state, observation), total, length + running, still
 
     start = (
         jnp.zeros((), jnp.int32),
-        feed,
+        begun,
         jnp.zeros(episodes),
         jnp.zeros(episodes, jnp.int32),
         jnp.ones(episodes, bool),
     )
-    _, _, total, length, _ = lax.while_loop(goes_on, body, start)
+    _, _, total, length, _ = lax.while_loop(unfinished, body, start)
     return total, length

@@ -22,7 +22,7 @@ class Layer(NamedTuple):
 
 
 class Body(NamedTuple):
-    """The hidden layers, with ReLU, and perhaps an output that is added to those of all actions."""
+    """The hidden layers, with ReLU, and optionally an output that is added to all others."""
 
     hidden: tuple[Layer, ...]
     common: Layer | None = None
@@ -45,7 +45,8 @@ def init(
 ) -> Network:
     """Weights uniform in +-1/sqrt(inputs), those of the output times `scale`; biases of zero.
 
-    The scale matters: a maximum over thousands of outputs that start apart feeds on itself.
+    A small scale matters with thousands of outputs: the maximum of outputs that start apart is an
+    overestimate, which the target of Q-learning repeats.
     """
     widths = (inputs, *hidden)
     keys = jax.random.split(key, len(widths))
@@ -64,7 +65,7 @@ def init(
 
 
 def features(body: Body, x: Array) -> Array:
-    """What the last hidden layer makes of inputs x (..., d)."""
+    """The outputs of the last hidden layer, for inputs x (..., d)."""
     for layer in body.hidden:
         x = jax.nn.relu(x @ layer.weight + layer.bias)
     return x
@@ -78,13 +79,13 @@ def values(network: Network, x: Array) -> Array:
     return q if common is None else q + (h @ common.weight.T + common.bias)
 
 
-def rows(network: Network, action: Array) -> Layer:
-    """The output layer of the given actions alone."""
+def output_rows(network: Network, action: Array) -> Layer:
+    """The rows of the output layer of the given actions."""
     return Layer(network.output.weight[action], network.output.bias[action])
 
 
-def chosen(body: Body, rows: Layer, x: Array) -> Array:
-    """Q(s, a) of one action for each input x (B, d), whose output layer is the row of `rows`."""
+def action_values(body: Body, rows: Layer, x: Array) -> Array:
+    """Q(s, a) of one action for each input x (B, d), given the output rows of the actions."""
     h = features(body, x)
     weight, bias = rows
     if body.common is not None:

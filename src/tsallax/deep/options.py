@@ -12,6 +12,7 @@ from tsallax import checks
 from tsallax.deep import linear_schedule
 from tsallax.deep.linear_schedule import Linear
 from tsallax.errors import InvalidInput
+from tsallax.files import yaml_text
 
 RENAMED = {
     "actor_rate": "actor_learning_rate",
@@ -58,8 +59,8 @@ def from_mapping(kind: type[T], values: Mapping[str, Any]) -> T:
     return kind(**values)
 
 
-def settings_of(kind: type, given: Any, options: Mapping[str, Any]) -> Any:
-    """A configuration, with options that take precedence."""
+def make_config(kind: type, given: Any, options: Mapping[str, Any]) -> Any:
+    """A configuration from one that was given, or the default, and options that replace its own."""
     if given is not None and not isinstance(given, (kind, Mapping)):
         raise InvalidInput(
             f"config must be a {kind.__name__} or a dict, not {type(given).__name__}"
@@ -89,7 +90,7 @@ def to_mapping(config: Any) -> dict[str, Any]:
 
 
 def hidden_layers(config: Any, environment: str) -> tuple[int, ...]:
-    """The widths of the hidden layers asked for, or those of the paper for its environments."""
+    """The widths of the hidden layers, by default those of the paper for its environments."""
     if config.net_arch is not None:
         return tuple(config.net_arch)
     for name, layers in PAPER_NETWORKS.items():
@@ -98,8 +99,14 @@ def hidden_layers(config: Any, environment: str) -> tuple[int, ...]:
     return DEFAULT_NETWORK
 
 
-def widths(net_arch: Any) -> tuple[int, ...]:
-    """Widths of hidden layers from one integer or several."""
+def layer_widths(net_arch: Any) -> tuple[int, ...]:
+    """Widths of hidden layers from one integer, several, or a text such as "64,64".
+
+    >>> layer_widths(64), layer_widths([64, 64]), layer_widths("64,64")
+    ((64,), (64, 64), (64, 64))
+    """
+    if isinstance(net_arch, str):
+        net_arch = yaml_text.parse(f"[{net_arch}]")
     layers = list(net_arch) if isinstance(net_arch, Iterable) else [net_arch]
     if not all(checks.is_integer(width) and width >= 1 for width in layers):
         raise InvalidInput(f"net_arch must be integers, such as (256, 256), got {net_arch!r}")
@@ -107,7 +114,7 @@ def widths(net_arch: Any) -> tuple[int, ...]:
 
 
 def check_one_of(config: Any, name: str, known: tuple[str, ...]) -> None:
-    """Refuse a field that is none of the known words."""
+    """Refuse a field that is not one of the known words."""
     checks.one_of(name, getattr(config, name), known)
 
 
@@ -124,3 +131,9 @@ def check_count(config: Any, name: str, at_least: int) -> None:
 def check_number(config: Any, name: str, **limits: float) -> None:
     """Make a field a Python float, refused outside its limits."""
     object.__setattr__(config, name, checks.number(name, getattr(config, name), **limits))
+
+
+def check_schedule(config: Any, name: str, **limits: float) -> None:
+    """Make a field a linear schedule, refused where an end is outside its limits."""
+    schedule = linear_schedule.linear(getattr(config, name), name, **limits)
+    object.__setattr__(config, name, schedule)

@@ -1,4 +1,4 @@
-"""A regulariser chosen among several while a program runs, so that agents can share it."""
+"""`Choice`: a regulariser selected at run time, so that agents can share one compiled program."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from tsallax.regularizer import Regularizer, by_name
 
 @dataclass(frozen=True)
 class Choice:
-    """Regularisers by name and entropic index; `which` says whose turn it is.
+    """Regularisers by name and entropic index; the index `which` selects one.
 
     >>> rule = Choice((("hard", None), ("soft", None)))
     >>> print(jnp.round(rule.value(jnp.zeros((1, 2)), 1, 1.0), 2))
@@ -26,20 +26,22 @@ class Choice:
     names: tuple[tuple[str, float | None], ...]
 
     def value(self, q: Array, which: ArrayLike, alpha: ArrayLike) -> Array:
-        """value(q) of the one whose turn it is, for rows q (rows, n)."""
+        """value(q) of the selected regulariser, for rows q (rows, n)."""
         return self._rows(simplex_pallas.row_values, lambda r, q: r.value(q), q, which, alpha)
 
     def policy(self, q: Array, which: ArrayLike, alpha: ArrayLike) -> Array:
-        """policy(q) of the one whose turn it is, for rows q (rows, n)."""
+        """policy(q) of the selected regulariser, for rows q (rows, n)."""
         return self._rows(simplex_pallas.row_policies, lambda r, q: r.policy(q), q, which, alpha)
 
     def entropy(self, p: Array, which: ArrayLike) -> Array:
-        """entropy(p) of the one whose turn it is."""
-        return self._turn(which, lambda r, p: r.entropy(p), p, 1.0)
+        """entropy(p) of the selected regulariser."""
+        return self._selected(which, lambda r, p: r.entropy(p), p, 1.0)
 
     def max_entropy(self, n: int, which: ArrayLike) -> Array:
-        """max_entropy(n) of the one whose turn it is."""
-        return self._turn(which, lambda r, _: jnp.asarray(r.max_entropy(n), jnp.float32), n, 1.0)
+        """max_entropy(n) of the selected regulariser."""
+        return self._selected(
+            which, lambda r, _: jnp.asarray(r.max_entropy(n), jnp.float32), n, 1.0
+        )
 
     def _rows(
         self,
@@ -49,26 +51,26 @@ class Choice:
         which: ArrayLike,
         alpha: ArrayLike,
     ) -> Array:
-        """One kernel on a GPU, where it knows all the names; each regulariser's own elsewhere."""
+        """One fused kernel on a GPU, if it has all the regularisers; `_selected` elsewhere."""
 
         def plain(q: Array, which: Array, alpha: Array) -> Array:
-            return self._turn(which, method, q, alpha)
+            return self._selected(which, method, q, alpha)
 
         def fused(q: Array, which: Array, alpha: Array) -> Array:
-            code = jnp.asarray([simplex_pallas.WORDS.index(name) for name, _ in self.names])
+            code = jnp.asarray([simplex_pallas.NAMES.index(name) for name, _ in self.names])
             return kernel(q, code[which], alpha)
 
         which, alpha = jnp.asarray(which, jnp.int32), jnp.asarray(alpha, q.dtype)
-        known = all(name in simplex_pallas.WORDS for name, _ in self.names)
-        if not known or q.shape[-1] > simplex_pallas.LONGEST:
+        known = all(name in simplex_pallas.NAMES for name, _ in self.names)
+        if not known or q.shape[-1] > simplex_pallas.MAX_ROW_LENGTH:
             return plain(q, which, alpha)
         result: Array = lax.platform_dependent(q, which, alpha, cuda=fused, default=plain)
         return result
 
-    def _turn(
+    def _selected(
         self, which: ArrayLike, method: Callable[[Regularizer, Any], Array], x: Any, alpha: Any
     ) -> Array:
-        """What the one whose turn it is makes of x; the others do not work, but under `vmap`."""
+        """method(regulariser, x) of the selected regulariser; under `vmap` all are computed."""
 
         def branch(name: str, index: float | None) -> Callable[[Any, Any], Array]:
             return lambda x, alpha: method(

@@ -1,14 +1,13 @@
-"""Prioritised replay, proportional variant, on whatever device holds its arrays.
+"""Prioritised replay, proportional variant, as pure functions of JAX arrays.
 
 A transition i is drawn with probability P(i) = w_i / sum w, w = (|TD error| + 0.001)^exponent, and
 counts in the loss with (size P(i))^-beta, scaled by the largest such weight of the batch. A new
 transition gets the largest priority so far.
 
-The priorities are blocks of a square: a draw looks for its block among the sums of the blocks, then
-for its place in the block. Sums are computed again from their block and never added to, so they
-are exact to rounding for ever. Transitions are written in the order of time, `n` environments at a
-time, so that the successor of transition i is i + n and returns over several steps are put
-together when they are drawn.
+The priorities are stored in about sqrt(size) blocks: a draw searches the sums of the blocks, then
+the block. A sum is recomputed from its block and never updated, so that rounding errors do not
+accumulate. Transitions are written in the order of time, `n` environments at a time, so that the
+successor of transition i is i + n, and n-step returns are computed when they are drawn.
 """
 
 from __future__ import annotations
@@ -30,7 +29,7 @@ TERMINATED, ENDED = 1, 2
 class Transition(NamedTuple):
     """(s, a, r, s') and how it ended; every field has the environments as leading axis.
 
-    What is not `valid` keeps its place in time but is never drawn.
+    Transitions that are not `valid` are stored but never drawn.
     """
 
     observation: Array
@@ -66,27 +65,27 @@ class Replay:
 
     @property
     def capacity(self) -> int:
-        """The most transitions it holds."""
+        """The number of transitions it holds when it is full."""
         return len(self.rows)
 
     @property
     def observation(self) -> Array:
-        """s of all places."""
+        """s of all stored transitions."""
         return self.rows[:, : self.size]
 
     @property
     def next_observation(self) -> Array:
-        """s' of all places."""
+        """s' of all stored transitions."""
         return self.rows[:, self.size : 2 * self.size]
 
     @property
     def action(self) -> Array:
-        """a of all places."""
+        """a of all stored transitions."""
         return self.actions(self.rows)
 
     @property
     def reward(self) -> Array:
-        """r of all places."""
+        """r of all stored transitions."""
         return self.rows[:, -2]
 
     @property
@@ -128,7 +127,7 @@ def init(capacity: int, observation_size: int, action_shape: tuple[int, ...], dt
 
 
 def add(replay: Replay, transition: Transition, written: ArrayLike) -> Replay:
-    """Write one transition of each environment over the oldest; `written` were written before."""
+    """Write one transition of each environment over the oldest ones, after `written` others."""
     n = len(transition.reward)
     start = jnp.asarray(written) % replay.capacity
     ended = transition.terminated | transition.truncated
@@ -146,8 +145,8 @@ def add(replay: Replay, transition: Transition, written: ArrayLike) -> Replay:
     return _set(replay, start + jnp.arange(n), jnp.broadcast_to(weight, (n,)))
 
 
-def cut(replay: Replay, written: ArrayLike, n: int) -> Replay:
-    """Let the newest transition of each of n environments be the last of its episode."""
+def end_newest(replay: Replay, written: ArrayLike, n: int) -> Replay:
+    """Mark the newest transition of each of n environments as the last of its episode."""
     newest = (jnp.asarray(written) - 1 - jnp.arange(n)) % replay.capacity
     flags = replay.rows[newest, -1]
     flags = jnp.where(_has(replay.rows[newest], ENDED), flags, flags + ENDED)
@@ -163,7 +162,9 @@ def prioritize(replay: Replay, index: Array, error: Array, exponent: float) -> R
 
 def _set(replay: Replay, index: Array, weight: Array) -> Replay:
     side = replay.priority.shape[1]
-    if len(index) == 1:  # a single write would be fused into all its readers, with a copy for each
+    if (
+        len(index) == 1
+    ):  # XLA would fuse a single write into each of its readers, with a copy of the array
         index, weight = jnp.tile(index, 2), jnp.tile(weight, 2)
     block = index // side
     priority = replay.priority.at[block, index % side].set(weight)
@@ -183,12 +184,12 @@ def sample(
 ) -> Batch:
     """Draw a batch, one transition from each of `size` equal parts of the priorities' sum."""
     side = replay.priority.shape[1]
-    above = jnp.cumsum(replay.sums)
-    u = (jnp.arange(size) + jax.random.uniform(key, (size,))) * (above[-1] / size)
-    block = place(replay.sums, above, u)
-    rest = u - (above - replay.sums)[block]
+    cumulative = jnp.cumsum(replay.sums)
+    u = (jnp.arange(size) + jax.random.uniform(key, (size,))) * (cumulative[-1] / size)
+    block = search(replay.sums, cumulative, u)
+    rest = u - (cumulative - replay.sums)[block]
     weights = replay.priority[block]
-    where = place(weights, jnp.cumsum(weights, -1), rest)
+    where = search(weights, jnp.cumsum(weights, -1), rest)
     index = block * side + where
     weight = jnp.take_along_axis(weights, where[:, None], 1)[:, 0]
     first = replay.rows[index]
@@ -200,18 +201,18 @@ def sample(
         last[:, replay.size : 2 * replay.size],
         factor,
         index,
-        weight / above[-1],
+        weight / cumulative[-1],
     )
 
 
-def place(weight: Array, above: Array, u: Array) -> Array:
-    """The first place whose running sum exceeds u, among those of some weight.
+def search(weight: Array, cumulative: Array, u: Array) -> Array:
+    """The first index of positive weight whose cumulative sum exceeds u.
 
-    Running sums are rounded and may rise where the weight is zero: no such place is taken.
+    Cumulative sums are rounded and may rise where the weight is zero: no such index is returned.
     """
-    places = jnp.arange(weight.shape[-1])
-    last = jnp.max(jnp.where(weight > 0, places, 0), -1, keepdims=True)
-    return jnp.min(jnp.where((weight > 0) & (above > u[..., None]), places, last), -1)
+    indices = jnp.arange(weight.shape[-1])
+    last = jnp.max(jnp.where(weight > 0, indices, 0), -1, keepdims=True)
+    return jnp.min(jnp.where((weight > 0) & (cumulative > u[..., None]), indices, last), -1)
 
 
 def _returns(
@@ -227,17 +228,17 @@ def _returns(
 
     The steps stop where the episode ends and at the newest transition that was written.
     """
-    reward, last, place = first[:, -2], first, index
+    reward, last, at = first[:, -2], first, index
     factor = jnp.full(index.shape, discount, jnp.float32)
     age = (jnp.asarray(written) - 1 - index) % replay.capacity
     for k in range(1, n_step):
-        goes_on = ~_has(last, ENDED) & (age >= k * n_envs)
-        place = (place + n_envs) % replay.capacity
-        following = replay.rows[place]
-        reward = reward + jnp.where(goes_on, factor * following[:, -2], 0)
-        factor = jnp.where(goes_on, factor * discount, factor)
-        last = jnp.where(goes_on[:, None], following, last)
-        age = jnp.where(goes_on, age, -1)
+        continues = ~_has(last, ENDED) & (age >= k * n_envs)
+        at = (at + n_envs) % replay.capacity
+        following = replay.rows[at]
+        reward = reward + jnp.where(continues, factor * following[:, -2], 0)
+        factor = jnp.where(continues, factor * discount, factor)
+        last = jnp.where(continues[:, None], following, last)
+        age = jnp.where(continues, age, -1)
     return reward, last, jnp.where(_has(last, TERMINATED), 0, factor)
 
 

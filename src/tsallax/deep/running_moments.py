@@ -8,10 +8,10 @@ import jax.numpy as jnp
 from jax import Array
 from jax.typing import ArrayLike
 
-FLOOR = 1e-8
-"""Added to the variance, for a number that never changes."""
-BOUND = 10.0
-"""The largest standardised number."""
+VARIANCE_FLOOR = 1e-8
+"""Added to the variance, for a coordinate that is constant."""
+CLIP = 10.0
+"""The largest absolute value of a standardised number."""
 
 
 class Moments(NamedTuple):
@@ -23,12 +23,12 @@ class Moments(NamedTuple):
 
 
 def init(size: int) -> Moments:
-    """Those of nothing: mean 0 and variance 1 until something is seen."""
+    """Mean 0 and variance 1, from no vectors."""
     return Moments(jnp.zeros(size), jnp.ones(size), jnp.zeros((), jnp.int32))
 
 
 def update(moments: Moments, x: Array, valid: ArrayLike = True) -> Moments:
-    """Take in vectors x (n, d), of which those that are not `valid` (n,) do not count.
+    """The moments with the vectors x (n, d) included, but for those that are not `valid` (n,).
 
     With s the share of the new ones and δ the difference of the means, the new mean is m + s δ and
     the new variance (1-s) v + s v' + s (1-s) δ².
@@ -50,6 +50,6 @@ def update(moments: Moments, x: Array, valid: ArrayLike = True) -> Moments:
 
 
 def standardize(moments: Moments, x: Array) -> Array:
-    """(x - mean) / standard deviation, within the bound."""
-    z = (x - moments.mean) / jnp.sqrt(moments.variance + FLOOR)
-    return jnp.clip(z, -BOUND, BOUND)
+    """(x - mean) / standard deviation, clipped."""
+    z = (x - moments.mean) / jnp.sqrt(moments.variance + VARIANCE_FLOOR)
+    return jnp.clip(z, -CLIP, CLIP)

@@ -1,79 +1,137 @@
-"""When a call of `learn` ends, and what has to happen on the way."""
+"""When a call of `learn` ends, and when it evaluates and saves on the way."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
 
-if TYPE_CHECKING:
-    from tsallax.deep.agent import Agent
+import numpy as np
 
-NEVER = 2**30
-PATIENCE = 10
-"""How many times as long as usual a file waits for the end of an episode."""
+MAX_STEPS = 2**30
+"""The limit of steps in all, and of any count of steps or episodes that has no other."""
+SAVE_SECONDS = 60.0
+"""The time between two files where no number of steps is given."""
+MAX_SAVE_DELAY = 10
+"""For how many intervals a file waits for the end of an episode."""
 
 
-class Plan:
-    """When learning ends, and what has to happen on the way."""
+@dataclass(frozen=True, kw_only=True)
+class TrainingSchedule:
+    """The goals of a call of `learn`, and where evaluations and saves fall on the way.
 
-    def __init__(
-        self,
-        agent: Agent,
-        episodes: int | None,
-        steps: int | None,
-        eval_every: int | None,
-        save_every: int | None,
-    ) -> None:
-        self.agent = agent
-        self.first_step, self.first_episode = agent.steps, agent.history.episodes
-        self.last_step = NEVER if steps is None else agent.steps + steps
-        self.last_episode = NEVER if episodes is None else agent.history.episodes + episodes
-        self.by_episode = episodes is not None
-        self.eval_every, self.save_every = eval_every, save_every
-        self._evaluations = self._evaluation()
-        self._saves = self._save()
+    A position in training is a number of steps and a number of episodes, both in all.
 
-    def _evaluation(self) -> int:
-        done = self.agent.history.episodes if self.by_episode else self.agent.steps
-        return done // (self.eval_every or NEVER)
+    >>> schedule = TrainingSchedule.starting_at(100, 7, steps=50, eval_every=20)
+    >>> schedule.last_step, schedule.next_stop(100), schedule.evaluation_due((100, 7), (120, 8))
+    (150, 120, True)
+    """
 
-    def _save(self) -> int:
-        return self.agent.steps // (self.save_every or NEVER)
+    first_step: int
+    first_episode: int
+    last_step: int
+    last_episode: int
+    by_episode: bool
+    """Whether `eval_every` counts episodes; it counts steps where only steps are limited."""
+    eval_every: int | None
+    save_every: int | None
 
-    def finished(self) -> bool:
-        episodes = self.agent.history.episodes
-        return self.agent.steps >= self.last_step or episodes >= self.last_episode
+    @classmethod
+    def starting_at(
+        cls,
+        step: int,
+        episode: int,
+        *,
+        episodes: int | None = None,
+        steps: int | None = None,
+        eval_every: int | None = None,
+        save_every: int | None = None,
+    ) -> TrainingSchedule:
+        """The schedule of so many more episodes or steps, whichever is reached first."""
+        return cls(
+            first_step=step,
+            first_episode=episode,
+            last_step=MAX_STEPS if steps is None else step + steps,
+            last_episode=MAX_STEPS if episodes is None else episode + episodes,
+            by_episode=episodes is not None,
+            eval_every=eval_every,
+            save_every=save_every,
+        )
 
-    def next_step(self) -> int:
-        events = [NEVER]
+    def finished(self, step: int, episode: int) -> bool:
+        """Whether a goal is reached."""
+        return step >= self.last_step or episode >= self.last_episode
+
+    def fraction_done(self, step: int, episode: int) -> float:
+        """The progress towards the goal that is closer."""
+        by_step = (step - self.first_step) / (self.last_step - self.first_step)
+        by_episode = (episode - self.first_episode) / (self.last_episode - self.first_episode)
+        return min(1.0, max(by_step, by_episode))
+
+    def next_stop(self, step: int) -> int:
+        """The step of the next evaluation or save, or the last one."""
+        stops = [self.last_step]
         if self.eval_every is not None and not self.by_episode:
-            events.append((self._evaluations + 1) * self.eval_every)
+            stops.append(next_multiple(step, self.eval_every))
         if self.save_every is not None:
-            events.append((self.agent.steps // self.save_every + 1) * self.save_every)
-        return min(events)
+            stops.append(next_multiple(step, self.save_every))
+        return min(stops)
 
-    def next_episode(self) -> int:
+    def next_episode_stop(self, episode: int) -> int:
+        """The episode after which the next evaluation falls, or the last one."""
         if self.eval_every is None or not self.by_episode:
             return self.last_episode
-        return min(self.last_episode, (self._evaluations + 1) * self.eval_every)
+        return min(self.last_episode, next_multiple(episode, self.eval_every))
 
-    def evaluation_due(self) -> bool:
-        due = self._evaluation() > self._evaluations
-        self._evaluations = self._evaluation()
-        return due
+    def evaluation_due(self, before: tuple[int, int], now: tuple[int, int]) -> bool:
+        """Whether an evaluation falls between two positions."""
+        if self.eval_every is None:
+            return False
+        a, b = before[self.by_episode], now[self.by_episode]
+        return b // self.eval_every > a // self.eval_every
 
-    def save_due(self) -> bool:
-        return self._save() > self._saves
 
-    def save_late(self) -> bool:
-        """Whether a file has waited for the end of an episode long enough."""
-        return self._save() >= self._saves + PATIENCE
+class SaveSchedule:
+    """When to write the next file: every so many steps, or once a minute.
 
-    def saved(self) -> None:
-        self._saves = self._save()
+    A file is due at the end of each interval. Where an environment cannot be saved within an
+    episode it waits for the end of the episode, until it is overdue.
+    """
 
-    def share(self) -> float:
-        by_step = (self.agent.steps - self.first_step) / (self.last_step - self.first_step)
-        by_episode = (self.agent.history.episodes - self.first_episode) / (
-            self.last_episode - self.first_episode
-        )
-        return min(1.0, max(by_step, by_episode))
+    def __init__(
+        self, step: int, every: int | None = None, clock: Callable[[], float] = time.monotonic
+    ) -> None:
+        self._every, self._clock = every, clock
+        self.saved(step)
+
+    def saved(self, step: int) -> None:
+        """A file was written at this step."""
+        self._step, self._time = step, self._clock()
+
+    def due(self, step: int) -> bool:
+        """Whether an interval has passed."""
+        return self._intervals(step) >= 1
+
+    def overdue(self, step: int) -> bool:
+        """Whether the file has waited long enough for the end of an episode."""
+        return self._intervals(step) >= MAX_SAVE_DELAY
+
+    def _intervals(self, step: int) -> float:
+        if self._every is None:
+            return (self._clock() - self._time) / SAVE_SECONDS
+        return step // self._every - self._step // self._every
+
+
+def next_multiple(n: int, of: int) -> int:
+    """The smallest multiple of a number that is larger than n.
+
+    >>> next_multiple(20, 10), next_multiple(21, 10)
+    (30, 30)
+    """
+    return (n // of + 1) * of
+
+
+def is_false(answer: Any) -> bool:
+    """Whether a callback returned False, of Python or NumPy; None does not end the training."""
+    return isinstance(answer, bool | np.bool_) and not answer

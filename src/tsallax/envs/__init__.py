@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from tsallax.envs.discretize import Discretize
-    from tsallax.envs.gymnasium.adapter import HostEnvironment
+    from tsallax.envs.gymnasium.adapter import GymnasiumAdapter
     from tsallax.envs.gymnasium.registration import register
     from tsallax.envs.jax.catalogue import jax_environment
     from tsallax.envs.jax.environment import Environment
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 _MODULE_OF = {
     "Discretize": "discretize",
     "Environment": "jax.environment",
-    "HostEnvironment": "gymnasium.adapter",
+    "GymnasiumAdapter": "gymnasium.adapter",
     "InvertedPendulum": "jax.inverted_pendulum",
     "MultiGoal": "jax.multigoal_env",
     "Reacher": "jax.reacher",

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import operator
 from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cached_property
@@ -12,9 +11,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from tsallax import checks
 from tsallax.errors import InvalidInput
 
-MOST_ACTIONS = 10_000_000
+MAX_ACTIONS = 10_000_000
 
 
 @dataclass(frozen=True)
@@ -41,17 +41,16 @@ class Discretize:
 
     @classmethod
     def of(cls, low: ArrayLike, high: ArrayLike, actions: int | Iterable[int]) -> Discretize:
-        """Make a grid over a box with `actions` levels in every dimension, or a list of levels."""
+        """A grid over a box with `actions` levels in every dimension, or a list of numbers."""
         bounds = np.atleast_1d(np.asarray(low, float)), np.atleast_1d(np.asarray(high, float))
         if bounds[0].shape != bounds[1].shape:
             raise InvalidInput(
                 f"low and high: shapes {bounds[0].shape} and {bounds[1].shape}, should be the same"
             )
         size = bounds[0].size
+        levels: list[Any] = [actions] * size
         if isinstance(actions, Iterable) and not isinstance(actions, str):
-            levels = [_integer(n) for n in actions]
-        else:
-            levels = [_integer(actions)] * size
+            levels = list(actions)
         return cls(
             tuple(float(x) for x in bounds[0].ravel()),
             tuple(float(x) for x in bounds[1].ravel()),
@@ -75,15 +74,14 @@ class Discretize:
                 )
             if not low < high:
                 raise InvalidInput(f"action dimension {i}: low {low:g} is not below high {high:g}")
-            if n < 2:
-                raise InvalidInput(
-                    f"actions: {n} levels in dimension {i}, needs at least 2, ends included"
-                )
-        if len(self) > MOST_ACTIONS:
+            checks.count("actions", n, at_least=2)
+        if len(self) > MAX_ACTIONS:
             raise InvalidInput(
                 f"actions: {' x '.join(map(str, self.levels))} = {len(self)} actions, "
-                f"at most {MOST_ACTIONS}; give fewer levels"
+                f"at most {MAX_ACTIONS}; give fewer levels"
             )
+
+        object.__setattr__(self, "levels", tuple(int(n) for n in self.levels))
 
     def __len__(self) -> int:
         """The number of actions."""
@@ -99,7 +97,7 @@ class Discretize:
         return table
 
     def nearest(self, action: ArrayLike) -> NDArray[np.int64]:
-        """Give the numbers of the actions nearest to real ones, of shape (..., dimensions)."""
+        """The indices of the actions nearest to real ones of shape (..., dimensions)."""
         given = np.asarray(action, float)
         if given.ndim == 0 or given.shape[-1] != len(self.levels):
             raise InvalidInput(
@@ -114,14 +112,3 @@ class Discretize:
 
 def _dimensions(size: int) -> str:
     return "1 action dimension" if size == 1 else f"{size} action dimensions"
-
-
-def _integer(value: Any) -> int:
-    try:
-        if isinstance(value, bool):
-            raise TypeError
-        return operator.index(value)
-    except TypeError:
-        raise InvalidInput(
-            f"actions: {value!r} is not a whole number of levels; give one, or one per dimension"
-        ) from None

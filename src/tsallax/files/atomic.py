@@ -1,4 +1,4 @@
-"""Files that appear whole or not at all."""
+"""Atomic file writes: a file appears complete or not at all."""
 
 from __future__ import annotations
 
@@ -9,13 +9,10 @@ from contextlib import contextmanager
 from os import PathLike
 from pathlib import Path
 
-PARTIAL: set[Path] = set()
-"""Files being written, for who must leave in the middle of it."""
-
 
 @contextmanager
 def whole(path: str | PathLike[str]) -> Iterator[Path]:
-    """Yield another name in the same folder; what is there becomes `path` if all goes well.
+    """Yield a temporary path in the same folder, which replaces `path` if no exception is raised.
 
     >>> import tempfile
     >>> folder = Path(tempfile.mkdtemp())
@@ -26,10 +23,8 @@ def whole(path: str | PathLike[str]) -> Iterator[Path]:
     """
     target = Path(path)
     draft = target.with_name(f".{target.name}.{secrets.token_hex(4)}.partial")
-    PARTIAL.add(draft)
     try:
         yield draft
         os.replace(draft, target)
     finally:
         draft.unlink(missing_ok=True)
-        PARTIAL.discard(draft)

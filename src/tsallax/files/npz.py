@@ -1,7 +1,7 @@
-"""Files of plain arrays: one `.npz`, no pickles, versioned, written whole or not at all.
+"""Versioned `.npz` files of plain arrays, without pickles, written completely or not at all.
 
-A file is written under a temporary name and moved into place when it is complete. Reading checks
-the checksums of all arrays before it looks at any of them, and never unpickles anything.
+A file is written under a temporary name and moved into place when it is complete. Reading first
+verifies the checksums of all arrays, and never unpickles anything.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ Kind = tuple[str, int]
 
 @dataclass(frozen=True)
 class Format:
-    """What a kind of file is called, who writes it, and the arrays it holds."""
+    """A file format: its name and version, the function that writes it, and its arrays."""
 
     name: str
     version: int
@@ -45,11 +45,11 @@ def write(path: str | PathLike[str], form: Format, arrays: Mapping[str, Any]) ->
             file.flush()
             os.fsync(file.fileno())
     except OSError as error:
-        raise InvalidInput(f"{path}: cannot be written: {error.strerror or error}") from error
+        raise InvalidInput(f"cannot be written: {error.strerror or error}", source=path) from error
 
 
 def _write_arrays(file: BinaryIO, arrays: Mapping[str, Any]) -> None:
-    """Write an `.npz` that depends on the arrays alone, not on the time of writing."""
+    """Write an `.npz` whose bytes depend on the arrays alone, not on the time."""
     with zipfile.ZipFile(file, "w") as archive:
         for name, value in arrays.items():
             with archive.open(zipfile.ZipInfo(f"{name}.npy"), "w", force_zip64=True) as member:
@@ -61,40 +61,43 @@ def read(path: str | PathLike[str], form: Format) -> dict[str, NDArray[Any]]:
     arrays = read_all(path, form)
     missing = [key for key in form.required if key not in arrays]
     if missing:
-        raise InvalidInput(f"{path}: incomplete: {', '.join(missing)} missing")
+        raise InvalidInput(f"incomplete: {', '.join(missing)} missing", source=path)
     wanted = {**form.required, **form.optional}
     arrays = {key: arrays[key] for key in wanted if key in arrays}
     for key, array in arrays.items():
         kind, ndim = wanted[key]
         if array.dtype.kind != kind or array.ndim != ndim:
-            raise InvalidInput(f"{path}: {key} has type {array.dtype} and {array.ndim} dimensions")
+            raise InvalidInput(
+                f"{key} has type {array.dtype} and {array.ndim} dimensions", source=path
+            )
     return arrays
 
 
 def read_all(path: str | PathLike[str], form: Format) -> dict[str, NDArray[Any]]:
     """Read every array of a file of the given format and version.
 
-    What zipfile and NumPy raise on damaged bytes is not documented, so all of it is caught.
+    The exceptions of zipfile and NumPy for damaged bytes are not documented, so all are caught.
     """
     if not Path(path).is_file():
-        raise InvalidInput(f"{path}: no such file")
+        raise InvalidInput("no such file", source=path)
     try:
         with zipfile.ZipFile(path) as archive:
             damaged = archive.testzip()
         if damaged is not None:
-            raise InvalidInput(f"{path}: damaged: {damaged} does not match its checksum")
+            raise InvalidInput(f"damaged: {damaged} does not match its checksum", source=path)
         with np.load(path, allow_pickle=False) as file:
             name = file["format"] if "format" in file.files else None
             if name is None or name.dtype.kind != "U" or str(name) != form.name:
-                raise InvalidInput(f"{path}: not a file written by {form.writer}")
+                raise InvalidInput(f"not a file written by {form.writer}", source=path)
             version = file["version"] if "version" in file.files else np.array(-1)
             if version.shape != () or version.dtype.kind not in "iu" or version != form.version:
                 raise InvalidInput(
-                    f"{path}: version {version}, but this tsallax reads version {form.version}"
+                    f"version {version}, but this tsallax reads version {form.version}",
+                    source=path,
                 )
             return {key: file[key] for key in file.files if key not in ("format", "version")}
     except InvalidInput:
         raise
     except Exception as error:
         reason = " ".join(str(error).split()) or type(error).__name__
-        raise InvalidInput(f"{path}: not a readable {form.what} file: {reason}") from None
+        raise InvalidInput(f"not a readable {form.what} file: {reason}", source=path) from None

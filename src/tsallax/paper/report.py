@@ -11,37 +11,30 @@ import dataclasses
 import json
 import os
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Sequence
 from datetime import UTC, datetime
-from functools import partial
-from importlib import import_module
 from pathlib import Path
 from typing import Any
 
-from tsallax import provenance
+from tsallax import checks, provenance
 from tsallax.errors import InvalidInput
 from tsallax.files.atomic import whole
-from tsallax.paper.page import files_of, page
-from tsallax.paper.result import Report, Result, write_csv
+from tsallax.paper.experiments import EXPERIMENTS, PLANNING
+from tsallax.paper.page.html_page import files_of, render_page
+from tsallax.paper.result import Result, write_csv
+from tsallax.paper.sweep.rows import Row, read_rows
+from tsallax.paper.sweep.tasks import TASKS
 from tsallax.progress import bar
-
-QUICK: Mapping[str, Mapping[str, Any]] = {
-    "figure1": {"grid": 13},
-    "figure2a": {"actions": (9, 25, 49), "grid": (9, 9, 8)},
-    "figure2b": {"alphas": (0.1, 1.0, 10.0, 100.0), "grid": (9, 9, 8)},
-    "theorems": {"cases": 6},
-}
-NAMES = tuple(QUICK)
 
 
 def reproduce(
-    names: Sequence[str] = NAMES,
+    names: Sequence[str] = PLANNING,
     out: str | os.PathLike[str] = "report",
     *,
     progress: bool | None = None,
     quick: bool = False,
 ) -> Path:
-    """Do the named experiments of the paper again and return the path of the page.
+    """Do the named experiments of planning again and return the path of the page.
 
     Args:
         names: of "figure1", "figure2a", "figure2b" and "theorems"; default: all.
@@ -52,33 +45,21 @@ def reproduce(
     Raises:
         BoundViolated: where a measured gap is above its theorem's bound.
         InvalidInput: where a name is unknown or the folder cannot be one.
+
+    >>> reproduce(["figure2b"], "report", quick=True)  # doctest: +SKIP
+    PosixPath('report/index.html')
     """
     for name in names:
-        if name not in NAMES:
-            raise InvalidInput(f"unknown experiment {name!r}: choose from {', '.join(NAMES)}")
+        checks.one_of("experiment", name, PLANNING)
     if not names:
-        raise InvalidInput(f"name at least one experiment: {', '.join(NAMES)}")
-    folder = require_folder(out)
+        raise InvalidInput(f"name at least one experiment: {', '.join(PLANNING)}")
+    folder = checks.output_folder(out)
     for name in dict.fromkeys(names):
         begin = time.perf_counter()
         with bar(name, progress) as report:
-            result = _experiment(name, quick)(report)
+            result = EXPERIMENTS[name].compute(report, quick=quick)
         write_result(result, folder, seconds=time.perf_counter() - begin, quick=quick)
     return write_page(folder)
-
-
-def require_folder(out: str | os.PathLike[str]) -> Path:
-    """A folder to write to, made if need be."""
-    folder = Path(out)
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-    except FileExistsError:
-        raise InvalidInput(f"{folder} is a file: name a folder for the report") from None
-    except OSError as error:
-        raise InvalidInput(f"{folder}: cannot be made: {error.strerror or error}") from None
-    if not os.access(folder, os.W_OK):
-        raise InvalidInput(f"{folder}: cannot be written to")
-    return folder
 
 
 def write_report(
@@ -91,29 +72,39 @@ def write_report(
             one name those of the first folder count.
         out: the folder to write to; default: the first.
     """
-    from tsallax.paper.sweep.execution import write_tables
-
     sources = [Path(folder) for folder in folders]
     for source in sources:
         if not source.is_dir():
             what = "is a file: give its folder" if source.exists() else "no such folder"
-            raise InvalidInput(f"{source}: {what}")
-    target = require_folder(sources[0] if out is None else out)
+            raise InvalidInput(what, source=source)
+    target = checks.output_folder(sources[0] if out is None else out)
     taken: set[str] = set()
     for source in sources:
-        there = source.resolve() == target.resolve()
+        in_place = source.resolve() == target.resolve()
         for file in files_of(source):
-            if not there and file.name not in taken:
+            if not in_place and file.name not in taken:
                 with whole(target / file.name) as path:
                     path.write_bytes(file.read_bytes())
             taken.add(file.name)
-    write_tables(sources, target)
+    write_tables(read_rows(*sources), target)
     return write_page(target)
 
 
-def _experiment(name: str, quick: bool) -> Callable[[Report], Result]:
-    run = getattr(import_module(f"tsallax.paper.{name}"), name)
-    return partial(run, **(QUICK[name] if quick else {}))
+def write_tables(rows: Sequence[Row], folder: Path) -> None:
+    """Write tables and figures of every task that has rows.
+
+    They are marked as quick where a run is shorter than the paper's.
+    """
+    for name, task in TASKS.items():
+        mine = [row for row in rows if row.task == name]
+        if not mine:
+            continue
+        from tsallax.paper.tables.task_result import summarize_runs
+
+        begin = time.perf_counter()
+        result = summarize_runs(task, mine)
+        short = any(row.episodes < task.episodes and row.steps < task.steps for row in mine)
+        write_result(result, folder, seconds=time.perf_counter() - begin, quick=short)
 
 
 def write_result(result: Result, folder: Path, *, seconds: float, quick: bool = False) -> None:
@@ -167,7 +158,7 @@ def write_page(folder: Path) -> Path:
     Raises:
         InvalidInput: where the folder holds none, or a file of one is missing or broken.
     """
-    text = page(folder)
+    text = render_page(folder)
     with whole(folder / "index.html") as path:
         path.write_text(text, encoding="utf-8")
     return folder / "index.html"

@@ -13,11 +13,12 @@ if TYPE_CHECKING:
 
 Cell = str | int | float
 Row = Mapping[str, Cell]
-Report = Callable[[float], None]
+ProgressReport = Callable[[float], None]
+"""Called with the share of the work that is done, 0 to 1."""
 
 
 class BoundViolated(RuntimeError):
-    """A quantity that a theorem bounds was measured above its bound: a bug, here or there."""
+    """A quantity was measured above the bound that a theorem proves: a bug."""
 
 
 @dataclass(frozen=True)
@@ -39,7 +40,7 @@ class Table:
 
 @dataclass(frozen=True)
 class Series:
-    """One line of a chart with its interval, and the words to choose it by.
+    """One line of a chart with its interval, and the words to select it by.
 
     Attributes:
         panel: the chart it is drawn in, such as "121 actions".
@@ -81,7 +82,7 @@ class Comparison:
 
 @dataclass(frozen=True, eq=False)
 class Picture:
-    """A figure with the words for those who cannot see it, written as `name`.png and `name`.svg."""
+    """A figure with its alternative text, written as `name`.png and `name`.svg."""
 
     name: str
     figure: Figure
@@ -90,10 +91,10 @@ class Picture:
 
 @dataclass(frozen=True, eq=False)
 class Result:
-    """One experiment of the paper, done again.
+    """The result of one experiment of the paper.
 
     Attributes:
-        name: the word by which it is asked for, such as "figure1".
+        name: that of its experiment, such as "figure1".
         title: its heading.
         caption: paragraphs that say what is shown and what was found.
         parameters: everything that was chosen.
@@ -101,7 +102,7 @@ class Result:
         comparison: the paper's values next to ours.
         pictures: the figures.
         charts: the lines that a reader can choose among.
-        hardware: what the numbers were computed on, where it is not this machine.
+        hardware: of the runs, where it is not this machine.
     """
 
     name: str
@@ -128,7 +129,7 @@ def chosen(function: Callable[..., Any], **given: Any) -> dict[str, Any]:
 
 
 def tidy(value: float) -> float:
-    """Round to seven significant digits: more would be the solver's, not the problem's.
+    """Round to seven significant digits, the accuracy of the solver.
 
     >>> tidy(1 / 3)
     0.3333333

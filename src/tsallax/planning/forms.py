@@ -1,7 +1,7 @@
 """Reads every accepted form of an MDP into one row for each state-action pair.
 
-Only shapes, pairs and names are looked at here; `mdp_numbers` checks the numbers afterwards, when
-each row has its place, so that every refusal can name a state and an action.
+Only shapes, pairs and names are checked here; `tsallax.planning.validation` checks the numbers
+afterwards, when each row has its state and action, so that every error can name them.
 """
 
 from __future__ import annotations
@@ -9,7 +9,6 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from numbers import Integral
 from typing import Any
 
 import numpy as np
@@ -44,7 +43,7 @@ class Layout:
     def with_names(
         self, state_names: Sequence[str] | None, action_names: Sequence[str] | None
     ) -> Layout:
-        """Add the names, which messages use."""
+        """The same layout with names for states and actions, which error messages use."""
         return replace(
             self,
             state_names=read_names(state_names, "state", self.n_states),
@@ -52,7 +51,7 @@ class Layout:
         )
 
     def place(self, pair: int) -> str:
-        """Name the state and the action of a pair for a message."""
+        """The state and the action of a pair as text for an error message."""
         state, action = int(self.state[pair]), int(self.action[pair])
         return ", ".join(
             [named("state", state, self.state_names), named("action", action, self.action_names)]
@@ -60,19 +59,19 @@ class Layout:
 
 
 def named(kind: str, index: int, names: tuple[str, ...] | None) -> str:
-    """Write an index for a message, with its name where it has one."""
+    """An index as text for an error message, with its name where it has one."""
     return f"{kind} {index}" if names is None else f"{kind} {index} ({names[index]!r})"
 
 
 def frozen(array: NDArray[Any]) -> NDArray[Any]:
-    """Give a read-only view, leaving the array itself as it was."""
+    """A read-only view of an array; the array itself stays writeable."""
     view = array.view()
     view.flags.writeable = False
     return view
 
 
 def numbers(values: ArrayLike, what: str) -> NDArray[Any]:
-    """Read real numbers into an array of their own type, or refuse what is not numeric."""
+    """Real numbers as an array of their own type."""
     try:
         array = np.asarray(values)
     except ValueError as error:
@@ -80,24 +79,6 @@ def numbers(values: ArrayLike, what: str) -> NDArray[Any]:
     if array.dtype.kind not in "biuf":
         raise InvalidInput(f"{what} must be real numbers, not of type {array.dtype}")
     return array
-
-
-def integer(given: Any, what: str, least: int = 1) -> int:
-    """Read an integer that is not too small."""
-    if isinstance(given, bool) or not isinstance(given, Integral) or given < least:
-        raise InvalidInput(f"{what} must be at least {least}, an integer, not {given!r}")
-    return int(given)
-
-
-def read_discount(discount: float) -> float:
-    """Read γ, which lies in [0, 1)."""
-    try:
-        gamma = float(discount)
-    except (TypeError, ValueError, OverflowError):
-        raise InvalidInput(f"discount must be a number in [0, 1), not {discount!r}") from None
-    if not 0.0 <= gamma < 1.0:
-        raise InvalidInput(f"discount must lie in [0, 1), not {gamma}")
-    return gamma
 
 
 def read_names(names: Sequence[str] | None, kind: str, count: int) -> tuple[str, ...] | None:
@@ -149,8 +130,8 @@ def read_terminal(terminal: ArrayLike | None, n_states: int) -> NDArray[np.bool_
 def read_rows(transitions: Any, pairs: ArrayLike | None) -> tuple[csr_array, int, bool]:
     """Read transitions as a CSR with one row per given pair.
 
-    Returns the matrix, the number of actions (0 where `pairs` will tell) and whether the matrix
-    may share its arrays with the caller.
+    Returns the matrix, the number of actions (0 where `pairs` determines it) and whether the
+    matrix may share its arrays with the caller.
     """
     matrices = matrices_of(transitions) if pairs is None else None
     if matrices is not None:
@@ -184,11 +165,11 @@ def read_rows(transitions: Any, pairs: ArrayLike | None) -> tuple[csr_array, int
     if transitions.shape[1] == 0 or transitions.shape[0] == 0:
         raise InvalidInput(f"transitions of shape {shape} hold no state-action pair")
     csr = as_csr(transitions, "transitions")
-    return csr, actions, _share(csr, transitions)
+    return csr, actions, _shares_memory(csr, transitions)
 
 
-def _share(csr: csr_array, given: Any) -> bool:
-    """Tell whether the arrays of a CSR may be those of the caller's matrix."""
+def _shares_memory(csr: csr_array, given: Any) -> bool:
+    """Whether the arrays of a CSR may be those of the caller's matrix."""
     names = ("data", "indices", "indptr")
     theirs = [getattr(given, name, None) for name in names] if issparse(given) else []
     return any(
@@ -198,7 +179,7 @@ def _share(csr: csr_array, given: Any) -> bool:
 
 
 def matrices_of(form: Any) -> list[Any] | None:
-    """Tell a list of matrices, one for each action, from every other form."""
+    """The matrices of a list with one for each action; None for every other form."""
     if isinstance(form, list | tuple) and len(form) and all(hasattr(m, "shape") for m in form):
         return list(form)
     return None
@@ -300,12 +281,12 @@ def _read_pairs(
 
 
 def require_actions(layout: Layout, terminal: NDArray[np.bool_]) -> Ints:
-    """Give where the pairs of every state start, refusing a state that has none."""
+    """The index of the first pair of every state; a state without any pair is an error."""
     pointer = np.searchsorted(layout.state, np.arange(layout.n_states + 1, dtype=np.int32))
-    stuck = np.flatnonzero((pointer[1:] == pointer[:-1]) & ~terminal)
-    if stuck.size:
+    without = np.flatnonzero((pointer[1:] == pointer[:-1]) & ~terminal)
+    if without.size:
         raise InvalidInput(
-            f"{named('state', int(stuck[0]), layout.state_names)} has no actions; "
+            f"{named('state', int(without[0]), layout.state_names)} has no actions; "
             "list it in terminal= if the episode ends there"
         )
     return pointer.astype(np.int32) if pointer[-1] <= np.iinfo(np.int32).max else pointer

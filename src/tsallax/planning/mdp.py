@@ -26,9 +26,9 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.sparse import csr_array
 
+from tsallax import checks
 from tsallax.errors import InvalidInput
-from tsallax.planning import forms as read
-from tsallax.planning import validation as check
+from tsallax.planning import forms, mdp_files, toy_text, validation
 
 
 @dataclass(frozen=True, eq=False, init=False, repr=False)
@@ -98,22 +98,24 @@ class MDP:
         state_names: Sequence[str] | None = None,
         action_names: Sequence[str] | None = None,
     ) -> None:
-        gamma = read.read_discount(discount)
-        rows, n_actions, shared = read.read_rows(transitions, pairs)
-        ends = read.read_terminal(terminal, rows.shape[1])
-        layout = read.read_layout(pairs, rows.shape, n_actions, ends)
+        gamma = checks.discount(discount)
+        rows, n_actions, shared = forms.read_rows(transitions, pairs)
+        ends = forms.read_terminal(terminal, rows.shape[1])
+        layout = forms.read_layout(pairs, rows.shape, n_actions, ends)
         layout = layout.with_names(state_names, action_names)
-        pointer = read.require_actions(layout, ends)
-        stops = check.read_termination(termination, layout)
-        csr, stops = check.distributions(rows, shared, stops, layout)
+        pointer = forms.require_actions(layout, ends)
+        stops = validation.read_termination(termination, layout)
+        csr, stops = validation.distributions(rows, shared, stops, layout)
         fields: dict[str, Any] = {
             "transitions": csr,
-            "rewards": read.frozen(check.read_rewards(rewards, csr, stops is not None, layout)),
-            "pointer": read.frozen(pointer),
-            "action_of": read.frozen(layout.action),
+            "rewards": forms.frozen(
+                validation.read_rewards(rewards, csr, stops is not None, layout)
+            ),
+            "pointer": forms.frozen(pointer),
+            "action_of": forms.frozen(layout.action),
             "discount": gamma,
-            "initial": read.frozen(check.read_initial(initial, layout, ends)),
-            "termination": None if stops is None else read.frozen(stops),
+            "initial": forms.frozen(validation.read_initial(initial, layout, ends)),
+            "termination": None if stops is None else forms.frozen(stops),
             "state_names": layout.state_names,
             "action_names": layout.action_names,
             "n_actions": layout.n_actions,
@@ -131,13 +133,11 @@ class MDP:
         >>> MDP.from_gymnasium("FrozenLake-v1", 0.99, is_slippery=False)
         MDP(16 states (5 terminal), 4 actions, 44 pairs, 44 transitions, discount 0.99, 0.0 MB)
         """
-        from tsallax.planning import toy_text
-
         name, arguments = toy_text.arguments(env_or_id, make_kwargs)
         try:
             return cls(discount=discount, **arguments)
         except InvalidInput as error:
-            raise InvalidInput(f"{name}: {error}") from None
+            raise error.of(name) from None
 
     @classmethod
     def load(cls, path: str | PathLike[str]) -> MDP:
@@ -148,13 +148,10 @@ class MDP:
         ...
         tsallax.errors.InvalidInput: absent.npz: no such file
         """
-        from tsallax.planning import mdp_files
-
-        arguments = mdp_files.read(path)
         try:
-            return cls(**arguments)
+            return cls(**mdp_files.read(path))
         except InvalidInput as error:
-            raise InvalidInput(f"{path}: {error}") from None
+            raise error.of(path) from None
 
     def save(self, path: str | PathLike[str]) -> None:
         """Write the MDP as an `.npz` file without pickles, whole or not at all.
@@ -166,9 +163,7 @@ class MDP:
         ...     MDP.load(pathlib.Path(folder, "one.npz")).rewards
         array([2.])
         """
-        from tsallax.planning import mdp_files
-
-        mdp_files.write(path, self)
+        mdp_files.write(path, mdp_files.arrays_of(self))
 
     @property
     def n_states(self) -> int:
@@ -188,13 +183,13 @@ class MDP:
     @cached_property
     def terminal(self) -> NDArray[np.bool_]:
         """Mask (S,) of the terminal states: those without actions."""
-        return read.frozen(self.pointer[1:] == self.pointer[:-1])
+        return forms.frozen(self.pointer[1:] == self.pointer[:-1])
 
     @cached_property
     def state_of(self) -> NDArray[np.int32]:
         """State of each pair."""
         states = np.arange(self.n_states, dtype=np.int32)
-        return read.frozen(np.repeat(states, np.diff(self.pointer)))
+        return forms.frozen(np.repeat(states, np.diff(self.pointer)))
 
     @cached_property
     def max_actions(self) -> int:
@@ -237,13 +232,13 @@ class MDP:
         return table.reshape(-1) if self.rectangular else table[self.state_of, self.action_of]
 
     def with_discount(self, discount: float) -> MDP:
-        """Give the same MDP with another γ, sharing all arrays.
+        """The same MDP with another γ, sharing all arrays.
 
         >>> MDP([[[1.0]]], [[2.0]], 0.5).with_discount(0.99)
         MDP(1 states, 1 actions, 1 pairs, 1 transitions, discount 0.99, 0.0 MB)
         """
         other = copy.copy(self)
-        object.__setattr__(other, "discount", read.read_discount(discount))
+        object.__setattr__(other, "discount", checks.discount(discount))
         return other
 
     def __repr__(self) -> str:

@@ -1,9 +1,13 @@
-"""Writes and reads an MDP as one `.npz` file of plain arrays (`tsallax.files.npz`)."""
+"""The arrays of an MDP in a file: one `.npz` without pickles (`tsallax.files.npz`).
+
+This module only handles dictionaries of arrays; `MDP.save` and `MDP.load` use it.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from os import PathLike
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -11,9 +15,6 @@ from scipy.sparse import csr_array
 
 from tsallax.errors import InvalidInput
 from tsallax.files import npz
-
-if TYPE_CHECKING:
-    from tsallax.planning.mdp import MDP
 
 NAMES = ("state_names", "action_names")
 FORMAT = npz.Format(
@@ -35,18 +36,18 @@ FORMAT = npz.Format(
 )
 
 
-def write(path: str | PathLike[str], mdp: MDP) -> None:
-    """Write the arrays of an MDP to a file, whole or not at all."""
-    npz.write(path, FORMAT, arrays_of(mdp))
+def write(path: str | PathLike[str], arrays: Mapping[str, Any]) -> None:
+    """Write the arrays of an MDP to a file, completely or not at all."""
+    npz.write(path, FORMAT, arrays)
 
 
 def read(path: str | PathLike[str]) -> dict[str, Any]:
-    """Read what `MDP` needs to build the MDP of a file again."""
+    """Read the arguments of `MDP` from a file."""
     return arguments(path, npz.read(path, FORMAT))
 
 
-def arrays_of(mdp: MDP) -> dict[str, Any]:
-    """Give the arrays that make up an MDP, by their names in a file."""
+def arrays_of(mdp: Any) -> dict[str, Any]:
+    """The arrays of an MDP by their names in a file."""
     arrays: dict[str, Any] = {
         "data": mdp.transitions.data,
         "indices": mdp.transitions.indices,
@@ -68,25 +69,31 @@ def arguments(path: str | PathLike[str], arrays: dict[str, NDArray[Any]]) -> dic
     pointer, n_pairs = arrays["pointer"], len(arrays["action_of"])
     n_states, n_given = len(pointer) - 1, len(arrays["data"])
     if not _divides(pointer, n_pairs):
-        raise InvalidInput(f"{path}: pointer does not divide {n_pairs} pairs among the states")
+        raise InvalidInput(f"pointer does not divide {n_pairs} pairs among the states", source=path)
     if not _divides(arrays["indptr"], n_given):
-        raise InvalidInput(f"{path}: indptr does not divide {n_given} transitions among the pairs")
-    strange = arrays["indices"][(arrays["indices"] < 0) | (arrays["indices"] >= n_states)]
-    if strange.size:
-        raise InvalidInput(f"{path}: indices names state {strange[0]}, not 0 to {n_states - 1}")
+        raise InvalidInput(
+            f"indptr does not divide {n_given} transitions among the pairs", source=path
+        )
+    outside = arrays["indices"][(arrays["indices"] < 0) | (arrays["indices"] >= n_states)]
+    if outside.size:
+        raise InvalidInput(
+            f"indices names state {outside[0]}, not 0 to {n_states - 1}", source=path
+        )
     counts = np.diff(pointer)
     try:
         transitions = csr_array(
             (arrays["data"], arrays["indices"], arrays["indptr"]), shape=(n_pairs, n_states)
         )
     except ValueError as error:
-        raise InvalidInput(f"{path}: transitions are damaged: {error}") from None
+        raise InvalidInput(f"transitions are damaged: {error}", source=path) from None
     names = {key: arrays[key].tolist() for key in NAMES if key in arrays}
     for key in ("rewards", "termination"):
         if key in arrays:
             arrays[key].flags.writeable = False
             if arrays[key].shape != (n_pairs,):
-                raise InvalidInput(f"{path}: {key} has {arrays[key].size} numbers, not {n_pairs}")
+                raise InvalidInput(
+                    f"{key} has {arrays[key].size} numbers, not {n_pairs}", source=path
+                )
     state_of = np.repeat(np.arange(n_states, dtype=np.int32), counts)
     return {
         "transitions": transitions,
@@ -102,6 +109,6 @@ def arguments(path: str | PathLike[str], arrays: dict[str, NDArray[Any]]) -> dic
 
 
 def _divides(ends: NDArray[Any], total: int) -> bool:
-    """Tell whether pointers run from 0 to the total without ever falling."""
+    """Whether pointers rise from 0 to the total, never decreasing."""
     within = len(ends) >= 2 and ends[0] == 0 and ends[-1] == total
     return bool(within and (ends[1:] >= ends[:-1]).all())

@@ -1,8 +1,8 @@
-"""Reads the transition table `P` of a Gymnasium toy-text environment.
+"""The transition table `P` of a Gymnasium toy-text environment as an MDP.
 
-P[s][a] lists (probability, s', reward, terminated). Duplicate successors are merged. Mass that
-terminates goes into the successor where that is a terminal state, and is a termination of the
-pair otherwise. A state is terminal if something enters it, all that enters it terminates, and no
+P[s][a] lists (probability, s', reward, terminated). Duplicate successors are merged. A
+`terminated` transition leads to its successor where that is a terminal state, and is a termination
+of the pair otherwise. A state is terminal if transitions enter it, all of them terminate, and no
 episode starts there.
 """
 
@@ -25,7 +25,7 @@ ACTION_NAMES = {
 
 
 def arguments(env: Any, make_kwargs: Mapping[str, Any]) -> tuple[str, dict[str, Any]]:
-    """Give the name of an environment and what `MDP` needs, but for the discount."""
+    """The name of an environment, and the arguments of `MDP` except the discount."""
     if not isinstance(env, str):
         if make_kwargs:
             options = ", ".join(make_kwargs)
@@ -39,17 +39,18 @@ def arguments(env: Any, make_kwargs: Mapping[str, Any]) -> tuple[str, dict[str, 
 
 
 def make(name: str, options: Mapping[str, Any]) -> Any:
+    """Make a Gymnasium environment by its id."""
     try:
         import gymnasium
     except ImportError:
-        raise InvalidInput(f"{name}: needs Gymnasium: pip install gymnasium") from None
+        raise InvalidInput("needs Gymnasium: pip install gymnasium", source=name) from None
     try:
         with warnings.catch_warnings():
-            warnings.simplefilter("ignore", DeprecationWarning)  # the error says it in one line
+            warnings.simplefilter("ignore", DeprecationWarning)  # the error below includes it
             return gymnasium.make(name, **options)
-    except Exception as error:  # each environment has its own for an option it cannot use
+    except Exception as error:  # environments raise exceptions of any type
         reason = " ".join(str(error).split())
-        raise InvalidInput(f"{name}: Gymnasium cannot make it: {reason}") from None
+        raise InvalidInput(f"Gymnasium cannot make it: {reason}", source=name) from None
 
 
 def _table(env: Any, given_name: str | None = None) -> tuple[str, dict[str, Any]]:
@@ -62,22 +63,26 @@ def _table(env: Any, given_name: str | None = None) -> tuple[str, dict[str, Any]
             "terminated); FrozenLake, Taxi and CliffWalking have one"
         )
     if getattr(env, "fickle_passenger", False):
-        raise InvalidInput(f"{name}: with fickle_passenger=True its table P is not what it does")
+        raise InvalidInput("with fickle_passenger=True its table P is incomplete", source=name)
     n_states = len(table)
     initial = getattr(env, "initial_state_distrib", None)
     starts = np.zeros(n_states) if initial is None else np.asarray(initial, float)
     if starts.shape != (n_states,):
-        raise InvalidInput(f"{name}: {starts.size} initial probabilities for {n_states} states")
+        raise InvalidInput(
+            f"{starts.size} initial probabilities for {n_states} states", source=name
+        )
     pairs, entries = _entries(name, table, n_states)
     pair, chance, successor, reward, ends = entries
     entered = np.bincount(successor, minlength=n_states) > 0
-    continued = np.bincount(successor, ~ends, minlength=n_states) > 0
-    terminal = entered & ~continued & (starts == 0)
+    entered_alive = np.bincount(successor, ~ends, minlength=n_states) > 0
+    terminal = entered & ~entered_alive & (starts == 0)
     stops = ends & ~terminal[successor]
     shape = (len(pairs), n_states)
-    stays = ~stops
+    continues = ~stops
     return name, {
-        "transitions": csr_array((chance[stays], (pair[stays], successor[stays])), shape=shape),
+        "transitions": csr_array(
+            (chance[continues], (pair[continues], successor[continues])), shape=shape
+        ),
         "rewards": np.bincount(pair, chance * reward, minlength=len(pairs)),
         "initial": initial,
         "pairs": pairs,
@@ -88,7 +93,7 @@ def _table(env: Any, given_name: str | None = None) -> tuple[str, dict[str, Any]
 
 
 def _entries(name: str, table: Any, n_states: int) -> tuple[Any, tuple[Any, ...]]:
-    """List the pairs, and of all outcomes that can happen pair, probability, s', reward, end."""
+    """All pairs; and pair, probability, s', reward and end of every possible outcome."""
     pairs: list[tuple[int, int]] = []
     rows: list[tuple[int, float, int, float, bool]] = []
     for state in range(n_states):
@@ -108,9 +113,9 @@ def _entries(name: str, table: Any, n_states: int) -> tuple[Any, tuple[Any, ...]
         except (TypeError, ValueError, KeyError, IndexError) as error:
             if isinstance(error, InvalidInput):
                 raise
-            raise InvalidInput(f"{name}: P[{state}] cannot be read: {error!r}") from None
+            raise InvalidInput(f"P[{state}] cannot be read: {error!r}", source=name) from None
     if not rows:
-        raise InvalidInput(f"{name}: its table P holds no transition")
+        raise InvalidInput("its table P holds no transition", source=name)
     columns = zip(*rows, strict=True)
     types = (np.int64, np.float64, np.int64, np.float64, np.bool_)
     return np.array(pairs), tuple(np.array(c, t) for c, t in zip(columns, types, strict=True))

@@ -22,13 +22,13 @@ from tsallax.planning.forms import (
 )
 
 NEAR_ONE = 1e-6
-"""How far from one a sum of probabilities may be and still be rescaled: float32 accuracy."""
+"""Sums of probabilities this close to one are rescaled: float32 accuracy."""
 
 ULPS = 16 * float(np.finfo(np.float64).eps)
-"""How far from one a sum of probabilities may be and still count as one."""
+"""Sums of probabilities this close to one are taken to be one."""
 
 BLOCK = 1 << 16
-"""How many rows are checked at once, to keep temporary arrays small."""
+"""Number of rows checked at once, to keep temporary arrays small."""
 
 
 def per_pair(values: NDArray[Any], layout: Layout) -> Floats | None:
@@ -45,12 +45,12 @@ def per_pair(values: NDArray[Any], layout: Layout) -> Floats | None:
     else:
         return None
     chosen = flat if layout.order is None else flat[layout.order]
-    owned = layout.order is not None or _for_good(values)
+    owned = layout.order is not None or _is_immutable(values)
     return np.ascontiguousarray(chosen.astype(np.float64, copy=not owned))
 
 
-def _for_good(values: NDArray[Any]) -> bool:
-    """Whether nobody can write into an array, nor into what it is a view of."""
+def _is_immutable(values: NDArray[Any]) -> bool:
+    """Whether neither an array nor any array that it is a view of is writeable."""
     below: Any = values
     while isinstance(below, np.ndarray):
         if below.flags.writeable:
@@ -74,7 +74,7 @@ def read_termination(termination: ArrayLike | None, layout: Layout) -> Floats | 
     if bad.size:
         at = int(bad[0])
         raise InvalidInput(
-            f"termination of {layout.place(at)} is {result[at]:.17g}, which is no probability"
+            f"termination of {layout.place(at)} is {result[at]:.17g}, not a probability"
         )
     return np.array(result) if result.any() else None
 
@@ -201,18 +201,18 @@ def _expected(rewards: Any, csr: csr_array, layout: Layout) -> Floats:
     if issparse(rewards):
         table = as_csr(rewards, "rewards")
         table = table if layout.order is None else table[source]
-        strange = np.flatnonzero(~np.isfinite(table.data))
-        _refuse(np.searchsorted(table.indptr, strange, side="right") - 1, layout)
+        unbounded = np.flatnonzero(~np.isfinite(table.data))
+        _refuse_not_finite(np.searchsorted(table.indptr, unbounded, side="right") - 1, layout)
         return np.asarray(csr.multiply(table).sum(axis=1), np.float64).ravel()
     rows = rewards.reshape(layout.n_given, layout.n_states)
     finite = np.isfinite(rows.min(axis=1)) & np.isfinite(rows.max(axis=1))
-    _refuse(np.flatnonzero(~finite[source]), layout)
+    _refuse_not_finite(np.flatnonzero(~finite[source]), layout)
     taken = rows[np.repeat(source, np.diff(csr.indptr)), csr.indices].astype(np.float64)
     taken *= csr.data
     return row_sums(taken, csr.indptr)
 
 
-def _refuse(pairs: NDArray[np.int64], layout: Layout) -> None:
+def _refuse_not_finite(pairs: NDArray[np.int64], layout: Layout) -> None:
     if pairs.size:
         raise InvalidInput(f"a reward of {layout.place(int(pairs[0]))} is not finite")
 

@@ -5,10 +5,8 @@ from __future__ import annotations
 import numpy as np
 from scipy.sparse import coo_array
 
-from tsallax.errors import InvalidInput
-from tsallax.planning.forms import integer
+from tsallax import checks
 from tsallax.planning.mdp import MDP
-from tsallax.problems.lattice import number
 
 
 def forest(
@@ -37,10 +35,8 @@ def forest(
            [0., 1.],
            [4., 2.]])
     """
-    states = integer(states, "states", least=2)
-    fire = number("fire", fire)
-    if not 0.0 <= fire <= 1.0:
-        raise InvalidInput(f"fire must be a probability, not {fire}")
+    states = checks.count("states", states, at_least=2)
+    fire = checks.probability("fire", fire)
     age = np.arange(states)
     older = np.minimum(age + 1, states - 1)
     rows = np.concatenate([2 * age, 2 * age, 2 * age + 1])
@@ -48,7 +44,8 @@ def forest(
     chances = np.repeat([1.0 - fire, fire, 1.0], states)
     rewards = np.zeros((states, 2))
     rewards[1:, 1] = 1.0
-    rewards[-1] = number("reward_old", reward_old), number("reward_cut", reward_cut)
+    rewards[-1, 0] = checks.number("reward_old", reward_old)
+    rewards[-1, 1] = checks.number("reward_cut", reward_cut)
     return MDP(
         coo_array((chances, (rows, columns)), shape=(2 * states, states)),
         rewards,

@@ -6,10 +6,9 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
+from tsallax import checks
 from tsallax.errors import InvalidInput
-from tsallax.planning.forms import integer
 from tsallax.planning.mdp import MDP
-from tsallax.problems.lattice import generator
 
 
 def garnet(
@@ -35,11 +34,13 @@ def garnet(
     >>> garnet(100, 4, 5)
     MDP(100 states, 4 actions, 400 pairs, 2000 transitions, discount 0.95, 0.0 MB)
     """
-    states, actions = integer(states, "states"), integer(actions, "actions")
-    branching = integer(branching, "branching")
+    states, actions = checks.count("states", states), checks.count("actions", actions)
+    branching = checks.count("branching", branching)
     if branching > states:
-        raise InvalidInput(f"branching must be 1 to {states}, the number of states: {branching}")
-    rng = generator(seed)
+        raise InvalidInput(
+            f"branching must be 1 to {states}, the number of states, got {branching}"
+        )
+    rng = checks.generator(seed)
     pairs = states * actions
     successors = _subsets(rng, pairs, states, branching)
     cuts = np.ones((pairs, branching))

@@ -10,17 +10,17 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.sparse import coo_array, csr_array
 
+from tsallax import checks
 from tsallax.errors import InvalidInput
-from tsallax.planning.forms import integer, numbers
+from tsallax.planning.forms import numbers
 from tsallax.planning.mdp import MDP
-from tsallax.problems import lattice
 
 Cell = tuple[int, int]
 Mask = NDArray[np.bool_]
 
 MOVES = ("up", "right", "down", "left")
-NAMED = 10_000
-"""Up to this many states have names of the form "row,column"."""
+MAX_NAMED_STATES = 10_000
+"""Grids of up to this many states have state names of the form "row,column"."""
 
 
 def gridworld(
@@ -34,12 +34,13 @@ def gridworld(
     start: Cell | None = None,
     discount: float = 0.99,
 ) -> MDP:
-    """Build a grid on which a move goes astray with probability `noise`.
+    """Build a grid on which a move takes a wrong direction with probability `noise`.
 
-    Actions are up, right, down and left. A move goes where it should with probability 1 - noise
-    and in each of the three other directions with probability noise/3; against a wall or the edge
-    it stays. Each move earns `step_reward`, and entering a goal its reward on top; goals are
-    terminal. With the defaults, -V is the expected discounted number of moves to the goal.
+    Actions are up, right, down and left. A move takes the chosen direction with probability
+    1 - noise and each of the three others with probability noise/3; a move into a wall or beyond
+    the edge leaves the state unchanged. Each move earns `step_reward`, plus its reward when it
+    enters a goal; goals are terminal. With the defaults, -V is the expected discounted number of
+    moves to the goal.
 
     The states are the free cells, row by row.
 
@@ -100,17 +101,15 @@ def maze(
     MDP(400 states (1 terminal), 4 actions, 1596 pairs, ... transitions, discount 0.99, 0.1 MB)
     """
     shape = _shape(rows, columns)
-    loops = lattice.number("loops", loops)
-    if not 0.0 <= loops <= 1.0:
-        raise InvalidInput(f"loops must lie in [0, 1], not {loops}")
-    rng = lattice.generator(seed)
+    loops = checks.probability("loops", loops)
+    rng = checks.generator(seed)
     grid = _Grid(np.ones(shape, bool), *_passages(rng, shape, loops))
     return _build(grid, goals, noise, step_reward, start, discount)
 
 
 @dataclass(frozen=True)
 class _Grid:
-    """The free cells, and where one may go right and down from a cell (and back)."""
+    """The free cells, and from which cells the moves right and down (and back) are possible."""
 
     free: Mask
     right: Mask
@@ -118,15 +117,15 @@ class _Grid:
 
 
 def _shape(rows: int, columns: int | None) -> tuple[int, int]:
-    rows = integer(rows, "rows")
-    shape = (rows, rows if columns is None else integer(columns, "columns"))
+    rows = checks.count("rows", rows)
+    shape = (rows, rows if columns is None else checks.count("columns", columns))
     if shape == (1, 1):
         raise InvalidInput("a grid needs at least two cells, not 1 x 1")
     return shape
 
 
 def _passages(rng: np.random.Generator, shape: tuple[int, int], loops: float) -> tuple[Mask, Mask]:
-    """Open a random spanning tree of the grid and some of the walls that are left."""
+    """The open walls, right and down: a random spanning tree and a share of the other walls."""
     from scipy.sparse.csgraph import minimum_spanning_tree
 
     cell = np.arange(shape[0] * shape[1], dtype=np.int32).reshape(shape)
@@ -148,9 +147,7 @@ def _build(
     start: Cell | None,
     discount: float,
 ) -> MDP:
-    noise = lattice.number("noise", noise)
-    if not 0.0 <= noise < 1.0:
-        raise InvalidInput(f"noise must lie in [0, 1), not {noise}")
+    noise = checks.number("noise", noise, at_least=0, below=1)
     number = np.full(grid.free.shape, -1, np.int32)
     number[grid.free] = np.arange(np.count_nonzero(grid.free), dtype=np.int32)
     bonus = _goals(goals, number)
@@ -166,7 +163,7 @@ def _build(
     earned = np.zeros(states)
     earned[list(bonus)] = list(bonus.values())
     transitions, table = _rows(_targets(grid, number)[:, moving], moving, noise, terminal, earned)
-    table += lattice.number("step_reward", step_reward)
+    table += checks.number("step_reward", step_reward)
     table.flags.writeable = False  # so that the MDP need not copy it
     rewards = table.reshape(-1)
     pairs = np.empty((2, len(rewards)), np.int32)
@@ -179,7 +176,9 @@ def _build(
         first,
         pairs=pairs.T,
         terminal=terminal,
-        state_names=[f"{r},{c}" for r, c in np.argwhere(grid.free)] if states <= NAMED else None,
+        state_names=[f"{r},{c}" for r, c in np.argwhere(grid.free)]
+        if states <= MAX_NAMED_STATES
+        else None,
         action_names=MOVES,
     )
 
@@ -200,7 +199,7 @@ def _state(cell: Cell, number: NDArray[np.int32], what: str) -> int:
 def _goals(
     goals: Mapping[Cell, float] | Iterable[Cell] | None, number: NDArray[np.int32]
 ) -> dict[int, float]:
-    """Give the reward of each goal state."""
+    """Return the reward of each goal state."""
     if number.max() < 0:
         raise InvalidInput("walls leave no free cell")
     if goals is None:
@@ -213,13 +212,13 @@ def _goals(
         raise InvalidInput("goals is empty; leave it out for a goal in the last cell")
     rewards = [goals[cell] for cell in cells] if isinstance(goals, Mapping) else [0.0] * len(cells)
     return {
-        _state(cell, number, "goal"): lattice.number(f"reward of goal {cell}", reward)
+        _state(cell, number, "goal"): checks.number(f"reward of goal {cell}", reward)
         for cell, reward in zip(cells, rewards)
     }
 
 
 def _targets(grid: _Grid, number: NDArray[np.int32]) -> NDArray[np.int32]:
-    """Give the state in which each move ends, (4, S) in the order of `MOVES`."""
+    """Return the state in which each move ends, (4, S) in the order of `MOVES`."""
     up, right, down, left = targets = np.broadcast_to(number, (4, *number.shape)).copy()
     right[:, :-1][grid.right] = number[:, 1:][grid.right]
     left[:, 1:][grid.right] = number[:, :-1][grid.right]
@@ -235,7 +234,7 @@ def _rows(
     terminal: Mask,
     earned: NDArray[np.float64],
 ) -> tuple[csr_array, NDArray[np.float64]]:
-    """Give the transitions and the expected goal rewards, (states, 4), of the source states."""
+    """Return the transitions and the expected goal rewards, (states, 4), of the source states."""
     chances = np.full((4, 4), noise / 3.0)
     np.fill_diagonal(chances, 1.0 - noise)
     rewards = np.zeros((len(source), 4))
@@ -264,7 +263,7 @@ def _transitions(
         (targets[down], [down]),
     ]
 
-    def reach(ways: list[int], action: int) -> Mask:
+    def occupied(ways: list[int], action: int) -> Mask:
         used = [way for way in ways if likely[action, way]]
         if len(ways) == 1:
             return ~stays[used[0]] if used else np.zeros(len(source), bool)
@@ -274,7 +273,7 @@ def _transitions(
     lengths = np.zeros((len(source), 4), np.int8)
     for action in range(4):
         for _, ways in slots:
-            lengths[:, action] += reach(ways, action)
+            lengths[:, action] += occupied(ways, action)
     indptr = np.zeros(lengths.size + 1, np.int64)
     np.cumsum(lengths.ravel(), out=indptr[1:])
     if indptr[-1] <= np.iinfo(np.int32).max:
@@ -284,7 +283,7 @@ def _transitions(
     for action in range(4):
         position = indptr[action:-1:4].copy()
         for target, ways in slots:
-            here = reach(ways, action)
+            here = occupied(ways, action)
             at = position[here]
             indices[at] = target[here]
             if len(ways) == 1:

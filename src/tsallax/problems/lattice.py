@@ -1,4 +1,4 @@
-"""Continuous dynamics on an even grid: each coordinate moves on its own axis, rows are products.
+"""Transition matrices of continuous dynamics on an even grid with independent coordinates.
 
 A point between grid points becomes a distribution over its neighbours with the same mean (linear
 interpolation), and the joint distribution of independent coordinates is the product of theirs:
@@ -8,13 +8,14 @@ multilinear interpolation, or more generally T(s'|s,a) = Π_i T_i(s'_i|s,a).
 from __future__ import annotations
 
 from dataclasses import dataclass
-from math import isfinite, isqrt
-from operator import index
+from math import isqrt
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
+from tsallax import checks
 from tsallax.errors import InvalidInput
 
 SNAP = 1e-9
@@ -23,7 +24,7 @@ SNAP = 1e-9
 
 @dataclass(frozen=True)
 class Move:
-    """Where one coordinate goes: probabilities `weights` of the axis points `indices`.
+    """The next value of one coordinate: probabilities `weights` of the axis points `indices`.
 
     Both have shape (..., k), increasing `indices` along the last axis. The leading axes are those
     of the states and the actions, or broadcast against them. `size` is the axis' point count.
@@ -94,70 +95,28 @@ def joint_rows(*moves: Move) -> csr_array:
     return csr_array((chances[kept], successors[kept], starts), shape=(len(kept), states))
 
 
-def counts(name: str, given: int | tuple[int, ...], length: int, total: bool = False) -> list[int]:
-    """Read how many points each of `length` axes has, from one number or a tuple.
+def counts(name: str, given: Any, length: int, total: bool = False) -> list[int]:
+    """The number of points of each of `length` axes, given as one number or a tuple.
 
     One number is the count of every axis or, if `total`, of all combinations of two axes.
 
     >>> counts("actions", 25, 2, total=True), counts("grid", (15, 11), 2)
     ([5, 5], [15, 11])
     """
-    try:
-        if isinstance(given, tuple):
-            sizes = [index(size) for size in given]
-        else:
-            side = isqrt(max(0, index(given))) if total else index(given)
-            if total and side * side != given:
-                raise InvalidInput(f"{name} must be a square such as 25 or a tuple, not {given}")
-            sizes = [side] * length
-    except TypeError:
-        raise InvalidInput(f"{name} must be whole numbers, not {given!r}") from None
-    if len(sizes) != length or min(sizes) < 2:
-        raise InvalidInput(f"{name} must be {length} numbers of at least 2 each, not {given}")
-    return sizes
-
-
-def number(name: str, value: float) -> float:
-    """Read a number, refusing what is none.
-
-    >>> number("turn", 1)
-    1.0
-    """
-    try:
-        return float(value)
-    except (TypeError, ValueError):
-        raise InvalidInput(f"{name} must be a number, not {value!r}") from None
-
-
-def generator(seed: int | np.random.Generator) -> np.random.Generator:
-    """Read a seed or a generator of randomness.
-
-    >>> generator(0).integers(10)
-    np.int64(8)
-    """
-    try:
-        return np.random.default_rng(seed)
-    except (TypeError, ValueError):
-        raise InvalidInput(
-            f"seed must be an integer of at least 0 or a generator, not {seed!r}"
-        ) from None
-
-
-def positive(name: str, value: float, zero: bool = False) -> float:
-    """Read a finite number above zero (or zero, if allowed).
-
-    >>> positive("time_step", 0.5)
-    0.5
-    """
-    value = number(name, value)
-    if not isfinite(value) or value < 0 or (value == 0 and not zero):
-        rule = "at least zero" if zero else "above zero"
-        raise InvalidInput(f"{name} must be a finite number {rule}, not {value}")
-    return value
+    if not isinstance(given, tuple):
+        side = checks.count(name, given, at_least=2)
+        if total:
+            side = isqrt(side)
+            if side < 2 or side * side != given:
+                raise InvalidInput(f"{name} must be a square such as 25 or a tuple, got {given}")
+        given = (side,) * length
+    if len(given) != length:
+        raise InvalidInput(f"{name} must be a tuple of {length} numbers, got {given}")
+    return [checks.count(name, size, at_least=2) for size in given]
 
 
 def point(name: str, value: tuple[float, float]) -> NDArray[np.float64]:
-    """Read the coordinates (x, y) of a point in the plane.
+    """The coordinates (x, y) of a point in the plane.
 
     >>> point("goal", (1, 2))
     array([1., 2.])
@@ -165,7 +124,7 @@ def point(name: str, value: tuple[float, float]) -> NDArray[np.float64]:
     try:
         place = np.asarray(value, np.float64)
     except (TypeError, ValueError):
-        raise InvalidInput(f"{name} must be two finite numbers, not {value!r}") from None
+        raise InvalidInput(f"{name} must be two finite numbers, got {value!r}") from None
     if place.shape != (2,) or not np.isfinite(place).all():
-        raise InvalidInput(f"{name} must be two finite numbers, not {value}")
+        raise InvalidInput(f"{name} must be two finite numbers, got {value}")
     return place

@@ -15,8 +15,9 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
+from tsallax import checks
 from tsallax.planning.mdp import MDP
-from tsallax.problems.lattice import Move, counts, joint_rows, point, positive
+from tsallax.problems.lattice import Move, counts, joint_rows, point
 
 SIZE = 3.0
 """Half the side of the square of locations, and the highest velocity of either coordinate."""
@@ -29,7 +30,7 @@ NEGLIGIBLE = 1e-9
 
 
 def multigoal_axis(grid: int = 31) -> NDArray[np.float64]:
-    """Give the grid points of either coordinate; the location (i, j) has number i·grid + j.
+    """Return the grid points of either coordinate; the location (i, j) has number i·grid + j.
 
     >>> multigoal_axis(4)
     array([-3., -1.,  1.,  3.])
@@ -38,7 +39,7 @@ def multigoal_axis(grid: int = 31) -> NDArray[np.float64]:
 
 
 def multigoal_actions(actions: int | tuple[int, int] = 49) -> NDArray[np.float64]:
-    """Give the rows (vx, vy) of the actions: an even grid with its ends, vy running fastest.
+    """Return the rows (vx, vy) of the actions: an even grid with its ends, vy running fastest.
 
     >>> multigoal_actions(9)[:4]
     array([[-3., -3.],
@@ -51,7 +52,7 @@ def multigoal_actions(actions: int | tuple[int, int] = 49) -> NDArray[np.float64
 
 
 def multigoal_state(location: tuple[float, float] = MARKED, grid: int = 31) -> int:
-    """Give the number of the state whose grid point is nearest to a location.
+    """Return the number of the state whose grid point is nearest to a location.
 
     >>> multigoal_state((-3.0, -2.8))
     1
@@ -88,8 +89,9 @@ def multigoal(
     """
     axis = multigoal_axis(grid)
     n_x, n_y = counts("actions", actions, 2, total=True)
-    step, spread = positive("time_step", time_step), positive("noise", noise, zero=True)
-    width = positive("reward_scale", reward_scale)
+    step = checks.number("time_step", time_step, above=0)
+    spread = checks.number("noise", noise, at_least=0)
+    width = checks.number("reward_scale", reward_scale, above=0)
     # Every array has the axes (x, y, vx, vy) or 1 where it does not vary.
     next_x = axis[:, None, None, None] + step * np.linspace(-SIZE, SIZE, n_x)[:, None]
     next_y = axis[:, None, None] + step * np.linspace(-SIZE, SIZE, n_y)
@@ -123,11 +125,11 @@ def _noisy(mean: NDArray[np.float64], axis: NDArray[np.float64], noise: float) -
 
 
 def _band(weights: NDArray[np.float64]) -> Move:
-    """Keep of each distribution over an axis the stretch of points that it reaches."""
+    """Restrict distributions over an axis to windows of equal width that contain their supports."""
     size = weights.shape[-1]
-    reached = weights > 0
-    first = reached.argmax(axis=-1)
-    last = size - 1 - reached[..., ::-1].argmax(axis=-1)
+    positive = weights > 0
+    first = positive.argmax(axis=-1)
+    last = size - 1 - positive[..., ::-1].argmax(axis=-1)
     width = int((last - first).max()) + 1
     start = np.minimum(first, size - width)
     indices = (start[..., None] + np.arange(width)).astype(np.int32)

@@ -21,9 +21,10 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from tsallax import checks
 from tsallax.errors import InvalidInput
 from tsallax.planning.mdp import MDP
-from tsallax.problems.lattice import counts, interpolate, joint_rows, point, positive
+from tsallax.problems.lattice import counts, interpolate, joint_rows, point
 
 
 class UnicycleAxes(NamedTuple):
@@ -35,13 +36,13 @@ class UnicycleAxes(NamedTuple):
 
 
 def unicycle_axes(grid: tuple[int, int, int] = (21, 21, 12), size: float = 10.0) -> UnicycleAxes:
-    """Give the grid points of x, y (ends included) and heading (from 0 up to 2π, excluded).
+    """Return the grid points of x, y (ends included) and heading (from 0 up to 2π, excluded).
 
     >>> unicycle_axes((3, 3, 4)).heading / np.pi
     array([0. , 0.5, 1. , 1.5])
     """
     n_x, n_y, n_heading = counts("grid", grid, 3)
-    half = positive("size", size) / 2
+    half = checks.number("size", size, above=0) / 2
     heading = np.linspace(0.0, 2 * pi, n_heading, endpoint=False)
     return UnicycleAxes(np.linspace(-half, half, n_x), np.linspace(-half, half, n_y), heading)
 
@@ -51,7 +52,7 @@ def unicycle_actions(
     speeds: tuple[float, float] = (-1.0, 1.0),
     turn: float = 2 * pi / 3,
 ) -> NDArray[np.float64]:
-    """Give the rows (v, ω) of the actions: an even grid with its ends, the turn running fastest.
+    """Return the rows (v, ω) of the actions: an even grid with its ends, the turn running fastest.
 
     >>> unicycle_actions(4, speeds=(0, 2), turn=1)
     array([[ 0., -1.],
@@ -89,8 +90,8 @@ def unicycle(
         size: side of the square.
         goal: x₁, the location with the highest reward.
         obstacle: x₂, the location to avoid.
-        goal_scale: σ₁, how far the goal's reward reaches.
-        obstacle_scale: σ₂, how far the obstacle's penalty reaches.
+        goal_scale: σ₁, the width of the goal's reward.
+        obstacle_scale: σ₂, the width of the obstacle's penalty.
         speeds: the lowest and the highest v; negative is backwards.
         turn: the highest turn rate, ω in [-turn, turn].
         time_step: dt.
@@ -101,7 +102,7 @@ def unicycle(
     """
     x, y, heading = unicycle_axes(grid, size)
     speed, rate = _action_axes(actions, speeds, turn)
-    step = positive("time_step", time_step)
+    step = checks.number("time_step", time_step, above=0)
     cell = [size / (len(axis) - 1) for axis in (x, y)] + [2 * pi / len(heading)]
     # Every array has the axes (x, y, heading, speed, turn) or 1 where it does not vary.
     forward = step * speed[:, None]
@@ -115,8 +116,10 @@ def unicycle(
         interpolate(cells_y, len(y)),
         interpolate(cells_heading, len(heading), periodic=True),
     )
-    reward = _bump(x, y, point("goal", goal), positive("goal_scale", goal_scale))
-    reward -= _bump(x, y, point("obstacle", obstacle), positive("obstacle_scale", obstacle_scale))
+    goal_scale = checks.number("goal_scale", goal_scale, above=0)
+    obstacle_scale = checks.number("obstacle_scale", obstacle_scale, above=0)
+    reward = _bump(x, y, point("goal", goal), goal_scale)
+    reward -= _bump(x, y, point("obstacle", obstacle), obstacle_scale)
     names = [f"v={v:.6g}, ω={w:.6g}" for v in speed for w in rate]
     if len(set(names)) < len(names):
         names = [f"v={float(v)!r}, ω={float(w)!r}" for v in speed for w in rate]
@@ -127,12 +130,12 @@ def unicycle(
 def _action_axes(
     actions: int | tuple[int, int], speeds: tuple[float, float], turn: float
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Give the speeds and the turn rates whose combinations are the actions."""
+    """Return the speeds and the turn rates whose combinations are the actions."""
     n_speeds, n_turns = counts("actions", actions, 2, total=True)
     slow, fast = point("speeds", speeds)
     if slow >= fast:
-        raise InvalidInput(f"speeds must be (lowest, highest), not {speeds}")
-    turn = positive("turn", turn)
+        raise InvalidInput(f"speeds must be (lowest, highest), got {speeds}")
+    turn = checks.number("turn", turn, above=0)
     return np.linspace(slow, fast, n_speeds), np.linspace(-turn, turn, n_turns)
 
 

@@ -16,6 +16,7 @@ from tsallax.runs.learning_curves import (
     training_curve,
     window_of,
 )
+from tsallax.statistics import MIN_RUNS, interval_label
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -73,17 +74,16 @@ def _draw_panel(axes: Axes, groups: Sequence[Group], window: int, by: str) -> No
         points = evaluation_curve(g, by)
         evaluated = evaluated or len(points.x) > 0
         _draw_points(axes, points, colour, n)
-        seeds = "1 seed" if n == 1 else f"{n} seeds"
-        handles.append(Line2D([], [], color=colour, linestyle=dash, label=f"{g.label} ({seeds})"))
+        label = f"{g.label} ({_shown(n)})"
+        handles.append(Line2D([], [], color=colour, linestyle=dash, label=label))
     if evaluated:
         circle = Line2D(
             [], [], color=GREY, marker="o", linestyle="none", markerfacecolor="white",
             markersize=4, label="evaluation of the greedy policy",
         )  # fmt: skip
         handles.append(circle)
-    many = any(len(g.runs) > 1 for g in groups)
     mean = f"mean of {window} episodes" if window > 1 else "each episode"
-    axes.set_ylabel(f"return ({mean})" + ("\nand 95% interval over seeds" if many else ""))
+    axes.set_ylabel(f"return ({mean})")
     axes.set_xlabel(by)
     axes.xaxis.set_major_formatter(FuncFormatter(lambda value, place: f"{value:,.0f}"))
     axes.xaxis.set_major_locator(MaxNLocator(6, integer=True))
@@ -98,6 +98,18 @@ def _draw_panel(axes: Axes, groups: Sequence[Group], window: int, by: str) -> No
     )  # fmt: skip
 
 
+def _shown(seeds: int) -> str:
+    """What a curve and its band are.
+
+    >>> _shown(10), _shown(3), _shown(1)
+    ('mean of 10 seeds, 95% interval', 'mean and range of 3 runs', '1 seed')
+    """
+    if seeds == 1:
+        return "1 seed"
+    label = interval_label(seeds)
+    return f"mean of {seeds} seeds, {label}" if seeds >= MIN_RUNS else f"mean and {label}"
+
+
 def _draw_points(axes: Axes, points: Curve, colour: str, seeds: int) -> None:
     error = np.abs([points.mean - points.low, points.high - points.mean]) if seeds > 1 else None
     axes.errorbar(
@@ -108,7 +120,7 @@ def _draw_points(axes: Axes, points: Curve, colour: str, seeds: int) -> None:
 
 
 def save(figure: Figure, path: Path) -> None:
-    """Write a figure, in the form that its name ends in."""
+    """Write a figure, in the format of the file's suffix."""
     from tsallax.plotting import paper_style
 
     metadata = {".svg": {"Date": None}, ".pdf": {"CreationDate": None}}.get(path.suffix.lower())
@@ -116,4 +128,4 @@ def save(figure: Figure, path: Path) -> None:
         with paper_style():
             figure.savefig(path, metadata=metadata)
     except OSError as error:
-        raise InvalidInput(f"{path}: cannot be written: {error.strerror or error}") from None
+        raise InvalidInput(f"cannot be written: {error.strerror or error}", source=path) from None

@@ -1,8 +1,9 @@
-"""Learning curves of runs: the mean over seeds, with a bootstrap interval, for each configuration.
+"""Learning curves of runs: the mean over seeds, with its interval, for each configuration.
 
 Runs that differ only in the seed are drawn as one curve; what else they differ in names it. A
 return is smoothed by the mean of the episodes up to it, and a curve ends where its shortest run
-does, so that each of its points is a mean over all seeds.
+does, so that each of its points is a mean over all seeds. From six seeds on the interval is a 95 %
+bootstrap interval, with fewer it is the range of the runs (`tsallax.statistics`).
 """
 
 from __future__ import annotations
@@ -19,6 +20,7 @@ from tsallax.deep.options import with_current_names
 from tsallax.errors import InvalidInput
 from tsallax.files import yaml_text
 from tsallax.runs import logs
+from tsallax.statistics import interval_label, mean_curve
 
 Table = dict[str, NDArray[np.float64]]
 IGNORED = ("episodes", "steps", "eval_every", "eval_episodes", "save_every", "tensorboard")
@@ -26,12 +28,11 @@ IGNORED = ("episodes", "steps", "eval_every", "eval_episodes", "save_every", "te
 WINDOWS = (1, 2, 5, 10, 20, 50, 100)
 POINTS = 400
 """At which a curve is drawn."""
-RESAMPLES = 2000
 
 
 @dataclass(frozen=True)
 class Log:
-    """What the folder of a run says."""
+    """The options and logs in the folder of a run."""
 
     folder: Path
     options: dict[str, Any]
@@ -40,26 +41,26 @@ class Log:
 
     @property
     def seed(self) -> Any:
-        """That of the run."""
+        """The seed of the run."""
         return self.options.get("seed")
 
 
 @dataclass(frozen=True)
 class Group:
-    """Runs that differ only in the seed, and what tells them from the others."""
+    """Runs that differ only in the seed, and the options that distinguish them from others."""
 
     label: str
     runs: tuple[Log, ...]
 
     @property
     def environment(self) -> str:
-        """The one they all learned in."""
+        """The environment of all its runs."""
         return str(self.runs[0].options.get("env"))
 
 
 @dataclass(frozen=True)
 class Curve:
-    """Means over seeds at some places, and the interval that they lie in."""
+    """Means over seeds at some places, and both ends of their interval."""
 
     x: NDArray[np.float64]
     mean: NDArray[np.float64]
@@ -91,7 +92,7 @@ def _is_run(folder: Path) -> bool:
 
 
 def group(runs: Sequence[Log]) -> list[Group]:
-    """Put runs together that differ only in the seed, in the order of their first."""
+    """Group runs that differ only in the seed, in the order of their first."""
     alike: dict[str, list[Log]] = {}
     for run in runs:
         shown = {k: v for k, v in run.options.items() if k != "seed" and k not in IGNORED}
@@ -108,9 +109,9 @@ def group(runs: Sequence[Log]) -> list[Group]:
 
 
 def _label(options: dict[str, Any], groups: Iterable[list[Log]]) -> str:
-    """What tells a configuration from the others in the same environment."""
+    """The options that distinguish a configuration from others in the same environment."""
     sets = [g[0].options for g in groups if g[0].options.get("env") == options.get("env")]
-    names = [name for name in options if _tells(name, sets)]
+    names = [name for name in options if _varies(name, sets)]
     if not names:
         names = [n for n in ("explore", "update", "alpha") if n in options] or ["algorithm"]
     return ", ".join(f"{name} {_word(options[name])}" for name in names)
@@ -120,7 +121,7 @@ def _word(value: Any) -> str:
     return f"{value:g}" if isinstance(value, float) else yaml_text.scalar(value)
 
 
-def _tells(name: str, sets: Sequence[dict[str, Any]]) -> bool:
+def _varies(name: str, sets: Sequence[dict[str, Any]]) -> bool:
     """Whether an option takes several values."""
     values = {repr(options[name]) for options in sets if name in options}
     return name not in ("seed", *IGNORED) and len(values) > 1
@@ -139,24 +140,6 @@ def smoothed(returns: NDArray[np.float64], window: int) -> NDArray[np.float64]:
     return mean
 
 
-def interval(
-    samples: NDArray[np.float64], level: float = 0.95, seed: int = 0
-) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """A percentile bootstrap interval of the mean over the first axis; NaN for a single sample.
-
-    >>> low, high = interval(np.array([[1.0], [2.0], [6.0]]))
-    >>> float(low[0]), float(high[0])
-    (1.0, 6.0)
-    """
-    n = len(samples)
-    if n < 2:
-        return np.full(samples.shape[1:], np.nan), np.full(samples.shape[1:], np.nan)
-    drawn = np.random.default_rng(seed).multinomial(n, np.full(n, 1 / n), RESAMPLES) / n
-    tail = 50 * (1 - level)
-    low, high = np.percentile(drawn @ samples, [tail, 100 - tail], axis=0)
-    return low, high
-
-
 def training_curve(group: Group, window: int, by: str = "episodes") -> Curve:
     """Smoothed returns of training episodes, against their number or the steps taken."""
     places, values = [], []
@@ -166,13 +149,13 @@ def training_curve(group: Group, window: int, by: str = "episodes") -> Curve:
         steps = run.episodes["step"][order]
         places.append(steps if by == "steps" else np.arange(1.0, len(steps) + 1))
     if min(map(len, values)) == 0:
-        return _curve(np.empty(0), np.empty((len(values), 0)))
+        return _mean_over_seeds(np.empty(0), np.empty((len(values), 0)))
     begin, end = max(p[0] for p in places), min(p[-1] for p in places)
     if end < begin:
-        return _curve(np.empty(0), np.empty((len(values), 0)))
+        return _mean_over_seeds(np.empty(0), np.empty((len(values), 0)))
     x = np.unique(np.linspace(begin, end, POINTS).round())
     last = [np.searchsorted(p, x, side="right") - 1 for p in places]
-    return _curve(x, np.array([v[i] for v, i in zip(values, last, strict=True)]))
+    return _mean_over_seeds(x, np.array([v[i] for v, i in zip(values, last, strict=True)]))
 
 
 def evaluation_curve(group: Group, by: str = "episodes") -> Curve:
@@ -180,11 +163,11 @@ def evaluation_curve(group: Group, by: str = "episodes") -> Curve:
     tables = [run.evaluations for run in group.runs]
     n = min(len(table["return"]) for table in tables)
     x = np.mean([t["step" if by == "steps" else "episode"][:n] for t in tables], axis=0)
-    return _curve(x, np.array([t["return"][:n] for t in tables]))
+    return _mean_over_seeds(x, np.array([t["return"][:n] for t in tables]))
 
 
-def _curve(x: NDArray[np.float64], samples: NDArray[np.float64]) -> Curve:
-    return Curve(x, samples.mean(0), *interval(samples))
+def _mean_over_seeds(x: NDArray[np.float64], returns: NDArray[np.float64]) -> Curve:
+    return Curve(x, *mean_curve(returns))
 
 
 def window_of(group: Group, groups: Sequence[Group], window: int | None) -> int:
@@ -197,23 +180,24 @@ def window_of(group: Group, groups: Sequence[Group], window: int | None) -> int:
 
 
 def table(groups: Sequence[Group], window: int | None = None) -> list[tuple[str, ...]]:
-    """The last return of each group and its interval, as words."""
+    """The last return of each group and its interval, as text."""
     rows: list[tuple[str, ...]] = [
-        ("configuration", "environment", "seeds", "episodes", "last return", "95% interval")
+        ("configuration", "environment", "seeds", "episodes", "last return", "interval")
     ]
     for g in groups:
         curve = training_curve(g, window_of(g, groups, window))
         if not len(curve.x):
             rows.append((g.label, g.environment, f"{len(g.runs)}", "0", "-", "-"))
             continue
-        within = f"{curve.low[-1]:.4g} to {curve.high[-1]:.4g}" if len(g.runs) > 1 else "-"
+        n = len(g.runs)
+        ends = f"{curve.low[-1]:.4g} to {curve.high[-1]:.4g} ({interval_label(n)})"
         count, last = f"{curve.x[-1]:,.0f}", f"{curve.mean[-1]:.4g}"
-        rows.append((g.label, g.environment, f"{len(g.runs)}", count, last, within))
+        rows.append((g.label, g.environment, f"{n}", count, last, ends if n > 1 else "-"))
     return rows
 
 
 def remarks(groups: Sequence[Group]) -> list[str]:
-    """What a reader of the curves should know."""
+    """Runs that are shorter than others of their group, or have no episode yet."""
     found = []
     for g in groups:
         counts = [len(run.episodes["return"]) for run in g.runs]

@@ -1,13 +1,11 @@
-"""Training in a folder: settings, checkpoint and logs side by side, to be interrupted at will.
+"""Training in a folder with settings, checkpoint and logs, which can be interrupted and resumed.
 
-`config.yaml` holds all that was asked for, `agent.npz` all that the agent is, so that a run goes on
-from its folder alone. The logs are derived from the agent, and made anew whenever it is loaded.
+`config.yaml` holds the settings and `agent.npz` the state of the agent, so that a run is resumed
+from its folder alone. The logs are derived from the agent, and rewritten whenever it is loaded.
 """
 
 from __future__ import annotations
 
-import difflib
-import inspect
 import os
 import shlex
 from collections.abc import Mapping
@@ -15,24 +13,23 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from tsallax.deep.environment_spec import World
 from tsallax.deep.options import to_mapping, with_current_names
 from tsallax.envs.jax.catalogue import jax_environment
 from tsallax.errors import InvalidInput
 from tsallax.files import yaml_text
 from tsallax.files.atomic import whole
-from tsallax.interrupts import termination_as_interrupt
-from tsallax.runs.logs import Logs, require_tensorboard
+from tsallax.runs.logs import Logs, import_tensorboard
 from tsallax.runs.settings import Run, Settings, from_flat, to_flat, to_yaml
 
-AGENT, CONFIG = "agent.npz", "config.yaml"
-FREE = ("episodes", "steps", "save_every", "tensorboard")
-"""What may change when a run goes on."""
+AGENT_FILE, CONFIG_FILE = "agent.npz", "config.yaml"
+LIMITS = ("episodes", "steps")
+CHANGEABLE = (*LIMITS, "save_every", "tensorboard")
+"""Options that may change when a run is resumed."""
 
 
 @dataclass(frozen=True)
-class Job:
-    """A run that is ready to go, or to go on."""
+class TrainingRun:
+    """An agent, its settings and its folder, ready to be trained."""
 
     settings: Settings
     agent: Any
@@ -41,7 +38,7 @@ class Job:
 
     @property
     def remaining(self) -> dict[str, int]:
-        """How many episodes and steps are left, of those that are limited."""
+        """Episodes and steps that are left, for each of the two that has a limit."""
         run, agent = self.settings.run, self.agent
         limits = {
             "episodes": (run.episodes, agent.history.episodes),
@@ -51,207 +48,218 @@ class Job:
 
     @property
     def finished(self) -> bool:
-        """Whether nothing is left."""
+        """Whether a limit is reached."""
         return min(self.remaining.values()) <= 0
 
     @property
-    def command(self) -> str:
-        """The command that goes on with it."""
-        env = self.settings.run.env or ""
-        words = ["tsallax", "train", *([env] if ":" in env else []), "--resume", "--out"]
-        return shlex.join([*words, str(self.folder)])
+    def resume_command(self) -> str:
+        """The command that continues this run; one that is finished is made twice as long."""
+        run = self.settings.run
+        words = ["tsallax", "train", *([str(run.env)] if names_module(run.env) else [])]
+        words += ["--resume", "--out", str(self.folder)]
+        if self.finished:
+            for name in self.remaining:
+                words += [f"--{name}", str(2 * getattr(run, name))]
+        return shlex.join(words)
+
+    @property
+    def evaluate_command(self) -> str:
+        """The command that evaluates the agent."""
+        env = self.settings.run.env
+        words = ["tsallax", "evaluate", str(self.folder)]
+        return shlex.join([*words, "--env", str(env)] if names_module(env) else words)
 
 
-def prepare(typed: Mapping[str, Any], filed: Mapping[str, Any], out: Path, resume: bool) -> Job:
-    """Make or load the agent that `typed` options, then those of a file, ask for.
+def names_module(env: str | None) -> bool:
+    """Whether the id of an environment names a module to import, as `module:Name-v0` does.
 
-    Whatever cannot work is refused here, before anything is written.
+    A file must not choose what code runs: such an id has to be given on the command line.
     """
-    given = {**filed, **typed}
-    stored = _stored(out, resume)
-    if stored is None:
-        settings = from_flat(given)
-        _require_usable(settings, typed)
-        return Job(settings, _new_agent(settings), out, False)
-    settings = _merged(out, stored, given)
-    _require_usable(settings, typed)
-    if not (out / AGENT).exists():
-        return Job(settings, _new_agent(settings), out, True)
+    return env is not None and ":" in env
+
+
+def open_run(
+    given: Mapping[str, Any], from_file: Mapping[str, Any], folder: Path, resume: bool
+) -> TrainingRun:
+    """Create or load the agent that the given options, then those of a file, ask for.
+
+    Invalid options are refused here, before anything is written.
+    """
+    options = {**from_file, **given}
+    stored = _stored_options(folder, resume)
+    settings = from_flat(options) if stored is None else _resumed_settings(folder, stored, options)
+    _check_settings(settings, given)
+    if stored is None or not (folder / AGENT_FILE).exists():
+        return TrainingRun(settings, _new_agent(settings), folder, stored is not None)
     env = settings.run.env
-    agent = settings.agent.load(out / AGENT, env if env is not None and ":" in env else None)
-    _require_same(out, settings, agent)
-    return Job(settings, agent, out, True)
+    agent = settings.agent_class.load(folder / AGENT_FILE, env if names_module(env) else None)
+    _check_agent(folder, settings, agent)
+    return TrainingRun(settings, agent, folder, True)
 
 
-def train(job: Job) -> None:
-    """Learn what is left; on Ctrl-C or SIGTERM save, then raise KeyboardInterrupt."""
-    run, agent, folder = job.settings.run, job.agent, job.folder
-    for half in folder.glob(f".{AGENT}.*.partial"):  # of a process that was killed
-        half.unlink(missing_ok=True)
-    if not job.finished:
-        _write_config(folder, job.settings)
-    with Logs(folder, agent.history, run.tensorboard) as logs, termination_as_interrupt():
-        if not job.finished:
+def train(training: TrainingRun) -> None:
+    """Train up to the limits; on Ctrl-C save, then raise KeyboardInterrupt."""
+    run, agent, folder = training.settings.run, training.agent, training.folder
+    for draft in folder.glob(f".{AGENT_FILE}.*.partial"):  # of a process that was killed
+        draft.unlink(missing_ok=True)
+    if not training.finished:
+        _write_config(folder, training.settings)
+    with Logs(folder, agent.history, run.tensorboard) as logs:
+        if not training.finished:
             agent.learn(
-                **job.remaining,
+                **training.remaining,
                 eval_every=run.eval_every,
                 eval_episodes=run.eval_episodes,
-                save_to=folder / AGENT,
+                save_to=folder / AGENT_FILE,
                 save_every=run.save_every,
                 callback=lambda agent: logs.add(agent.history),
             )
         logs.add(agent.history)
 
 
+def checkpoint_of(path: Path) -> Path:
+    """The checkpoint in the folder of a run, or the file itself."""
+    if not path.is_dir():
+        return path
+    if not (path / AGENT_FILE).is_file():
+        raise InvalidInput(f"there is no {AGENT_FILE} in it: give the --out of a run", source=path)
+    return path / AGENT_FILE
+
+
 def _write_config(folder: Path, settings: Settings) -> None:
     try:
         folder.mkdir(parents=True, exist_ok=True)
-        with whole(folder / CONFIG) as draft:
+        with whole(folder / CONFIG_FILE) as draft:
             draft.write_text(to_yaml(settings), encoding="utf-8")
     except OSError as error:
-        raise InvalidInput(f"--out {folder}: cannot be written: {error.strerror}") from None
+        problem = f"cannot be written: {error.strerror}"
+        raise InvalidInput(problem, source=f"--out {folder}") from None
 
 
-def checkpoint_of(path: Path) -> Path:
-    """The checkpoint in the folder of a run, or the file itself."""
-    if path.is_dir():
-        if not (path / AGENT).is_file():
-            raise InvalidInput(f"{path}: there is no {AGENT} in it: give the --out of a run")
-        return path / AGENT
-    return path
-
-
-def _stored(out: Path, resume: bool) -> dict[str, Any] | None:
-    """The settings of the run in a folder, or None where one may be started."""
-    if out.exists() and not out.is_dir():
-        raise InvalidInput(f"--out {out}: is a file, give the name of a folder")
-    if (out / CONFIG).exists():
+def _stored_options(folder: Path, resume: bool) -> dict[str, Any] | None:
+    """The options of the run in a folder, or None if a new run can be started there."""
+    source = f"--out {folder}"
+    if folder.exists() and not folder.is_dir():
+        raise InvalidInput("is a file, give the name of a folder", source=source)
+    if (folder / CONFIG_FILE).exists():
         if not resume:
             raise InvalidInput(
-                f"--out {out}: holds a run: add --resume to go on with it, or give another --out"
+                "holds a run: add --resume to continue it, or give another --out", source=source
             )
-        return with_current_names(yaml_text.read(out / CONFIG))
-    if out.is_dir() and any(out.iterdir()):
-        raise InvalidInput(f"--out {out}: is not empty, and holds no run: give another --out")
-    parent = next(folder for folder in (out, *out.absolute().parents) if folder.exists())
+        return with_current_names(yaml_text.read(folder / CONFIG_FILE))
+    if folder.is_dir() and any(folder.iterdir()):
+        raise InvalidInput("is not empty and holds no run: give another --out", source=source)
+    parent = next(path for path in (folder, *folder.absolute().parents) if path.exists())
     if not (parent.is_dir() and os.access(parent, os.W_OK)):
-        raise InvalidInput(f"--out {out}: {parent} cannot be written to")
+        raise InvalidInput(f"{parent} cannot be written to", source=source)
     return None
 
 
-def _merged(out: Path, stored: dict[str, Any], given: Mapping[str, Any]) -> Settings:
-    """The settings of a run with new totals; any other change is refused."""
+def _resumed_settings(
+    folder: Path, stored: Mapping[str, Any], options: Mapping[str, Any]
+) -> Settings:
+    """The stored settings with new limits; a change of any other option is refused."""
     try:
         old = from_flat(stored)
     except InvalidInput as error:
-        raise InvalidInput(f"{out / CONFIG}: {error}") from None
-    limits = {name: given[name] for name in ("episodes", "steps") if given.get(name) is not None}
-    algorithm = given.get("algorithm", old.run.algorithm)
+        raise error.of(folder / CONFIG_FILE) from None
+    algorithm = options.get("algorithm", old.run.algorithm)
     if algorithm != old.run.algorithm:
-        _refuse_change(out, "algorithm", algorithm, old.run.algorithm)
-    others = {k: v for k, v in given.items() if k not in ("episodes", "steps")}
+        raise _changed(folder, "algorithm", algorithm, old.run.algorithm)
+    limits = {name: options[name] for name in LIMITS if options.get(name) is not None}
+    others = {name: value for name, value in options.items() if name not in LIMITS}
     new = from_flat({**stored, **others})
+    new_values = to_flat(new)
     for name, value in to_flat(old).items():
-        if name not in FREE and to_flat(new)[name] != value:
-            _refuse_change(out, name, to_flat(new)[name], value)
-    if limits:
-        changed = replace(new.run, **{"episodes": None, "steps": None, **limits})
-        unit = "steps" if old.run.episodes is None else "episodes"
-        if old.run.eval_every is not None and (changed.episodes is None) != (unit == "steps"):
-            raise InvalidInput(
-                f"--resume: the run in {out} evaluates every {old.run.eval_every} {unit}: "
-                f"give --{unit}"
-            )
-        new = replace(new, run=changed)
-    return new
+        if name not in CHANGEABLE and new_values[name] != value:
+            raise _changed(folder, name, new_values[name], value)
+    if not limits:
+        return new
+    run = replace(new.run, **{**dict.fromkeys(LIMITS), **limits})
+    unit = "steps" if old.run.episodes is None else "episodes"
+    if old.run.eval_every is not None and (run.episodes is None) != (unit == "steps"):
+        raise InvalidInput(
+            f"--resume: the run in {folder} evaluates every {old.run.eval_every} {unit}: "
+            f"give --{unit}"
+        )
+    return replace(new, run=run)
 
 
-def _refuse_change(out: Path, name: str, new: Any, old: Any) -> None:
-    raise InvalidInput(
-        f"--resume: {name} is {yaml_text.scalar(old)} in the run in {out}, not "
+def _changed(folder: Path, name: str, new: Any, old: Any) -> InvalidInput:
+    return InvalidInput(
+        f"--resume: {name} is {yaml_text.scalar(old)} in the run in {folder}, not "
         f"{yaml_text.scalar(new)}: leave it out, or give another --out"
     )
 
 
-def _require_usable(settings: Settings, typed: Mapping[str, Any]) -> None:
+def _check_settings(settings: Settings, given: Mapping[str, Any]) -> None:
+    """Refuse settings that are incomplete, or need what is missing here."""
     run = settings.run
     if run.env is None:
         raise InvalidInput("no environment: give its id, such as Reacher-v5")
-    if ":" in run.env and typed.get("env") != run.env:
+    if names_module(run.env) and given.get("env") != run.env:
         raise InvalidInput(
-            f"{run.env} names a module to import, which a file may not: "
-            "give it on the command line as well"
+            "names a module to import, which a file may not: give it on the command line as well",
+            source=run.env,
         )
     if run.episodes is None and run.steps is None:
-        raise InvalidInput("how long to learn: give --episodes or --steps")
+        raise InvalidInput("how long to train: give --episodes or --steps")
     if run.tensorboard:
-        require_tensorboard()
+        import_tensorboard()
 
 
-def _require_same(out: Path, settings: Settings, agent: Any) -> None:
-    """Refuse a config.yaml that somebody changed under the agent."""
-    asked = {"seed": settings.run.seed, **to_mapping(settings.config), **_place(settings.run)}
-    found = {"seed": agent.seed, **to_mapping(agent.config), **_place(settings.run, agent._world)}
-    for name, value in asked.items():
+def _check_agent(folder: Path, settings: Settings, agent: Any) -> None:
+    """Refuse a config.yaml that was edited after the agent was saved."""
+    run = settings.run
+    expected = {
+        "seed": run.seed,
+        **to_mapping(settings.config),
+        "env": run.env,
+        "actions": run.actions,
+        "backend": run.backend,
+        "env_options": dict(run.env_options or {}),
+    }
+    found = {"seed": agent.seed, **to_mapping(agent.config), **_environment_options(run, agent)}
+    for name, value in expected.items():
         if found.get(name) != value:
             raise InvalidInput(
-                f"{out / CONFIG}: {name} is {yaml_text.scalar(value)}, but {AGENT} has "
-                f"{yaml_text.scalar(found.get(name))}: put it back, or start another run"
+                f"{name} is {yaml_text.scalar(value)}, but {AGENT_FILE} has "
+                f"{yaml_text.scalar(found.get(name))}: put it back, or start another run",
+                source=folder / CONFIG_FILE,
             )
 
 
-def _place(run: Run, world: World | None = None) -> dict[str, Any]:
-    """Environment, backend and actions as asked for; of a world, in the same words if it fits."""
-    if world is None:
-        return {
-            "env": run.env,
-            "actions": run.actions,
-            "backend": run.backend,
-            "env_options": dict(run.env_options or {}),
-        }
-    inside = jax_environment(str(run.env))
-    fits = run.env == world.name if world.jax is None else world.jax is inside
-    kind = "gymnasium" if world.jax is None else "jax"
-    levels: Any = None if world.discretize is None else tuple(world.discretize.levels)
+def _environment_options(run: Run, agent: Any) -> dict[str, Any]:
+    """The options that make an agent's environment, written as the run has them where they agree.
+
+    The same environment may have two ids, levels of actions one number or several, and the backend
+    `auto` is any.
+    """
+    spec = agent.spec
+    named = jax_environment(str(run.env))
+    same = run.env == spec.name if spec.jax is None else spec.jax is named
+    levels: Any = None if spec.discretize is None else tuple(spec.discretize.levels)
     if levels is not None and set(levels) == {run.actions}:
         levels = run.actions
+    backend = "gymnasium" if spec.jax is None else "jax"
     return {
-        "env": run.env if fits else world.name,
+        "env": run.env if same else spec.name,
         "actions": levels,
-        "backend": run.backend if run.backend == "auto" else kind,
-        "env_options": dict(world.options),
+        "backend": run.backend if run.backend == "auto" else backend,
+        "env_options": dict(spec.options),
     }
 
 
 def _new_agent(settings: Settings) -> Any:
-    run = settings.run
-    more = {} if run.actions is None else {"actions": run.actions}
-    if more and "actions" not in inspect.signature(settings.agent).parameters:
-        raise InvalidInput(f"{run.algorithm} takes real actions: leave actions={run.actions} out")
-    try:
-        return settings.agent(
-            run.env,
-            seed=run.seed,
-            config=settings.config,
-            backend=run.backend,
-            env_options=run.env_options,
-            **more,
-        )
-    except InvalidInput as error:
-        line = str(error)
-        if "doesn't exist" in line and "Did you mean" not in line and "provides" not in line:
-            line += _suggestion(str(run.env))
-        raise InvalidInput(line) from None
-
-
-def _suggestion(env: str) -> str:
-    """Name an environment that is spelled much like an unknown one."""
-    import gymnasium
-
-    known = {_bare(identity): identity for identity in sorted(gymnasium.registry)}
-    near = difflib.get_close_matches(_bare(env), list(known), 1)
-    return f" Did you mean: `{known[near[0]]}`?" if near else ""
-
-
-def _bare(identity: str) -> str:
-    return identity.rsplit("/", 1)[-1].rsplit("-v", 1)[0].lower()
+    run, agent_class = settings.run, settings.agent_class
+    if run.actions is not None and agent_class.continuous_actions:
+        raise InvalidInput(f"{run.algorithm} has continuous actions", omit="actions")
+    actions = {} if run.actions is None else {"actions": run.actions}
+    return agent_class(
+        run.env,
+        seed=run.seed,
+        config=settings.config,
+        backend=run.backend,
+        env_options=run.env_options,
+        **actions,
+    )

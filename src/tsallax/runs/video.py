@@ -6,7 +6,6 @@ import sys
 import warnings
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
-from importlib import import_module
 from os import environ
 from pathlib import Path
 from typing import Any
@@ -14,32 +13,36 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from tsallax import checks
 from tsallax.deep.agent import Agent
 from tsallax.deep.evaluation_episodes import Episodes
-from tsallax.deep.loop_gymnasium import seed_of
+from tsallax.deep.loop_gymnasium import episode_seed
 from tsallax.errors import InvalidInput
 from tsallax.files import atomic
 
 FRAMES_PER_SECOND = 30
-"""Where the environment names no other number."""
-PAUSE = 0.4
-"""Seconds for which the end of an episode stays."""
+"""For environments that do not name a rate."""
+PAUSE_SECONDS = 0.4
+"""How long the last frame of an episode is shown."""
 
 
-def require_video(path: str | Path) -> Any:
-    """Refuse early what could not be written; give the module that writes it."""
-    target = Path(path)
-    if target.suffix.lower() != ".mp4":
-        raise InvalidInput(f"--video {path}: give a name that ends in .mp4")
-    if not target.parent.is_dir():
-        raise InvalidInput(f"--video {path}: there is no folder {target.parent}")
+def check_video_file(path: str | Path) -> None:
+    """Refuse, before any work, a file that could not be written."""
+    if Path(path).suffix.lower() != ".mp4":
+        raise InvalidInput("give a name that ends in .mp4", source=f"--video {path}")
+    checks.output_file("--video", path)
+    _import_ffmpeg()
+
+
+def _import_ffmpeg() -> Any:
     try:
-        module = import_module("imageio_ffmpeg")
+        import imageio_ffmpeg as ffmpeg
+
         with _quiet_fork():
-            module.get_ffmpeg_exe()
+            ffmpeg.get_ffmpeg_exe()  # type: ignore[attr-defined]
     except (ImportError, RuntimeError):
         raise InvalidInput("--video needs ffmpeg: pip install 'tsallax[video]'") from None
-    return module
+    return ffmpeg
 
 
 def record(
@@ -49,27 +52,27 @@ def record(
     deterministic: bool = True,
     seed: int = 0,
 ) -> Episodes:
-    """Play episodes and write what is to be seen of them, at the environment's own speed.
+    """Play episodes and write them as a video, at the environment's own frame rate.
 
-    An environment in JAX is played by its registered twin, which needs neither MuJoCo nor a
-    display.
+    An environment in JAX is drawn by the Gymnasium environment registered for it, which needs
+    neither MuJoCo nor a display.
     """
-    require_video(path)
-    with _headless(), closing(agent._world.drawn()) as environment:
-        speed = int(environment.metadata.get("render_fps") or FRAMES_PER_SECOND)
-        environment.reset([seed_of(seed, 0, 0)])
-        with _writer(path, environment.frame(), speed) as show:
+    check_video_file(path)
+    with _headless(), closing(agent.spec.rendered_environment()) as environment:
+        rate = int(environment.metadata.get("render_fps") or FRAMES_PER_SECOND)
+        environment.reset([episode_seed(seed, 0, 0)])
+        with _writer(path, environment.frame(), rate) as write_frame:
 
-            def look(over: bool) -> None:
-                for _ in range(1 + over * round(PAUSE * speed)):
-                    show(environment.frame())
+            def record_state(over: bool) -> None:
+                for _ in range(1 + over * round(PAUSE_SECONDS * rate)):
+                    write_frame(environment.frame())
 
-            return agent.play_in(environment, episodes, deterministic, seed, look)
+            return agent.play_in(environment, episodes, deterministic, seed, record_state)
 
 
 @contextmanager
 def _quiet_fork() -> Iterator[None]:
-    """Start another program without JAX's warning, which is about forks that go on as Python."""
+    """Start another program without JAX's warning, which is about forks that stay in Python."""
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", r"os\.fork\(\) was called", RuntimeWarning)
         yield
@@ -77,7 +80,7 @@ def _quiet_fork() -> Iterator[None]:
 
 @contextmanager
 def _headless() -> Iterator[None]:
-    """Let MuJoCo draw through EGL while it lasts, where there is no display."""
+    """Let MuJoCo draw through EGL inside the block, where there is no display."""
     needed = sys.platform == "linux" and not {"DISPLAY", "WAYLAND_DISPLAY", "MUJOCO_GL"} & {
         *environ
     }
@@ -91,22 +94,22 @@ def _headless() -> Iterator[None]:
 
 
 @contextmanager
-def _writer(path: str | Path, first: NDArray[np.uint8], speed: int) -> Iterator[Any]:
-    """Give a function that adds a picture to a file, which appears when it is complete."""
-    height, width = (n - n % 2 for n in first.shape[:2])  # the codec wants even sizes
+def _writer(path: str | Path, first: NDArray[np.uint8], rate: int) -> Iterator[Any]:
+    """Yield a function that adds a frame to a file, which appears when it is complete."""
+    height, width = (n - n % 2 for n in first.shape[:2])  # the codec needs even sizes
     try:
         with atomic.whole(path) as draft:
-            frames = require_video(path).write_frames(
-                str(draft), (width, height), fps=speed, macro_block_size=1, quality=7,
+            frames = _import_ffmpeg().write_frames(
+                str(draft), (width, height), fps=rate, macro_block_size=1, quality=7,
                 ffmpeg_log_level="error", output_params=["-f", "mp4"],
             )  # fmt: skip
             with _quiet_fork():
                 frames.send(None)
 
-            def show(picture: NDArray[np.uint8]) -> None:
-                frames.send(np.ascontiguousarray(picture[:height, :width]))
+            def write_frame(frame: NDArray[np.uint8]) -> None:
+                frames.send(np.ascontiguousarray(frame[:height, :width]))
 
             with closing(frames):
-                yield show
+                yield write_frame
     except OSError as error:
-        raise InvalidInput(f"--video {path}: cannot be written: {error}") from None
+        raise InvalidInput(f"cannot be written: {error}", source=f"--video {path}") from None

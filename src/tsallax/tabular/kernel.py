@@ -5,8 +5,8 @@ Q-learning, for every regulariser):
 
     Q_i <- Q_i + eta(n) [r_i + gamma value(Q(s', .)) - Q_i],   eta(n) = 1 / (1 + scale n)^omega.
 
-Randomness comes in as uniform numbers on [0, 1), so that a run does not depend on how it is cut
-into calls.  The pairs of state s are pointer[s], ..., pointer[s+1] - 1.
+Random numbers are passed in, uniform on [0, 1), so that a run does not depend on how its steps
+are divided into calls. The pairs of state s are pointer[s], ..., pointer[s+1] - 1.
 """
 
 from typing import Any, NamedTuple
@@ -23,7 +23,7 @@ Floats = NDArray[np.float64]
 
 
 class Table(NamedTuple):
-    """What is learnt: Q and the number of visits of every pair; and scratch for a row."""
+    """Q and the number of visits of every pair; `p` and `at` are scratch space for one row."""
 
     pointer: NDArray[np.uint64]
     q: Floats
@@ -33,8 +33,8 @@ class Table(NamedTuple):
 
 
 class Rule(NamedTuple):
-    """How it is learnt: the two regularisers (shape is the Tsallis index), the share of uniform
-    actions, gamma and eta."""
+    """The parameters: alpha and index ("shape") of the regularisers of update and exploration,
+    the share of uniform actions, gamma, and the two parameters of eta."""
 
     alpha: float
     shape: float
@@ -46,8 +46,8 @@ class Rule(NamedTuple):
     omega: float
 
 
-class Model(NamedTuple):
-    """An MDP to sample: `chances` are summed up along each row, `starts` along the states."""
+class MDPArrays(NamedTuple):
+    """An MDP to sample: `chances` and `starts` are cumulative, along each row and the states."""
 
     indptr: NDArray[np.uint64]
     indices: NDArray[Any]
@@ -59,8 +59,8 @@ class Model(NamedTuple):
 
 
 @njit(cache=True, nogil=True)
-def sum_up_rows(indptr: Any, data: Any, out: Any) -> None:
-    """Sum every row up, each by itself, for `_draw`."""
+def cumulative_rows(indptr: Any, data: Any, out: Any) -> None:
+    """Cumulative sums of each row, for `_draw`."""
     for i in range(len(indptr) - 1):
         total = 0.0
         for k in range(indptr[i], indptr[i + 1]):
@@ -83,7 +83,7 @@ def _draw(sums: Any, first: Any, last: Any, x: Any) -> Any:
 
 @njit(cache=True, nogil=True)
 def _greedy(row: Any, u: Any) -> Any:
-    """The position of a maximum, each as likely as the others."""
+    """The position of a maximum, drawn uniformly from all maxima."""
     top, ties = row[0], 0
     for x in row:
         if x > top:
@@ -101,7 +101,7 @@ def _greedy(row: Any, u: Any) -> Any:
 
 @njit(cache=True, nogil=True)
 def choose(t: Any, rule: Any, s: Any, u: Any) -> Any:
-    """The pair of state s that is tried: uniform with probability epsilon, else the policy's."""
+    """Draw a pair of state s: uniformly with probability epsilon, else from the policy."""
     state = np.uint64(s)
     first, last = t.pointer[state], t.pointer[state + _ONE]
     n = last - first
@@ -140,21 +140,21 @@ def update(t: Any, rule: Any, i: Any, reward: Any, s: Any, ended: Any) -> None:
     target = reward
     if not ended:
         target += rule.discount * _value(t, rule, np.uint64(s))
-    slowed = 1.0 + rule.scale * t.visits[pair]
-    eta = 1.0 / slowed if rule.omega == 1.0 else slowed**-rule.omega
+    base = 1.0 + rule.scale * t.visits[pair]
+    eta = 1.0 / base if rule.omega == 1.0 else base**-rule.omega
     t.q[pair] += eta * (target - t.q[pair])
     t.visits[pair] += 1
 
 
 @njit(cache=True, nogil=True)
-def walk(
+def simulate(
     m: Any, t: Any, rule: Any, uniforms: Any, place: Any, total: Any, returns: Any, lengths: Any
 ) -> Any:
-    """Take a step for each row of `uniforms`; the number of episodes that ended on the way.
+    """Take a step for each row of `uniforms`; return the number of episodes that ended.
 
-    place = [state, steps of this episode] and total = [its return so far] say where the walk is,
-    before and after; an episode of no steps has yet to draw its first state.  The episodes that
-    end are written into `returns` and `lengths`.
+    place = [state, steps of this episode] and total = [its return so far] are updated in place;
+    an episode of no steps has yet to draw its first state. Returns and lengths of the episodes
+    that end are written into `returns` and `lengths`.
     """
     episodes = 0
     state, length, earned = np.uint64(place[0]), place[1], total[0]
@@ -181,8 +181,8 @@ def walk(
 
 
 @njit(cache=True, nogil=True)
-def read_out(t: Any, rule: Any, value: Any, policy: Any) -> None:
-    """value(Q(s, .)) of every state and policy(Q(s, .)) of every pair, zero where it was zero."""
+def values_and_policy(t: Any, rule: Any, value: Any, policy: Any) -> None:
+    """Write value(Q(s, .)) of every state and policy(Q(s, .)) of every pair into zeros."""
     for s in range(len(value)):
         state = np.uint64(s)
         first, last = t.pointer[state], t.pointer[state + _ONE]

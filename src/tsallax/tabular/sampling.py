@@ -1,7 +1,7 @@
-"""Where the samples of tabular Q-learning come from: a finite MDP, or a Gymnasium environment.
+"""Sources of samples for tabular Q-learning: a finite MDP or a Gymnasium environment.
 
-Both lay the pairs (s, a) out in the same way, and both are walked in chunks. An MDP is sampled by
-the compiled loop, an environment stepped from here with the same compiled update.
+Both order the pairs (s, a) in the same way and take steps in chunks. An MDP is sampled by the
+compiled loop, an environment is stepped here with the same compiled update.
 """
 
 from __future__ import annotations
@@ -22,15 +22,17 @@ from tsallax.tabular import kernel
 
 Floats = NDArray[np.float64]
 Chunk = tuple[int, Floats, NDArray[np.int64]]
-"""Steps taken until now, and the returns and lengths of the episodes that ended in this chunk."""
+"""Total number of steps so far; returns and lengths of the episodes that ended in this chunk."""
 
-NEVER = 2**62
-TURN = 0.05  # seconds of a chunk: how long a Ctrl-C waits
-LONGEST = 1 << 18
+NO_LIMIT = 2**62
+CHUNK_SECONDS = 0.05
+"""Intended duration of a chunk, the longest delay of a Ctrl-C."""
+MAX_CHUNK = 1 << 18
+"""Largest number of steps in a chunk."""
 
 
 class Source(Protocol):
-    """What Q-learning asks of a source of samples."""
+    """The interface of a source of samples."""
 
     name: str
     n_states: int
@@ -41,25 +43,25 @@ class Source(Protocol):
     def terminal(self) -> NDArray[np.bool_]:
         """Mask (S,) of the states that are known to be terminal."""
 
-    def remember(self, visits: NDArray[np.int64], ended: NDArray[np.bool_]) -> None:
-        """Take note of an earlier run: its visits, by pairs, and the states that ended episodes."""
+    def restore(self, visits: NDArray[np.int64], ended: NDArray[np.bool_]) -> None:
+        """Restore from an earlier run its visits of each pair and its terminal states."""
 
-    def lay_out(self, values: NDArray[Any], fill: float = 0.0) -> NDArray[Any]:
+    def to_table(self, values: NDArray[Any], fill: float = 0.0) -> NDArray[Any]:
         """A per-pair vector as a table (S, A)."""
 
     def flatten(self, table: NDArray[Any]) -> NDArray[Any]:
         """The per-pair vector of a table (S, A)."""
 
-    def walk(
+    def chunks(
         self, table: kernel.Table, rule: kernel.Rule, steps: int, seed: int
     ) -> Iterator[Chunk]:
-        """Take the steps, updating the table."""
+        """Take steps and update the table, one chunk at a time."""
 
     def close(self) -> None:
-        """Give back what was opened."""
+        """Close what was opened."""
 
 
-class Model:
+class MDPSource:
     """Samples of an MDP: episodes, from d to a terminal state or the limit; or single pairs."""
 
     def __init__(self, mdp: MDP, limit: int, single: bool) -> None:
@@ -70,7 +72,9 @@ class Model:
         chances = np.diff(mdp.pointer) if single else np.where(mdp.terminal, 0.0, mdp.initial)
         starts = np.cumsum(chances, dtype=np.float64)
         if starts[-1] <= 0.0:
-            raise InvalidInput("every initial state of the MDP is terminal: nothing can be learnt")
+            raise InvalidInput(
+                "every initial state of the MDP is terminal: there is nothing to learn"
+            )
         self.starts = starts / starts[-1]
         self.limit = 1 if single else limit
         self.single = single
@@ -80,10 +84,10 @@ class Model:
         """Mask (S,) of the terminal states."""
         return self.mdp.terminal
 
-    def remember(self, visits: NDArray[np.int64], ended: NDArray[np.bool_]) -> None:
-        """Nothing: the MDP says which states are terminal."""
+    def restore(self, visits: NDArray[np.int64], ended: NDArray[np.bool_]) -> None:
+        """Do nothing: the MDP defines its terminal states."""
 
-    def lay_out(self, values: NDArray[Any], fill: float = 0.0) -> NDArray[Any]:
+    def to_table(self, values: NDArray[Any], fill: float = 0.0) -> NDArray[Any]:
         """A per-pair vector as a table (S, A)."""
         return self.mdp.table(values, fill)
 
@@ -91,11 +95,11 @@ class Model:
         """The per-pair vector of a table (S, A)."""
         return self.mdp.flatten(table)
 
-    def walk(
+    def chunks(
         self, table: kernel.Table, rule: kernel.Rule, steps: int, seed: int
     ) -> Iterator[Chunk]:
-        """Take the steps in chunks of about 0.05 s; their randomness is one stream."""
-        model = self._arrays()
+        """Take the steps in chunks of about 0.05 s, with one stream of random numbers."""
+        arrays = self._arrays()
         rng = np.random.default_rng(seed)
         place, total = np.zeros(2, np.int64), np.zeros(1)
         done, size = 0, 1 << 8
@@ -103,36 +107,36 @@ class Model:
             size = min(size, steps - done)
             returns, lengths = np.empty(size), np.empty(size, np.int64)
             clock = time.perf_counter()
-            count = kernel.walk(
-                model, table, rule, rng.random((size, 3)), place, total, returns, lengths
+            count = kernel.simulate(
+                arrays, table, rule, rng.random((size, 3)), place, total, returns, lengths
             )
             done += size
             count = 0 if self.single else count
             yield done, returns[:count].copy(), lengths[:count].copy()
-            if time.perf_counter() - clock < TURN / 2:
-                size = min(2 * size, LONGEST)
+            if time.perf_counter() - clock < CHUNK_SECONDS / 2:
+                size = min(2 * size, MAX_CHUNK)
 
     def close(self) -> None:
-        """Nothing was opened."""
+        """Do nothing: an MDP needs no closing."""
 
-    def _arrays(self) -> kernel.Model:
+    def _arrays(self) -> kernel.MDPArrays:
         t = self.mdp.transitions
         indptr = t.indptr.astype(np.uint64)
         chances = np.empty_like(t.data)
-        kernel.sum_up_rows(indptr, frozen(t.data), chances)
-        stops = self.mdp.termination
-        return kernel.Model(
+        kernel.cumulative_rows(indptr, frozen(t.data), chances)
+        termination = self.mdp.termination
+        return kernel.MDPArrays(
             indptr,
             frozen(t.indices.view(np.uint32 if t.indices.itemsize == 4 else np.uint64)),
             chances,
             self.mdp.rewards,
-            frozen(np.zeros(self.mdp.n_pairs)) if stops is None else stops,
+            frozen(np.zeros(self.mdp.n_pairs)) if termination is None else termination,
             self.starts,
             self.limit,
         )
 
 
-class Environment:
+class EnvironmentSource:
     """Samples of a Gymnasium environment with Discrete observations and actions."""
 
     def __init__(self, env: Any, limit: int) -> None:
@@ -154,18 +158,15 @@ class Environment:
 
     @property
     def terminal(self) -> NDArray[np.bool_]:
-        """Mask (S,) of the states in which episodes ended and from which none went on."""
+        """Mask (S,) of the states in which episodes ended and from which none continued."""
         return self.entered & ~self.left
 
-    def remember(self, visits: NDArray[np.int64], ended: NDArray[np.bool_]) -> None:
-        """Take it that an earlier run left the states in which it took actions.
-
-        `ended` are those in which it saw episodes end, and from which none went on.
-        """
+    def restore(self, visits: NDArray[np.int64], ended: NDArray[np.bool_]) -> None:
+        """Restore from an earlier run the states with visits and its terminal states."""
         self.left |= visits.reshape(self.n_states, self.n_actions).any(1)
         self.entered |= ended
 
-    def lay_out(self, values: NDArray[Any], fill: float = 0.0) -> NDArray[Any]:
+    def to_table(self, values: NDArray[Any], fill: float = 0.0) -> NDArray[Any]:
         """A per-pair vector as a table (S, A), `fill` at terminal states."""
         table = values.reshape(self.n_states, self.n_actions).copy()
         table[self.terminal] = fill
@@ -175,7 +176,7 @@ class Environment:
         """The per-pair vector of a table (S, A)."""
         return table.reshape(-1)
 
-    def walk(
+    def chunks(
         self, table: kernel.Table, rule: kernel.Rule, steps: int, seed: int
     ) -> Iterator[Chunk]:
         """Take the steps: `terminated` cuts the bootstrap, `truncated` and the limit do not."""
@@ -223,30 +224,33 @@ class Environment:
         return state
 
     def _discrete(self, kind: str) -> tuple[int, int]:
-        """How many observations or actions there are, and the first of them."""
+        """The number of observations or actions, and the first of them."""
         from gymnasium.spaces import Box, Discrete
 
         if hasattr(self.env, "num_envs"):
             raise InvalidInput(f"{self.name}: give one environment, not a vector of them")
         space = getattr(self.env, f"{kind}_space")
         if not isinstance(space, Discrete):
-            way = "use DeepQ" if isinstance(space, Box) else "number them with a wrapper"
+            remedy = "use DeepQ" if isinstance(space, Box) else "number them with a wrapper"
+            kind_given = type(space).__name__
             raise InvalidInput(
-                f"{self.name}: q_learning needs Discrete {kind}s, not {type(space).__name__}: {way}"
+                f"q_learning needs Discrete {kind}s, not {kind_given}: {remedy}", source=self.name
             )
         return int(space.n), int(space.start)
 
 
 def read_source(given: Any, discount: float, limit: int | None, single: bool) -> Source:
-    """An MDP, a Gymnasium environment or its id, checked, as a source of samples."""
+    """The source of samples of an MDP, a Gymnasium environment or its id."""
     if isinstance(given, MDP):
-        return Model(given, limit or max(100, math.ceil(3.0 / (1.0 - discount))), single)
+        return MDPSource(given, limit or max(100, math.ceil(3.0 / (1.0 - discount))), single)
     if single:
-        raise InvalidInput("explore='pairs' needs an MDP: an environment goes where it goes")
+        raise InvalidInput(
+            "explore='pairs' needs an MDP: an environment cannot be set to any state"
+        )
     if isinstance(given, str) or all(
         hasattr(given, name) for name in ("reset", "step", "observation_space", "action_space")
     ):
-        return Environment(given, limit or NEVER)
+        return EnvironmentSource(given, limit or NO_LIMIT)
     raise InvalidInput(
         f"q_learning needs an MDP, a Gymnasium environment or its id, not {type(given).__name__}"
     )

@@ -1,4 +1,4 @@
-"""What tabular Q-learning has learnt: action values, policy, visits and returns."""
+"""`TabularResult`: the action values, policy, visits and returns of tabular Q-learning."""
 
 from __future__ import annotations
 
@@ -20,13 +20,13 @@ class TabularResult:
 
     Tables are read-only and have the shape (S, A). Where a state lacks an action, and at terminal
     states, q is -inf, the policy 0 and the value 0, as in `Solution`; an environment's state is
-    terminal if episodes ended in it and none went on from it. A pair that was never tried keeps
-    the Q it started with: `visits` tells.
+    terminal if episodes ended in it and none continued from it. A pair without visits keeps its
+    initial Q.
 
     Attributes:
-        source: what was learnt from, in words.
-        regularizer: the one of the update.
-        explore: the one of the behaviour policy, `Hard()` for epsilon-greedy and uniform.
+        source: a description of the MDP or environment.
+        regularizer: the regulariser of the update.
+        explore: the regulariser of the behaviour policy, `Hard()` for epsilon-greedy and uniform.
         epsilon: share of the actions that were drawn uniformly.
         discount: gamma.
         step_size: eta(n) over the visits n of a pair.
@@ -34,7 +34,7 @@ class TabularResult:
         q: Q(s, a).
         value: max_p <p, Q(s, .)> + alpha Omega(p), shape (S,).
         policy: pi(a|s), the maximising p.
-        visits: how often each pair was tried.
+        visits: number of samples of each pair.
         returns: the sum of rewards of every finished episode, undiscounted, without entropy.
         lengths: the steps of every finished episode.
         seconds: wall time.
@@ -57,17 +57,17 @@ class TabularResult:
 
     @property
     def steps(self) -> int:
-        """Samples used, which is the sum of the visits."""
+        """Number of samples, the sum of the visits."""
         return int(self.visits.sum())
 
     @property
     def episodes(self) -> int:
-        """Episodes finished, by an end or by a limit."""
+        """Number of finished episodes, terminated or truncated."""
         return len(self.returns)
 
     @property
     def tried(self) -> float:
-        """Share of the pairs that were tried at least once."""
+        """Share of the pairs with at least one visit."""
         return float(np.mean(self.visits[self.q > -np.inf] > 0))
 
     def __repr__(self) -> str:
@@ -75,13 +75,13 @@ class TabularResult:
         earned = f", last {len(last)} returned {last.mean():.6g}" if len(last) else ""
         return (
             f"TabularResult({self.regularizer} on {self.source}: {self.steps:,} steps, "
-            f"{self.episodes:,} episodes{earned}, {self.tried:.1%} of the pairs tried, "
+            f"{self.episodes:,} episodes{earned}, {self.tried:.1%} of the pairs visited, "
             f"value {self.value.min():.6g} to {self.value.max():.6g}, {self.seconds:.3g} s)"
         )
 
 
 class Interrupted(KeyboardInterrupt):
-    """Learning was interrupted; `result` is what was learnt until then, and can be gone on from."""
+    """Learning was interrupted; `result` is the result so far, a valid `initial` to continue."""
 
     def __init__(self, message: str, result: TabularResult) -> None:
         super().__init__(message)

@@ -89,7 +89,7 @@ def shown(page):
 
 
 def reading(page, panel=0):
-    """The line and the value that a panel tells, or its quantity where it tells none."""
+    """The line and the value under the pointer of a panel, or its quantity without a line."""
     who, value = (page.locator(kind).nth(panel).inner_text() for kind in (".who", ".value"))
     return f"{who}: {value}" if who else value
 

@@ -1,7 +1,7 @@
-"""`HostEnvironment`: any Gymnasium environment as a Q learner wants it.
+"""`GymnasiumAdapter`: any Gymnasium environment with the interface that learners use.
 
-Observations are vectors of float32, actions are numbers; termination and truncation are told
-apart, the observation that ended an episode is the one returned, and nothing resets by itself.
+Observations are vectors of float32, actions are integers; termination and truncation are separate,
+a step returns the true last observation of an episode, and environments do not reset themselves.
 """
 
 from __future__ import annotations
@@ -13,9 +13,15 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from tsallax import checks
 from tsallax.envs.discretize import Discretize
-from tsallax.envs.gymnasium.batches import Episodes, Singles, Step, Vector
-from tsallax.envs.gymnasium.making import gymnasium_module, make, one_line
+from tsallax.envs.gymnasium.environment_batch import (
+    EnvironmentBatch,
+    SeparateEnvironments,
+    StepResult,
+    VectorEnvironment,
+)
+from tsallax.envs.gymnasium.gymnasium_make import import_gymnasium, make, one_line
 from tsallax.envs.gymnasium.spaces import (
     action_bounds,
     action_decoder,
@@ -24,21 +30,19 @@ from tsallax.envs.gymnasium.spaces import (
 )
 from tsallax.errors import InvalidInput
 
-__all__ = ["HostEnvironment", "make"]
 
-
-class HostEnvironment:
+class GymnasiumAdapter:
     """One or several copies of a Gymnasium environment, or a vector environment.
 
     Args:
         env: an id, a `gymnasium.Env`, or a `gymnasium.vector.VectorEnv`.
-        actions: levels of each dimension of a Box of actions, or of every dimension in turn.
+        actions: number of levels in every dimension of a Box of actions, or a list of numbers.
         n_envs: number of copies, of an environment given by its id.
-        continuous: take real action vectors, of a Box, rather than numbers.
-        owned: close it when done; default: an environment that is made here, by its id.
+        continuous: take real action vectors of a Box rather than integers.
+        owned: whether `close` closes it; default: if it was given by its id.
         options: further arguments of `gymnasium.make`, such as render_mode="rgb_array".
 
-    >>> env = HostEnvironment("CartPole-v1", n_envs=2)
+    >>> env = GymnasiumAdapter("CartPole-v1", n_envs=2)
     >>> env.reset([0, 1]).shape, env.n_actions, env.limit
     ((2, 4), 2, 500)
     >>> observations, rewards, terminated, truncated = env.step([0, 1])
@@ -56,12 +60,11 @@ class HostEnvironment:
         owned: bool | None = None,
         **options: Any,
     ) -> None:
-        gymnasium = gymnasium_module(str(env))
+        gymnasium = import_gymnasium(str(env))
         self._owned = isinstance(env, str) if owned is None else owned
         self._vector = isinstance(env, gymnasium.vector.VectorEnv)
         self.name = env if isinstance(env, str) else _name(env)
-        if n_envs < 1:
-            raise InvalidInput(f"n_envs: {n_envs}, needs at least 1")
+        n_envs = checks.count("n_envs", n_envs)
         if not isinstance(env, str) and (options or n_envs != 1):
             given = ", ".join([*options, *(["n_envs"] if n_envs != 1 else [])])
             raise InvalidInput(f"{given}: only for an environment given by its id, not made yet")
@@ -72,14 +75,16 @@ class HostEnvironment:
         else:
             raise InvalidInput(f"{env!r}: neither an id nor a Gymnasium environment")
         self._members = members
-        self._episodes: Episodes = Vector(self.name, env) if self._vector else Singles(members)
-        self.n_envs = self._episodes.size
+        self._batch: EnvironmentBatch = (
+            VectorEnvironment(self.name, env) if self._vector else SeparateEnvironments(members)
+        )
+        self.n_envs = self._batch.size
         prefix = "single_" if self._vector else ""
         observations = getattr(members[0], f"{prefix}observation_space")
         space = getattr(members[0], f"{prefix}action_space")
         self.observation_shape: tuple[int, ...] = tuple(observations.shape or ())
         self.first_observation = getattr(observations, "start", None)
-        """The number of the first observation, where they are numbers."""
+        """The first observation of a Discrete space, None for others."""
         self.observation_size, self._encode = observation_encoder(self.name, observations)
         self.discretize: Discretize | None = None
         self.action_low: tuple[float, ...] | None = None
@@ -88,7 +93,7 @@ class HostEnvironment:
             self.discretize = action_grid(self.name, space, actions)
         elif actions is not None:
             raise InvalidInput(
-                f"{self.name}: actions={actions} makes no sense with continuous=True"
+                "actions cannot be combined with continuous=True", source=self.name, omit="actions"
             )
         if continuous or self.discretize is not None:
             low, high = action_bounds(self.name, space)
@@ -104,57 +109,68 @@ class HostEnvironment:
         self.stepped: NDArray[np.bool_] = np.ones(self.n_envs, np.bool_)
 
     def reset(self, seeds: Sequence[int]) -> NDArray[np.float32]:
-        """Start an episode in every environment; give the observations, (n_envs, size)."""
+        """Start an episode in every environment; return the observations, (n_envs, size)."""
         if len(seeds) != self.n_envs:
             raise InvalidInput(f"seeds: {len(seeds)} for {self.n_envs} environments")
         self.stepped = np.ones(self.n_envs, np.bool_)
-        return self._seen(self._episodes.reset([int(seed) for seed in seeds]))
+        return self._vectors(self._batch.reset([int(seed) for seed in seeds]))
 
     def step(
         self, actions: ArrayLike
     ) -> tuple[NDArray[np.float32], NDArray[np.float64], NDArray[np.bool_], NDArray[np.bool_]]:
         """Take an action in every environment: next observations, rewards, terminated, truncated.
 
-        An environment whose episode ended needs `reset_one` before the next step. `stepped` then
-        is True where the action was taken; False can only be in a vector environment that spends
-        a step on resetting itself, and there it is no transition.
+        An environment whose episode ended needs `reset_one` before the next step. Afterwards
+        `stepped` is True where the action was taken; it is False where a vector environment used
+        the step to reset itself, which is not a transition.
         """
-        result: Step = self._episodes.step(self._decode(np.asarray(actions)))
+        result: StepResult = self._batch.step(self._decode(np.asarray(actions)))
         self.stepped = result.stepped
         if not np.isfinite(result.rewards).all():
-            raise InvalidInput(f"{self.name}: gave the reward {_odd(result.rewards)}")
-        return self._seen(result.observations), result.rewards, result.terminated, result.truncated
+            raise InvalidInput(
+                f"returned the reward {_first_not_finite(result.rewards)}", source=self.name
+            )
+        return (
+            self._vectors(result.observations),
+            result.rewards,
+            result.terminated,
+            result.truncated,
+        )
 
     def reset_one(self, i: int, seed: int) -> NDArray[np.float32]:
-        """Start a new episode in environment i; give its first observation, (size,).
+        """Start a new episode in environment i; return its first observation, (size,).
 
-        A vector environment that resets itself has its own seeds, and leaves this one unused.
+        A vector environment that resets itself has its own seeds and ignores this one.
         """
-        first: NDArray[np.float32] = self._seen([self._episodes.restart(i, int(seed))])[0]
+        first: NDArray[np.float32] = self._vectors([self._batch.restart(i, int(seed))])[0]
         return first
 
-    def _seen(self, observations: Any) -> NDArray[np.float32]:
-        """Observations as vectors, (n, size), refused where they are not finite."""
+    def _vectors(self, observations: Any) -> NDArray[np.float32]:
+        """Observations as vectors, (n, size), which must be finite."""
         vectors = self._encode(observations)
         if not np.isfinite(vectors).all():
-            raise InvalidInput(f"{self.name}: an observation holds {_odd(vectors)} (in float32)")
+            raise InvalidInput(
+                f"an observation contains {_first_not_finite(vectors)} (float32)", source=self.name
+            )
         return vectors
 
     @property
     def metadata(self) -> Mapping[str, Any]:
-        """What the (first) environment says of itself, such as its `render_fps`."""
+        """The metadata of the (first) environment, such as `render_fps`."""
         found: Mapping[str, Any] = self._members[0].metadata
         return found
 
     def frame(self) -> NDArray[np.uint8]:
-        """Draw the (first) environment, made with render_mode="rgb_array": (height, width, 3)."""
+        """An image (height, width, 3) of the (first) environment, with render_mode="rgb_array"."""
         if self._members[0].render_mode not in ("rgb_array", "rgb_array_list"):
-            raise InvalidInput(f"{self.name}: give it render_mode='rgb_array' to draw it")
+            raise InvalidInput(
+                "cannot be drawn", source=self.name, add=("render_mode", "'rgb_array'")
+            )
         try:
             with warnings.catch_warnings():
-                warnings.simplefilter("ignore")  # the error says it in one line
+                warnings.simplefilter("ignore")  # the error below includes them
                 picture = self._members[0].render()
-        except Exception as error:  # each library has its own for a missing display
+        except Exception as error:  # libraries raise exceptions of any type
             mujoco = "mujoco" in type(self._members[0].unwrapped).__module__
             remedy = (
                 "; without a display, set MUJOCO_GL=egl, or MUJOCO_GL=osmesa, and install its "
@@ -168,13 +184,13 @@ class HostEnvironment:
         return np.asarray(picture, np.uint8)
 
     def close(self) -> None:
-        """Close the environments, but for one that was given by who still may need it."""
+        """Close the environments that are owned."""
         for member in self._members if self._owned else []:
             member.close()
 
 
-def _odd(numbers: NDArray[Any]) -> float:
-    """The first that is not finite."""
+def _first_not_finite(numbers: NDArray[Any]) -> float:
+    """The first number that is not finite."""
     return float(numbers[~np.isfinite(numbers)][0])
 
 

@@ -40,9 +40,9 @@ class JaxEnv(gymnasium.Env[Observation, NDArray[np.float32]]):
         environment = jax_environment(name)
         if environment is None:
             known = ", ".join(DRAW)
-            raise InvalidInput(f"{name}: no environment in JAX; there are {known}")
+            raise InvalidInput(f"is not an environment in JAX; choose from {known}", source=name)
         if render_mode not in (None, "rgb_array"):
-            raise InvalidInput(f"{name}: render_mode {render_mode!r}, should be 'rgb_array'")
+            raise InvalidInput(f"{name}: unknown render_mode {render_mode!r}: choose 'rgb_array'")
         self.environment = environment
         self.render_mode = render_mode
         self._draw, frames = DRAW[environment.name]
@@ -75,7 +75,7 @@ class JaxEnv(gymnasium.Env[Observation, NDArray[np.float32]]):
         return np.array(observation, np.float32), float(reward), bool(terminated), truncated, {}
 
     def set_state(self, state: State) -> None:
-        """Go to a state; its `step` counts towards the limit."""
+        """Set the state; its `step` counts towards the limit."""
         self.state = jax.device_put(state, self._cpu)
 
     def render(self) -> Picture | None:  # type: ignore[override]
@@ -93,7 +93,7 @@ def _compiled(environment: Environment) -> tuple[Any, Any]:
 
 
 def register() -> None:
-    """Make "tsallax/InvertedPendulum-v5", "tsallax/Reacher-v5" and "tsallax/MultiGoal-v0" known.
+    """Register the ids "tsallax/InvertedPendulum-v5", "tsallax/Reacher-v5", "tsallax/MultiGoal-v0".
 
     >>> import gymnasium
     >>> register()

@@ -1,7 +1,7 @@
-"""Gymnasium spaces as a Q network needs them: observations as vectors, actions by number.
+"""Conversion between Gymnasium spaces and learners: observations as vectors, integer actions.
 
-A Box observation is flattened, a Discrete one becomes one-hot. A Discrete action is its number
-from 0, a Box one the row of a `Discretize` table, or a real vector.
+A Box observation is flattened, a Discrete one becomes one-hot. A Discrete action is numbered
+from 0, a Box action is a row of a `Discretize` table or a real vector.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ Decoder: TypeAlias = Callable[[NDArray[Any]], NDArray[Any]]
 
 
 def observation_encoder(name: str, space: Any) -> tuple[int, Encoder]:
-    """Give the length of an observation vector, and what turns a batch of observations into them.
+    """The length of an observation vector, and the function that encodes a batch of observations.
 
     >>> from gymnasium.spaces import Discrete
     >>> size, encode = observation_encoder("FrozenLake-v1", Discrete(3))
@@ -36,7 +36,7 @@ def observation_encoder(name: str, space: Any) -> tuple[int, Encoder]:
         def one_hot(batch: Any) -> NDArray[np.float32]:
             numbers = np.asarray(batch, np.int64).reshape(-1) - start
             if ((numbers < 0) | (numbers >= size)).any():
-                raise InvalidInput(f"{name}: an observation of {batch} is not in its space {space}")
+                raise InvalidInput(f"observation {batch} is not in its space {space}", source=name)
             vectors = np.zeros((len(numbers), size), np.float32)
             vectors[np.arange(len(numbers)), numbers] = 1.0
             return vectors
@@ -45,19 +45,19 @@ def observation_encoder(name: str, space: Any) -> tuple[int, Encoder]:
     if isinstance(space, Box):
         size = int(np.prod(space.shape))
         if size == 0:
-            raise InvalidInput(f"{name}: its observations are empty, shape {space.shape}")
+            raise InvalidInput(f"its observations are empty, shape {space.shape}", source=name)
         return size, lambda batch: np.array(batch, np.float32).reshape(-1, size)
     kind = type(space).__name__
     remedy = (
         "wrap it with gymnasium.wrappers.FlattenObservation"
         if getattr(space, "is_np_flattenable", False)
-        else "only Box and Discrete are"
+        else "use Box or Discrete"
     )
-    raise InvalidInput(f"{name}: {kind} observations are not supported; {remedy}")
+    raise InvalidInput(f"{kind} observations are not supported; {remedy}", source=name)
 
 
 def action_grid(name: str, space: Any, actions: int | Iterable[int] | None) -> Discretize | None:
-    """Give the grid of a Box of actions, or None where the actions are Discrete.
+    """The grid over a Box of actions, None where the actions are Discrete.
 
     >>> from gymnasium.spaces import Box
     >>> len(action_grid("Reacher-v5", Box(-1.0, 1.0, (2,)), 11))
@@ -67,25 +67,20 @@ def action_grid(name: str, space: Any, actions: int | Iterable[int] | None) -> D
 
     if isinstance(space, Discrete):
         if actions is not None:
-            raise InvalidInput(
-                f"{name}: has {space.n} actions of its own; leave actions={actions} out"
-            )
+            raise InvalidInput(f"has {space.n} discrete actions", source=name, omit="actions")
         return None
     low, high = action_bounds(name, space)
     if actions is None:
-        count = "1 dimension" if low.size == 1 else f"{low.size} dimensions"
-        raise InvalidInput(
-            f"{name}: its actions are continuous, in {count}; "
-            "say how many levels each should have, for example actions=11"
-        )
+        problem = f"its actions are continuous, in {low.size} dimension{'s' * (low.size > 1)}"
+        raise InvalidInput(problem, source=name, add=("actions", 11))
     try:
         return Discretize.of(low, high, actions)
     except InvalidInput as error:
-        raise InvalidInput(f"{name}: {error}") from None
+        raise error.of(name) from None
 
 
 def action_bounds(name: str, space: Any) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Give the ends of a Box of real actions, flattened.
+    """The bounds of a Box of real actions, flattened.
 
     >>> from gymnasium.spaces import Box
     >>> [bound.tolist() for bound in action_bounds("Reacher-v5", Box(-1.0, 1.0, (2,)))]
@@ -94,23 +89,25 @@ def action_bounds(name: str, space: Any) -> tuple[NDArray[np.float64], NDArray[n
     from gymnasium.spaces import Box, Discrete
 
     if isinstance(space, Discrete):
-        raise InvalidInput(f"{name}: its actions are numbers, not real vectors; use DeepQ")
+        raise InvalidInput("its actions are discrete, not real vectors; use DeepQ", source=name)
     if not isinstance(space, Box):
         kind = type(space).__name__
         raise InvalidInput(
-            f"{name}: {kind} actions are not supported, only Discrete and Box; "
-            "wrap it with gymnasium.wrappers.TransformAction"
+            f"{kind} actions are not supported, only Discrete and Box; "
+            "wrap it with gymnasium.wrappers.TransformAction",
+            source=name,
         )
     if not np.issubdtype(space.dtype, np.floating):
         raise InvalidInput(
-            f"{name}: its actions are a Box of {space.dtype}, should be real numbers; "
-            "wrap it with gymnasium.wrappers.TransformAction"
+            f"its actions are a Box of {space.dtype}, not of real numbers; "
+            "wrap it with gymnasium.wrappers.TransformAction",
+            source=name,
         )
     return space.low.astype(float).ravel(), space.high.astype(float).ravel()
 
 
 def action_decoder(space: Any, grid: Discretize | None) -> Decoder:
-    """Give what turns a batch of action numbers (or real vectors) into actions of the space."""
+    """The function that turns integer actions (or real vectors) into actions of the space."""
     from gymnasium.spaces import Discrete
 
     if isinstance(space, Discrete):

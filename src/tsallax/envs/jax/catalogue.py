@@ -15,7 +15,7 @@ BY_ID = {
 
 
 def jax_environment(name: str) -> Environment | None:
-    """Give the JAX environment of an id, with or without version and namespace, or None.
+    """Return the JAX environment of an id, with or without version and namespace, or None.
 
     >>> jax_environment("Reacher-v5") is jax_environment("tsallax/Reacher")
     True

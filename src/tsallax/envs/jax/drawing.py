@@ -78,7 +78,7 @@ class Canvas:
         _blend(self._image, strength, colour)
 
     def pixels(self) -> Picture:
-        """Give the picture, of shape (height, width, 3)."""
+        """Return the picture, of shape (height, width, 3)."""
         return np.rint(self._image).astype(np.uint8)
 
 

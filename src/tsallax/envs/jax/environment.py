@@ -1,8 +1,8 @@
-"""`Environment`: what a learner needs to know of an environment written in JAX.
+"""`Environment`: the interface of an environment written in JAX.
 
-An environment is data and three pure functions of unbatched arguments; `jax.vmap` makes many of
-it and `jax.lax.scan` an episode. Nothing resets itself: `step` says how an episode ended, with
-the observation that ended it, and the caller decides what comes next.
+An environment is data and three pure functions of unbatched arguments, for `jax.vmap` and
+`jax.lax.scan`. There is no automatic reset: `step` returns the last observation of an episode with
+`terminated` or `truncated`, and the caller resets.
 """
 
 from __future__ import annotations

@@ -60,7 +60,7 @@ def reset(key: ArrayLike) -> InvertedPendulumState:
 
 
 def observe(state: InvertedPendulumState) -> Array:
-    """Give (x, θ, ẋ, θ̇)."""
+    """Return (x, θ, ẋ, θ̇)."""
     return state.motion
 
 

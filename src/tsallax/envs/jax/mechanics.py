@@ -30,7 +30,7 @@ TIME_CONSTANT = 0.02
 
 
 def capsule(radius: float, half_length: float) -> tuple[float, float]:
-    """Give a capsule's mass and its moment of inertia about an axis across it, at its centre.
+    """Return a capsule's mass and its moment of inertia about an axis across it, at its centre.
 
     >>> "{:.8f} {:.6e}".format(*capsule(0.01, 0.05))
     '0.03560472 3.917566e-05'
@@ -44,7 +44,7 @@ def capsule(radius: float, half_length: float) -> tuple[float, float]:
 
 
 def sphere(radius: float) -> tuple[float, float]:
-    """Give a ball's mass and moment of inertia.
+    """Return a ball's mass and moment of inertia.
 
     >>> "{:.8f} {:.6e}".format(*sphere(0.01))
     '0.00418879 1.675516e-07'
@@ -78,7 +78,7 @@ def limit_force(
     rest_mobility: float,
     h: float,
 ) -> Array:
-    """Give the force on a joint with the range [-limit, limit]; 0 inside it.
+    """Return the force on a joint with the range [-limit, limit]; 0 inside it.
 
     `mobility` is the joint's diagonal entry of M⁻¹, and `rest_mobility` that at position 0.
     """

@@ -20,8 +20,8 @@ import jax.numpy as jnp
 from jax import Array
 from jax.typing import ArrayLike
 
+from tsallax import checks
 from tsallax.envs.jax.environment import Environment
-from tsallax.problems.lattice import positive
 from tsallax.problems.multigoal_mdp import GOALS, SIZE
 
 LIMIT = 50
@@ -43,7 +43,7 @@ def reset(key: ArrayLike) -> MultiGoalState:
 
 
 def observe(state: MultiGoalState) -> Array:
-    """Give the location."""
+    """Return the location."""
     return state.location
 
 
@@ -83,8 +83,9 @@ def multigoal(
     >>> still.step(state, [2.0, -1.0])[1]
     Array([ 1. , -0.5], dtype=float32)
     """
-    spread = positive("noise", noise, zero=True)
-    width, dt = positive("reward_scale", reward_scale), positive("time_step", time_step)
+    spread = checks.number("noise", noise, at_least=0)
+    width = checks.number("reward_scale", reward_scale, above=0)
+    dt = checks.number("time_step", time_step, above=0)
     return Environment(
         name="MultiGoal-v0",
         observation_size=2,

@@ -83,7 +83,7 @@ def reset(key: ArrayLike) -> ReacherState:
 
 
 def fingertip(motion: Array) -> Array:
-    """Give the place of the fingertip at the angles θ.
+    """Return the place of the fingertip at the angles θ.
 
     >>> fingertip(jnp.zeros(4)).round(6)
     Array([0.21, 0.  ], dtype=float32)
@@ -98,7 +98,7 @@ def fingertip(motion: Array) -> Array:
 
 
 def observe(state: ReacherState) -> Array:
-    """Give cos θ, sin θ, the target, θ̇ and the fingertip relative to the target."""
+    """Return cos θ, sin θ, the target, θ̇ and the fingertip relative to the target."""
     angles, velocities = state.motion[:2], state.motion[2:]
     reach = state.fingertip - state.target
     return jnp.concatenate([jnp.cos(angles), jnp.sin(angles), state.target, velocities, reach])

@@ -1,7 +1,7 @@
 """Figure 1: the more actions, the more a softmax policy loses; a sparse one hardly does.
 
 A point mass moves among four reward maxima, with 9 or 49 velocities to choose from.  At every
-state, V*(s) - V_pi(s) of the plain MDP says what the sparse and the softmax policy give away.
+state, V*(s) - V_pi(s) of the plain MDP is the loss of the sparse and of the softmax policy.
 """
 
 from __future__ import annotations
@@ -15,10 +15,11 @@ from matplotlib.colors import Normalize
 from matplotlib.figure import Figure
 from numpy.typing import NDArray
 
+from tsallax.paper.experiments import EXPERIMENTS
 from tsallax.paper.result import (
     Comparison,
     Picture,
-    Report,
+    ProgressReport,
     Result,
     Table,
     chosen,
@@ -46,7 +47,7 @@ TOLERANCE = 1e-7
 
 @dataclass(frozen=True, eq=False)
 class _Level:
-    """What one number of actions gives: Q*(s, .) at the marked state, and by regulariser the
+    """The solution for one number of actions: Q*(s, .) at the marked state, and by regulariser the
     policy there, the difference to the optimum in every state, its certificate and its bound."""
 
     actions: int
@@ -58,8 +59,8 @@ class _Level:
     bound: dict[str, float]
 
 
-def figure1(
-    report: Report = lambda share: None,
+def compute(
+    report: ProgressReport = lambda share: None,
     *,
     actions: tuple[int, int] = (9, 49),
     alpha: float = 0.3,
@@ -68,7 +69,7 @@ def figure1(
     """Reward, action values, policies and the loss of each policy, for few and for many actions.
 
     Args:
-        report: told the share of the work that is done.
+        report: called with the share of the work that is done.
         actions: the two numbers of velocities, squares of odd numbers.
         alpha: the coefficient of both regularisers.
         grid: number of grid points of each coordinate.
@@ -83,7 +84,7 @@ def figure1(
     report(1.0)
     return Result(
         name="figure1",
-        title="Figure 1: sparse and softmax policies as the number of actions grows",
+        title=EXPERIMENTS["figure1"].title,
         caption=_caption(levels, alpha),
         parameters={
             "problem": "multigoal",

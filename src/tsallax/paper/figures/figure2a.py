@@ -23,10 +23,11 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import NullLocator
 
 from tsallax.errors import InvalidInput
+from tsallax.paper.experiments import EXPERIMENTS
 from tsallax.paper.result import (
     Comparison,
     Picture,
-    Report,
+    ProgressReport,
     Result,
     Row,
     Table,
@@ -53,8 +54,8 @@ LINES: dict[str, Any] = {
 }
 
 
-def figure2a(
-    report: Report = lambda share: None,
+def compute(
+    report: ProgressReport = lambda share: None,
     *,
     actions: Sequence[int] = (9, 25, 49, 81, 121, 169, 225, 289),
     alphas: tuple[float, float] = (0.1, 0.001),
@@ -63,7 +64,7 @@ def figure2a(
     """Both gaps, the certificate and the bound of sparse and soft, for each number of actions.
 
     Args:
-        report: told the share of the work that is done.
+        report: called with the share of the work that is done.
         actions: two or more numbers of actions, squares, from few to many.
         alphas: the coefficients, one row of panels each.
         grid: number of grid points of (x, y, heading).
@@ -81,7 +82,7 @@ def figure2a(
     report(1.0)
     return Result(
         name="figure2a",
-        title="Figure 2a: performance gap against the number of actions",
+        title=EXPERIMENTS["figure2a"].title,
         caption=_caption(rows, alphas, grid, gamma),
         parameters={
             "problem": "unicycle",
@@ -184,10 +185,10 @@ def _draw_panel(axes: Axes, rows: Sequence[Row], alpha: float, column: str) -> N
     ):
         for kind in KINDS:
             n = _series(rows, alpha, kind, "actions")
-            look = {column: {"marker": MARKER[kind]}, **LINES}[measure]
+            style = {column: {"marker": MARKER[kind]}, **LINES}[measure]
             label = f"{kind}: {words.format(theorem[kind])}"
             y = _series(rows, alpha, kind, measure)
-            axes.plot(n, y, color=COLOUR[kind], label=label, **look)
+            axes.plot(n, y, color=COLOUR[kind], label=label, **style)
     axes.set_xscale("log")
     ticks = [int(t) for t in n]
     crowded = [b < 1.3 * a for a, b in pairwise(ticks)] + [False]
@@ -208,7 +209,7 @@ def _ends(rows: Sequence[Row], alpha: float, kind: str, column: str) -> str:
 
 
 def _trend(rows: Sequence[Row], alpha: float, kind: str) -> str:
-    """What the return gap does over the range, in a word, with its ends."""
+    """The trend of the return gap over the range, with its ends."""
     y = _series(rows, alpha, kind, "return_gap")
     bound = _series(rows, alpha, kind, "bound")[-1]
     word = "climbs" if y[-1] > 1.1 * y[0] else "falls" if y[-1] < 0.9 * y[0] else "is flat"
@@ -239,9 +240,9 @@ def _caption(
         f"{large / (1 - gamma):.2f}). The return gap need not: finer steps inside one and the same "
         "box of speeds and turns let a softmax policy converge to a density over the box, and its "
         f"loss with it. At α = {large:g} the soft return gap {_trend(rows, large, 'soft')} and the "
-        f"sparse one {_trend(rows, large, 'sparse')}. At α = {small:g}, small enough to tell "
-        f"neighbouring actions apart, the soft one {_trend(rows, small, 'soft')} and the sparse "
-        f"one {_trend(rows, small, 'sparse')}.",
+        f"sparse one {_trend(rows, large, 'sparse')}. At α = {small:g}, small enough to "
+        f"distinguish neighbouring actions, the soft one {_trend(rows, small, 'soft')} and the "
+        f"sparse one {_trend(rows, small, 'sparse')}.",
     )
 
 
@@ -270,12 +271,12 @@ def _comparison(
             ),
             Comparison(
                 f"sparse return gap, α = {alpha:g}",
-                "not told apart from the value gap",
+                "not distinguished from the value gap",
                 _ends(rows, alpha, "sparse", "return_gap"),
             ),
             Comparison(
                 f"soft return gap, α = {alpha:g}",
-                "not told apart from the value gap",
+                "not distinguished from the value gap",
                 _ends(rows, alpha, "soft", "return_gap"),
             ),
         ]

@@ -13,7 +13,17 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import FuncFormatter
 
 from tsallax.errors import InvalidInput
-from tsallax.paper.result import Comparison, Picture, Report, Result, Row, Table, chosen, tidy
+from tsallax.paper.experiments import EXPERIMENTS
+from tsallax.paper.result import (
+    Comparison,
+    Picture,
+    ProgressReport,
+    Result,
+    Row,
+    Table,
+    chosen,
+    tidy,
+)
 from tsallax.planning.solver import solve
 from tsallax.plotting import GREY, MARKER, SOFT, SPARSE, paper_style
 from tsallax.problems.unicycle_mdp import unicycle
@@ -26,8 +36,8 @@ PAPER = {"sparse": {0.1: 0.24, 100.0: 0.99}, "soft": {0.1: 0.79, 100.0: 1.00}}
 """By alpha."""
 
 
-def figure2b(
-    report: Report = lambda share: None,
+def compute(
+    report: ProgressReport = lambda share: None,
     *,
     actions: int = 25,
     alphas: Sequence[float] | None = None,
@@ -36,7 +46,7 @@ def figure2b(
     """Support ratios of sparse and softmax policies over a range of alpha.
 
     Args:
-        report: told the share of the work that is done.
+        report: called with the share of the work that is done.
         actions: number of actions, a square.
         alphas: the coefficients; default: 13 from 0.1 to 100, evenly on a logarithmic scale.
         grid: number of grid points of (x, y, heading).
@@ -68,7 +78,7 @@ def figure2b(
     report(1.0)
     return Result(
         name="figure2b",
-        title="Figure 2b: support ratio against alpha",
+        title=EXPERIMENTS["figure2b"].title,
         caption=_caption(rows, actions, grid, mdp.discount),
         parameters={
             "problem": "unicycle",

@@ -60,7 +60,7 @@ const wide = (values) => {
   return [low > 0 && low < 0.1 * high ? 0 : low, round - high < 0.03 * (high - low) ? round : high];
 };
 
-/** The runs of points that are there, as lists of [x, y] on the screen. */
+/** Contiguous runs of points with a value, as lists of [x, y] on the screen. */
 const runs = (xs, ys, X, Y) => {
   const found = [[]];
   ys.forEach((y, i) => {
@@ -127,13 +127,13 @@ const panel = (name, series, chart) => {
   const key = (event) => {
     const points = column(at ? at.s.x[at.i] : end);
     const rank = points.findIndex(({ s }) => s === at?.s);
-    const there = at?.s.y.map((y, i) => (y === null ? -1 : i)).filter((i) => i >= 0);
-    const along = (k) => ({ s: at.s, i: there[Math.max(0, Math.min(k, there.length - 1))] });
+    const present = at?.s.y.map((y, i) => (y === null ? -1 : i)).filter((i) => i >= 0);
+    const along = (k) => ({ s: at.s, i: present[Math.max(0, Math.min(k, present.length - 1))] });
     const go = {
       ArrowUp: () => points[Math.max(rank - 1, 0)],
       ArrowDown: () => points[Math.min(rank + 1, points.length - 1)],
-      ArrowLeft: () => along(there.indexOf(at.i) - 1),
-      ArrowRight: () => along(there.indexOf(at.i) + 1),
+      ArrowLeft: () => along(present.indexOf(at.i) - 1),
+      ArrowRight: () => along(present.indexOf(at.i) + 1),
       Home: () => along(0),
       End: () => along(Infinity),
       Escape: () => null,

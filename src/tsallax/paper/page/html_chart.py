@@ -1,4 +1,4 @@
-"""A chart of the page: its lines as data for the page's script, and in words for everybody."""
+"""A chart of the page: its lines as data for the script of the page, and their ends as a table."""
 
 from __future__ import annotations
 
@@ -8,11 +8,11 @@ from html import escape
 from typing import Any
 
 from tsallax.errors import InvalidInput
-from tsallax.paper.page.html_table import decimal, table
+from tsallax.paper.page.html_table import decimal, render_table
 from tsallax.paper.result import Cell
 
 
-def chart(data: dict[str, Any], source: str) -> str:
+def render_chart(data: dict[str, Any], source: str) -> str:
     """The HTML of a chart: a place to draw it, its data, and a table of where the lines end."""
     try:
         name, title, x, y = (str(data[key]) for key in ("name", "title", "x_label", "y_label"))
@@ -28,10 +28,11 @@ def chart(data: dict[str, Any], source: str) -> str:
     labels = list(dict.fromkeys(line["label"] for line in series))
     words = (
         f"A line chart of {y} against {x}: {_count(labels, 'line')} in {_count(panels, 'panel')} "
-        f"({', '.join(panels)}), each with its interval. The table below says where they end."
+        f"({', '.join(panels)}), each with its interval, or the range of fewer than six runs. "
+        "The table below has their last values."
     )
     text = json.dumps({"x": x, "y": y, "series": series}, ensure_ascii=False, allow_nan=False)
-    ends = table(_ends(series, panels, labels), f"{title}: where the lines end")
+    ends = render_table(_ends(series, panels, labels), f"{title}: where the lines end")
     return (
         f'<h3>{escape(title)}</h3><div class="chart" role="group" aria-label="{escape(title)}">'
         f'<p class="unseen">{escape(words)}</p>'
@@ -44,7 +45,7 @@ def chart(data: dict[str, Any], source: str) -> str:
 
 
 def _series(given: dict[str, Any]) -> dict[str, Any]:
-    """One line as the script expects it, whatever else the file holds."""
+    """One line as the script of the page expects it."""
     columns = {key: [_point(value) for value in given[key]] for key in ("x", "y", "low", "high")}
     if len({len(column) for column in columns.values()}) != 1 or None in columns["x"]:
         raise ValueError(f"the columns of {given['label']!r} do not fit together")

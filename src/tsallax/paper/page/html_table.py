@@ -13,12 +13,12 @@ LONG = 40
 """Rows above which a table scrolls in a box of limited height."""
 
 
-def table(rows: list[dict[str, Cell]], title: str, words: bool = False) -> str:
+def render_table(rows: list[dict[str, Cell]], title: str, words: bool = False) -> str:
     """The HTML of rows under one header, in a box of its own that scrolls.
 
     Args:
         rows: the cells by column, the same columns in every row.
-        title: names the box for those who cannot see it.
+        title: the accessible name of the box.
         words: whether all columns are set as words, also those of numbers.
     """
     if not rows:

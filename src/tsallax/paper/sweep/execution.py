@@ -1,37 +1,25 @@
-"""The paper's deep experiments as a whole: train what is missing, here or on Ray, and write it up.
-
-learned([sweep], "out/paper")      train, with a row for every run
-write_tables(["out/paper"], "out/paper")          tables and figures from all rows there are
-"""
+"""Train the runs of sweeps that a folder does not hold: here, in several processes or on Ray."""
 
 from __future__ import annotations
 
 import os
-import time
 from collections.abc import Sequence
-from pathlib import Path
 
+from tsallax import checks
 from tsallax.errors import InvalidInput
-from tsallax.paper.report import require_folder, write_result
-from tsallax.paper.sweep import rows
-from tsallax.paper.sweep.jobs import (
-    SAVE_SECONDS,
-    Job,
-    Sweep,
-    plan,
-    require_device,
-    train,
-    use_device,
-)
-from tsallax.paper.sweep.status_table import live
-from tsallax.paper.sweep.tasks import TASKS
+from tsallax.paper.sweep.job_status import Status, read_statuses
+from tsallax.paper.sweep.job_training import check_device, train_job, use_device
+from tsallax.paper.sweep.jobs import SAVE_SECONDS, Job, plan_jobs
+from tsallax.paper.sweep.rows import Row, RowFolder
+from tsallax.paper.sweep.specification import Sweep
+from tsallax.paper.sweep.status_table import Show, status_display
 
 AT_ONCE = {"cpu": 1, "gpu": 81}
-"""Agents of a fleet. On a CPU they would take turns: a run that is finished is better than two
-that are half done."""
+"""Agents of a fleet. A CPU trains them one after another: one finished run is better than two
+half-finished ones."""
 
 
-def learned(
+def train_sweeps(
     sweeps: Sequence[Sweep],
     out: str | os.PathLike[str],
     *,
@@ -41,12 +29,12 @@ def learned(
     processes: int = 1,
     save_seconds: float = SAVE_SECONDS,
     progress: bool | None = None,
-) -> None:
-    """Train every run of the sweeps that the folder does not hold.
+) -> list[Row]:
+    """Train every run of the sweeps that the folder does not hold, and return all its rows.
 
     Args:
         sweeps: what to train.
-        out: the folder; what it holds is not trained again, what was begun goes on.
+        out: the folder; what it holds is not trained again, what was begun is resumed.
         device: "cpu" or "gpu"; default: what JAX finds.
         ray: the address of a Ray cluster, "auto" for the one of this machine, "local" for a new
             one; its workers must see the same folder. Default: train here.
@@ -55,71 +43,56 @@ def learned(
         save_seconds: from one checkpoint of a fleet to the next.
         progress: show a live table; default: on a terminal.
     """
-    require_means(device, ray, at_once, processes)
-    folder = require_folder(out)
-    size = at_once or AT_ONCE[device or ("gpu" if ray is None and _gpu() else "cpu")]
+    check_resources(device, ray, at_once, processes)
+    rows = RowFolder(checks.output_folder(out))
+    size = at_once or AT_ONCE[device or ("gpu" if ray is None and _has_gpu() else "cpu")]
     jobs: list[Job] = []
     for sweep in sweeps:
-        jobs += plan(sweep, folder, at_once=size, device=device, save_seconds=save_seconds)
-    with live(jobs, progress) as draw:
+        jobs += plan_jobs(sweep, rows, at_once=size, device=device, save_seconds=save_seconds)
+    with status_display(jobs, progress) as show:
         if ray is not None:
             from tsallax.paper.sweep.ray_workers import train_on_ray
 
-            train_on_ray(jobs, ray, draw)
+            train_on_ray(jobs, ray, lambda: show(read_statuses(jobs)))
         elif processes > 1:
             from tsallax.paper.sweep.processes import train_side_by_side
 
-            train_side_by_side(jobs, processes, draw)
+            train_side_by_side(jobs, processes, lambda: show(read_statuses(jobs)))
         else:
-            for job in jobs:
-                train(job, draw)
+            _train_here(jobs, rows, show)
+    return rows.read()
 
 
-def require_means(
+def _train_here(jobs: Sequence[Job], rows: RowFolder, show: Show) -> None:
+    statuses: dict[str, Status] = {}
+    for job in jobs:
+
+        def on_status(status: Status, name: str = job.name) -> None:
+            statuses[name] = status
+            show(statuses)
+
+        train_job(job, rows, on_status)
+
+
+def check_resources(
     device: str | None, ray: str | None, at_once: int | None, processes: int = 1
 ) -> None:
-    """Refuse, before any work, what there is nothing to train on."""
-    if processes < 1:
-        raise InvalidInput(f"--processes must be at least 1, got {processes}")
+    """Refuse, before any work, a device or cluster that cannot be trained on."""
+    checks.count("--processes", processes)
     if processes > 1 and ray is not None:
         raise InvalidInput("--processes is for this machine: Ray has workers of its own")
-    if at_once is not None and at_once < 1:
-        raise InvalidInput(f"--at-once must be at least 1, got {at_once}")
+    if at_once is not None:
+        checks.count("--at-once", at_once)
     if ray is None:
         use_device(device)
     else:
         from tsallax.paper.sweep.ray_workers import require_ray
 
-        require_device(device)
+        check_device(device)
         require_ray(ray)
 
 
-def write_tables(
-    sources: Sequence[str | os.PathLike[str]], out: str | os.PathLike[str]
-) -> list[str]:
-    """Write tables and figures of every task that the folders have rows of; their names.
-
-    They are marked as quick where a run is shorter than the paper's.
-    """
-    found = rows.read(*sources)
-    names = [name for name in TASKS if any(row.task == name for row in found)]
-    if names:
-        from tsallax.paper.tables import tables
-
-        for name in names:
-            begin = time.perf_counter()
-            task = TASKS[name]
-            result = tables(task, found)
-            short = any(
-                row.episodes < task.episodes and row.steps < task.steps
-                for row in found
-                if row.task == name
-            )
-            write_result(result, Path(out), seconds=time.perf_counter() - begin, quick=short)
-    return names
-
-
-def _gpu() -> bool:
+def _has_gpu() -> bool:
     import jax
 
     return jax.default_backend() == "gpu"

@@ -6,6 +6,7 @@ they can share it at the same time (NVIDIA's multi-process service).
 
 from __future__ import annotations
 
+import math
 import multiprocessing
 import os
 import signal
@@ -16,24 +17,26 @@ from typing import Any, NamedTuple
 
 from tsallax.errors import InvalidInput
 from tsallax.interrupts import deferred
-from tsallax.paper.sweep.jobs import SAVING_SECONDS, Job, train
+from tsallax.paper.sweep.job_status import Status
+from tsallax.paper.sweep.job_training import SAVING_SECONDS, STATUS_SECONDS, train_job
+from tsallax.paper.sweep.jobs import Job
 
-MEMORY = "XLA_PYTHON_CLIENT_MEM_FRACTION"
+MEMORY_FRACTION = "XLA_PYTHON_CLIENT_MEM_FRACTION"
 """The share of a GPU's memory that a process takes for itself."""
 
 
 class Worker(NamedTuple):
-    """A process, what it trains, and where it says what went wrong."""
+    """A process, the job it trains, and the pipe for the text of its error."""
 
     process: Any
     job: Job
-    words: Any
+    errors: Any
 
 
-def train_side_by_side(jobs: Sequence[Job], processes: int, draw: Callable[[], None]) -> None:
-    """Train every job, `processes` of them at a time; `draw` is called now and then."""
-    os.environ.setdefault(MEMORY, f"{0.9 / processes:.3f}")
-    waiting, running = list(jobs), list[Worker]()
+def train_side_by_side(jobs: Sequence[Job], processes: int, poll: Callable[[], None]) -> None:
+    """Train every job, `processes` of them at a time; `poll` is called about once a second."""
+    os.environ.setdefault(MEMORY_FRACTION, f"{0.9 / processes:.3f}")
+    waiting, running, polled = list(jobs), list[Worker](), -math.inf
     with deferred() as interrupted:
         try:
             while waiting or running:
@@ -41,10 +44,12 @@ def train_side_by_side(jobs: Sequence[Job], processes: int, draw: Callable[[], N
                     running.append(_start(waiting.pop(0)))
                 for worker in [w for w in running if w.process.exitcode is not None]:
                     running.remove(worker)
-                    _require_well(worker)
+                    _check_exit(worker)
                 if interrupted():
                     raise KeyboardInterrupt
-                draw()
+                if time.monotonic() - polled > STATUS_SECONDS:
+                    poll()
+                    polled = time.monotonic()
                 time.sleep(0.2)
         except BaseException:
             _stop(running)
@@ -53,50 +58,50 @@ def train_side_by_side(jobs: Sequence[Job], processes: int, draw: Callable[[], N
 
 def _start(job: Job) -> Worker:
     context = multiprocessing.get_context("spawn")
-    words, theirs = context.Pipe(duplex=False)
-    process = context.Process(target=_work, args=(job, theirs), name=job.name, daemon=True)
+    receiver, sender = context.Pipe(duplex=False)
+    process = context.Process(target=_run_worker, args=(job, sender), name=job.name, daemon=True)
     process.start()
-    theirs.close()
-    return Worker(process, job, words)
+    sender.close()
+    return Worker(process, job, receiver)
 
 
-def _work(job: Job, words: Any) -> None:
-    """What a process does; Ctrl-C reaches it through the one that started it, and once."""
+def _run_worker(job: Job, errors: Any) -> None:
+    """Train a job in a process of its own, which only its parent interrupts."""
     if hasattr(os, "setpgrp"):  # not on Windows
         os.setpgrp()
     signal.signal(signal.SIGINT, signal.default_int_handler)
     try:
-        train(job, _require_parent)
+        train_job(job, on_status=_require_parent)
     except KeyboardInterrupt:
         sys.exit(130)
     except InvalidInput as error:
-        words.send(str(error))
+        errors.send(str(error))
         sys.exit(2)
 
 
-def _require_parent() -> None:
-    """Save and end where the process that started this one is gone."""
+def _require_parent(status: Status) -> None:
+    """Interrupt the training where the parent process has ended."""
     parent = multiprocessing.parent_process()
     if parent is None or not parent.is_alive():
         raise KeyboardInterrupt
 
 
-def _require_well(worker: Worker) -> None:
-    """Tell of a process that did not end as it should."""
+def _check_exit(worker: Worker) -> None:
+    """Raise the error of a process that failed."""
     code = worker.process.exitcode
     if code == 130:
         raise KeyboardInterrupt
-    if code == 2 and worker.words.poll():
-        raise InvalidInput(worker.words.recv())
+    if code == 2 and worker.errors.poll():
+        raise InvalidInput(worker.errors.recv())
     if code != 0:
         raise InvalidInput(
             f"the process that trained {worker.job.name} ended with code {code}: the same command "
-            "goes on; if it was short of memory, with fewer --processes"
+            "resumes it; if it was short of memory, use fewer --processes"
         )
 
 
 def _stop(running: Sequence[Worker]) -> None:
-    """Have the fleets saved."""
+    """Interrupt the processes, and wait until their fleets are saved."""
     for worker in running:
         if worker.process.is_alive():
             os.kill(worker.process.pid, signal.SIGINT)

@@ -1,7 +1,7 @@
 """Train the fleets of a sweep as tasks of a Ray cluster, which may be this machine alone.
 
 A task trains one fleet in a folder that all nodes share. Where a worker or its node is lost, Ray
-runs the task again, and the fleet goes on from its last checkpoint.
+runs the task again, and the fleet resumes from its last checkpoint.
 """
 
 from __future__ import annotations
@@ -21,31 +21,34 @@ from typing import Any
 
 from tsallax.errors import InvalidInput
 from tsallax.interrupts import deferred
-from tsallax.paper.sweep.jobs import SAVING_SECONDS, Job, train
+from tsallax.paper.sweep.job_training import SAVING_SECONDS, train_job
+from tsallax.paper.sweep.jobs import Job
 
 RETRIES = 5
-"""How often a fleet may lose its worker."""
-REACHED_SECONDS = 5.0
-PROBED_SECONDS = 60.0
-QUIET = {
+"""How often a fleet is tried again after it has lost its worker."""
+CONNECT_SECONDS = 5.0
+PROBE_SECONDS = 60.0
+SHARED_SECONDS = 3.0
+"""How long a file on a network file system may take to appear on a node."""
+RAY_SETTINGS = {
     "RAY_USAGE_STATS_ENABLED": "0",
     "RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO": "0",
     "RAY_DEDUP_LOGS_SKIP_REGEX": ".",
 }
 """What Ray reads when it is imported: no statistics, no advice, no line for every lost worker."""
-TOKEN = "RAY_AUTH_MODE"
-"""The variable that makes Ray show the cluster's token."""
-OBJECTS = 100 * 2**20
-"""Bytes of memory for what tasks hand over, which is next to nothing."""
+AUTH_MODE = "RAY_AUTH_MODE"
+"""The variable that makes Ray send the cluster's token."""
+OBJECT_STORE_BYTES = 100 * 2**20
+"""Tasks return next to nothing."""
 
 
-def train_on_ray(jobs: Sequence[Job], address: str, draw: Callable[[], None]) -> None:
-    """Train every job as a task; `draw` is called about once a second.
+def train_on_ray(jobs: Sequence[Job], address: str, poll: Callable[[], None]) -> None:
+    """Train every job as a task; `poll` is called about once a second.
 
     Args:
         jobs: the fleets, with one folder that all workers see.
         address: "local" for a new Ray on this machine, "auto", "host:port" or "ray://host:port".
-        draw: shows how far the jobs are.
+        poll: displays the statuses of the jobs.
     """
     if not jobs:
         return
@@ -60,23 +63,23 @@ def train_on_ray(jobs: Sequence[Job], address: str, draw: Callable[[], None]) ->
             tasks[task.options(**needs, name=job.name).remote(here)] = job
         with deferred() as interrupted:
             try:
-                _wait(ray, tasks, draw, interrupted)
+                _wait(ray, tasks, poll, interrupted)
             except BaseException:
                 _cancel(ray, list(tasks))
                 raise
 
 
 def _train(job: Job) -> str | None:
-    """What a worker does; the text of an error that a user can mend."""
+    """Train a job in a worker; the text of its error where the input is invalid."""
     try:
-        train(job)
+        train_job(job)
     except InvalidInput as error:
         return str(error)
     return None
 
 
 def _wait(
-    ray: Any, tasks: dict[Any, Job], draw: Callable[[], None], interrupted: Callable[[], bool]
+    ray: Any, tasks: dict[Any, Job], poll: Callable[[], None], interrupted: Callable[[], bool]
 ) -> None:
     """Wait for all tasks, or for the first that fails."""
     left = list(tasks)
@@ -86,17 +89,17 @@ def _wait(
             raise KeyboardInterrupt
         for each in done:
             try:
-                wrong = ray.get(each)
+                problem = ray.get(each)
             except ray.exceptions.RayTaskError:
                 raise
             except ray.exceptions.RayError as error:
                 raise InvalidInput(
                     f"the fleet {tasks[each].name} lost its worker {RETRIES + 1} times "
-                    f"({_first_line(error)}): what is saved goes on with the same command"
+                    f"({_first_line(error)}): the same command resumes what is saved"
                 ) from None
-            if wrong is not None:
-                raise InvalidInput(wrong)
-        draw()
+            if problem is not None:
+                raise InvalidInput(problem)
+        poll()
 
 
 def _cancel(ray: Any, tasks: list[Any]) -> None:
@@ -126,21 +129,25 @@ def _connect(ray: Any, address: str) -> None:
     logging.getLogger("ray").setLevel(logging.ERROR)
     options: dict[str, Any] = {"log_to_driver": False, "logging_level": logging.ERROR}
     if address == "local":
-        options |= {"include_dashboard": False, "object_store_memory": OBJECTS}
+        options |= {"include_dashboard": False, "object_store_memory": OBJECT_STORE_BYTES}
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # of forks beside JAX, of which nothing runs yet
         try:
             ray.init(address=address, **options)
         except Exception as error:
             ray.shutdown()
-            hint = "" if TOKEN in os.environ else f" (if it asks for a token, set {TOKEN}=token)"
+            hint = (
+                ""
+                if AUTH_MODE in os.environ
+                else f" (if it asks for a token, set {AUTH_MODE}=token)"
+            )
             text = f"--ray {address}: cannot be reached: {_first_line(error)}{hint}"
             raise InvalidInput(text) from None
 
 
 def require_ray(address: str) -> None:
-    """Refuse soon what is no cluster; Ray would try for a minute."""
-    for name, value in QUIET.items():
+    """Refuse an address without a cluster at once; Ray would try for a minute."""
+    for name, value in RAY_SETTINGS.items():
         os.environ.setdefault(name, value)
     try:
         import ray  # noqa: F401
@@ -152,7 +159,7 @@ def require_ray(address: str) -> None:
     if found is None or not 0 < int(found[2]) < 2**16:
         raise InvalidInput(f"--ray {address}: must be local, auto, host:port or ray://host:port")
     try:
-        socket.create_connection((found[1], int(found[2])), REACHED_SECONDS).close()
+        socket.create_connection((found[1], int(found[2])), CONNECT_SECONDS).close()
     except OSError as error:
         raise InvalidInput(
             f"--ray {address}: cannot be reached: {error.strerror or error}"
@@ -165,19 +172,19 @@ def _require_gpus(ray: Any, jobs: Sequence[Job]) -> None:
 
 
 def _require_shared(ray: Any, folders: set[str]) -> None:
-    """Refuse a folder that a node does not see, with a file that each node looks for."""
+    """Refuse a folder that a node does not see, by a marker file that each node must find."""
     from ray.util.scheduling_strategies import NodeAffinitySchedulingStrategy
 
     nodes = [node for node in ray.nodes() if node["Alive"] and node["Resources"].get("CPU")]
-    look = ray.remote(num_cpus=0)(_sees)
+    probe = ray.remote(num_cpus=0)(_sees)
     for folder in sorted(folders):
         Path(folder).mkdir(parents=True, exist_ok=True)
         marker, text = Path(folder) / f".shared-{secrets.token_hex(4)}", secrets.token_hex(8)
         marker.write_text(text, encoding="utf-8")
         try:
             for node in nodes:
-                there = NodeAffinitySchedulingStrategy(node["NodeID"], soft=False)
-                task = look.options(scheduling_strategy=there).remote(str(marker), text)
+                on_node = NodeAffinitySchedulingStrategy(node["NodeID"], soft=False)
+                task = probe.options(scheduling_strategy=on_node).remote(str(marker), text)
                 if not _answer(ray, task, node):
                     raise InvalidInput(
                         f"{folder}: the node {node['NodeManagerAddress']} does not see it: the "
@@ -189,7 +196,7 @@ def _require_shared(ray: Any, folders: set[str]) -> None:
 
 def _answer(ray: Any, task: Any, node: dict[str, Any]) -> Any:
     try:
-        return ray.get(task, timeout=PROBED_SECONDS)
+        return ray.get(task, timeout=PROBE_SECONDS)
     except ray.exceptions.RayError as error:
         raise InvalidInput(
             f"--ray: the node {node['NodeManagerAddress']} cannot work: {_last_line(error)}"
@@ -197,9 +204,9 @@ def _answer(ray: Any, task: Any, node: dict[str, Any]) -> Any:
 
 
 def _sees(marker: str, text: str) -> bool:
-    """What a node finds: the same file, in a folder that it can write to."""
-    path, end = Path(marker), time.monotonic() + 3.0
-    while time.monotonic() < end:  # network file systems take a while
+    """Whether this node finds the same file, in a folder that it can write to."""
+    path, end = Path(marker), time.monotonic() + SHARED_SECONDS
+    while time.monotonic() < end:
         try:
             return path.read_text(encoding="utf-8") == text and os.access(path.parent, os.W_OK)
         except OSError:

@@ -1,7 +1,7 @@
 """The runs of a sweep as rows of JSON, one line each: `*.jsonl` files in a folder.
 
-A row is appended when its run is finished. What a crash cut off in the middle of a line is not a
-row; everything else that is not one is refused.
+A row is appended when its run is finished. A last line without its end, left by a crash, is
+ignored; any other line that is not a row is refused.
 """
 
 from __future__ import annotations
@@ -9,23 +9,26 @@ from __future__ import annotations
 import dataclasses
 import json
 import os
+from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
+from tsallax import checks
 from tsallax.deep.options import with_current_names
 from tsallax.errors import InvalidInput
 from tsallax.paper.sweep.tasks import EXPLORE, TASKS, UPDATE, Variant
 
 FORMAT = 1
 EVERY = 20
+"""Training episodes that an entry of a row's `returns` averages."""
 WINDOW = 100
 """Episodes over which a training return is averaged."""
 
-LEAST = {"seed": 0, "episodes": 1, "steps": 1, "evaluated": 1, "every": 1, "agents": 1}
-"""Of fields that are whole numbers."""
+MINIMA = {"seed": 0, "episodes": 1, "steps": 1, "evaluated": 1, "every": 1, "agents": 1}
+"""Of fields that are integers."""
 
 Key = tuple[str, str, int | None, int]
 
@@ -82,20 +85,20 @@ class Row:
 
     @property
     def key(self) -> Key:
-        """What names a run: no two rows of a sweep share it."""
+        """Task, algorithm, number of actions and seed: unique in a sweep."""
         return self.task, self.algorithm, self.actions, self.seed
 
 
-def reached(returns: list[float], threshold: float, window: int = WINDOW) -> int | None:
-    """The first episode, from one, whose mean with those before it in the window is there.
+def first_episode_at(returns: list[float], threshold: float, window: int = WINDOW) -> int | None:
+    """The first episode, from one, at which the mean over the window is at the threshold.
 
-    >>> reached([0.0, 4.0, 4.0, 9.0], threshold=4.0, window=2)
+    >>> first_episode_at([0.0, 4.0, 4.0, 9.0], threshold=4.0, window=2)
     3
     """
     total = np.concatenate([[0.0], np.cumsum(np.asarray(returns, np.float64))])
     means = (total[window:] - total[:-window]) / window
-    there = np.flatnonzero(means >= threshold)
-    return int(there[0]) + window if len(there) else None
+    at_threshold = np.flatnonzero(means >= threshold)
+    return int(at_threshold[0]) + window if len(at_threshold) else None
 
 
 def compact(returns: list[float], every: int = EVERY) -> tuple[float, ...]:
@@ -108,14 +111,14 @@ def compact(returns: list[float], every: int = EVERY) -> tuple[float, ...]:
     return tuple(float(f"{sum(part) / len(part):.5g}") for part in parts)
 
 
-def append(row: Row, path: Path) -> None:
-    """Add a row to a file; it is there when this returns, or not at all."""
+def append_row(row: Row, path: Path) -> None:
+    """Append a row to a file, durably: as a whole line or not at all."""
     text = json.dumps({"format": FORMAT, **dataclasses.asdict(row)}, allow_nan=False)
     with path.open("a+b") as file:
         end = file.seek(0, os.SEEK_END)
         if end:
             file.seek(end - 1)
-            if file.read(1) != b"\n":  # what a crash has left
+            if file.read(1) != b"\n":  # left by a crash
                 file.seek(0)
                 file.truncate(file.read().rfind(b"\n") + 1)
         file.write(text.encode() + b"\n")
@@ -123,13 +126,56 @@ def append(row: Row, path: Path) -> None:
         os.fsync(file.fileno())
 
 
-def read(*folders: str | os.PathLike[str]) -> list[Row]:
+def read_rows(*folders: str | os.PathLike[str]) -> list[Row]:
     """All rows of some folders and the folders in them, each run once, in a fixed order."""
+    return _merged((path, read_file(path)) for folder in folders for path in _files_in(folder))
+
+
+class RowFolder:
+    """The rows of a folder, of which this process parses every line once.
+
+    A file is read again only where its size or time of modification shows that another process
+    has written to it.
+    """
+
+    def __init__(self, folder: str | os.PathLike[str]) -> None:
+        self.folder = Path(folder)
+        self._files: dict[Path, tuple[tuple[int, int], list[Row]]] = {}
+
+    def read(self) -> list[Row]:
+        """All rows, as of `read_rows`."""
+        found = {}
+        for path in _files_in(self.folder):
+            known, stamp = self._files.get(path), _stamp(path)
+            found[path] = known if known and known[0] == stamp else (stamp, read_file(path))
+        self._files = found
+        return _merged((path, rows) for path, (_, rows) in found.items())
+
+    def append(self, row: Row, path: Path) -> None:
+        """Append a row to one of its files, as `append_row` does."""
+        known = self._files.pop(path, None)
+        unchanged = known is not None and known[0] == _stamp(path)
+        append_row(row, path)
+        if known is not None and unchanged:
+            self._files[path] = _stamp(path), [*known[1], row]
+
+
+def _files_in(folder: str | os.PathLike[str]) -> list[Path]:
+    return sorted(Path(folder).rglob("*.jsonl"))
+
+
+def _stamp(path: Path) -> tuple[int, int]:
+    found = path.stat()
+    return found.st_size, found.st_mtime_ns
+
+
+def _merged(files: Iterable[tuple[Path, list[Row]]]) -> list[Row]:
+    """The rows of all files, each run once; two different rows of a run are refused."""
     found: dict[Key, tuple[Row, Path]] = {}
-    for path in (path for folder in folders for path in sorted(Path(folder).rglob("*.jsonl"))):
-        for row in read_file(path):
+    for path, rows in files:
+        for row in rows:
             before = found.setdefault(row.key, (row, path))
-            if not _alike(before[0], row):
+            if not _same_run(before[0], row):
                 raise InvalidInput(
                     f"{path} and {before[1]} hold different runs of {row.algorithm}, "
                     f"{row.actions} actions, seed {row.seed}: remove one"
@@ -137,8 +183,8 @@ def read(*folders: str | os.PathLike[str]) -> list[Row]:
     return [row for row, _ in found.values()]
 
 
-def _alike(one: Row, other: Row) -> bool:
-    """Whether two rows tell the same run, made at different times perhaps."""
+def _same_run(one: Row, other: Row) -> bool:
+    """Whether two rows are equal but for time and place of the training."""
     return (
         dataclasses.replace(
             other, seconds=one.seconds, agents=one.agents, provenance=one.provenance
@@ -152,7 +198,7 @@ def read_file(path: Path) -> list[Row]:
     try:
         lines = path.read_text(encoding="utf-8").split("\n")
     except UnicodeDecodeError:
-        raise InvalidInput(f"{path}: not a file of rows: it is not text") from None
+        raise InvalidInput("not a file of rows: it is not text", source=path) from None
     rows = []
     for number, line in enumerate(lines, 1):
         if number == len(lines):  # after the last end of line: empty, or cut off by a crash
@@ -165,33 +211,35 @@ def _parse(line: str, where: str) -> Row:
     try:
         data = json.loads(line)
     except (ValueError, RecursionError):
-        raise InvalidInput(f"{where}: not JSON") from None
+        raise InvalidInput("not JSON", source=where) from None
     if not isinstance(data, dict) or data.pop("format", None) != FORMAT:
-        raise InvalidInput(f"{where}: not a row of a sweep of this version")
+        raise InvalidInput("not a row of a sweep of this version", source=where)
     names = {field.name for field in dataclasses.fields(Row)}
     if set(data) != names:
         wrong = sorted(names ^ set(data))
-        raise InvalidInput(f"{where}: not a row of a sweep: {', '.join(wrong)} missing or unknown")
-    field = _wrong(data)
+        raise InvalidInput(
+            f"not a row of a sweep: {', '.join(wrong)} missing or unknown", source=where
+        )
+    field = _invalid_field(data)
     if field is not None:
-        raise InvalidInput(f"{where}: {field} is {data[field]!r:.40}, which cannot be")
+        raise InvalidInput(f"{field} cannot be {data[field]!r:.40}", source=where)
     data["returns"] = tuple(float(x) for x in data["returns"])
     data["config"] = with_current_names(data["config"])
     return Row(**data)
 
 
-def _wrong(data: dict[str, Any]) -> str | None:
-    """The first field of a row that cannot be so, or None."""
+def _invalid_field(data: dict[str, Any]) -> str | None:
+    """The first field of a row with an impossible value, or None."""
     for name in ("final", "greedy", "sampled", "threshold", "seconds"):
-        if not _is_number(data[name]):
+        if not _is_finite(data[name]):
             return name
     for name in ("greedy_error", "sampled_error"):
-        if not (_is_number(data[name]) and data[name] >= 0):
+        if not (_is_finite(data[name]) and data[name] >= 0):
             return name
-    for name, least in LEAST.items():
-        if not (_is_whole(data[name]) and data[name] >= least):
+    for name, least in MINIMA.items():
+        if not (checks.is_integer(data[name]) and data[name] >= least):
             return name
-    if not (data["reached"] is None or _is_whole(data["reached"])):
+    if not (data["reached"] is None or checks.is_integer(data["reached"])):
         return "reached"
     if data["reached"] is not None and not 1 <= data["reached"] <= data["episodes"]:
         return "reached"
@@ -200,24 +248,21 @@ def _wrong(data: dict[str, Any]) -> str | None:
             return name
     if data["task"] not in TASKS:
         return "task"
-    if not (data["actions"] is None or (_is_whole(data["actions"]) and data["actions"] >= 2)):
+    if not (
+        data["actions"] is None or (checks.is_integer(data["actions"]) and data["actions"] >= 2)
+    ):
         return "actions"
-    known = (data["explore"] in EXPLORE and data["update"] in UPDATE) and _is_number(data["alpha"])
+    known = (data["explore"] in EXPLORE and data["update"] in UPDATE) and _is_finite(data["alpha"])
     none = data["explore"] is data["update"] is data["alpha"] is data["actions"] is None
     if not (known or none):
         return "explore"
     if Variant(data["explore"], data["update"], data["alpha"]).name != data["algorithm"]:
         return "algorithm"
     returns = data["returns"]
-    if not (isinstance(returns, list) and all(map(_is_number, returns))):
+    if not (isinstance(returns, list) and all(map(_is_finite, returns))):
         return "returns"
     return None if len(returns) == -(-data["episodes"] // data["every"]) else "returns"
 
 
-def _is_whole(value: Any) -> bool:
-    return isinstance(value, int) and not isinstance(value, bool)
-
-
-def _is_number(value: Any) -> bool:
-    real = isinstance(value, int | float) and not isinstance(value, bool)
-    return real and abs(value) < 1e300
+def _is_finite(value: Any) -> bool:
+    return checks.is_number(value) and abs(value) < 1e300

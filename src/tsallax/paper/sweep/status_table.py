@@ -1,68 +1,60 @@
-"""How far the fleets of a sweep are: a table that is drawn again and again, or lines in a log."""
+"""Display the statuses of a sweep's fleets: a live table on a terminal, or lines in a log."""
 
 from __future__ import annotations
 
-import json
 import sys
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any
 
+from tsallax.paper.sweep.job_status import Status
 from tsallax.paper.sweep.jobs import Job
 from tsallax.paper.sweep.tasks import TASKS
 
-Draw = Callable[[], None]
-LINES = 60.0
-"""Seconds from one line to the next, where there is no terminal."""
-MOST = 20
-"""Fleets that a table has a row for, each."""
+Show = Callable[[Mapping[str, Status]], None]
+"""Displays the statuses of jobs, by name; one without a status has not begun."""
+LINE_SECONDS = 60.0
+"""From one line to the next, where there is no terminal."""
+MAX_ROWS = 20
+"""Fleets up to which the table has a row for each."""
 
 
 @contextmanager
-def live(jobs: Sequence[Job], show: bool | None = None) -> Iterator[Draw]:
-    """Yield a function that shows the jobs as they are; `show` None: a table on a terminal."""
+def status_display(jobs: Sequence[Job], show: bool | None = None) -> Iterator[Show]:
+    """Yield a function that displays statuses; `show` None: a table on a terminal, else lines."""
     terminal = sys.stderr.isatty()
     if show is False:
-        yield lambda: None
+        yield lambda statuses: None
     elif not terminal:
-        spoken = time.monotonic()
+        written = time.monotonic()
         runs = sum(len(job.runs) for job in jobs)
         sys.stderr.write(f"{runs} run{'s' * (runs != 1)} to train\n")
 
-        def line() -> None:
-            nonlocal spoken
-            if time.monotonic() - spoken > LINES:
-                spoken = time.monotonic()
+        def write_lines(statuses: Mapping[str, Status]) -> None:
+            nonlocal written
+            if time.monotonic() - written > LINE_SECONDS:
+                written = time.monotonic()
                 for job in jobs:
-                    about = status(job)
-                    if about is not None and about["share"] < 1:
-                        sys.stderr.write(" ".join(words(job, about)) + "\n")
+                    status = statuses.get(job.name)
+                    if status is not None and status.share < 1:
+                        sys.stderr.write(" ".join(columns(job, status)) + "\n")
 
-        yield line
+        yield write_lines
     else:
         from rich.console import Console
         from rich.live import Live
 
         with Live(console=Console(stderr=True), auto_refresh=False, transient=True) as screen:
 
-            def draw() -> None:
-                screen.update(_table(jobs), refresh=True)
+            def draw(statuses: Mapping[str, Status]) -> None:
+                screen.update(_grid(jobs, statuses), refresh=True)
 
-            draw()
+            draw({})
             yield draw
 
 
-def status(job: Job) -> dict[str, Any] | None:
-    """What a job says of itself; None before it has begun."""
-    try:
-        about: dict[str, Any] = json.loads(job.status.read_text(encoding="utf-8"))
-    except (OSError, ValueError):
-        return None
-    return about
-
-
-def words(job: Job, about: dict[str, Any] | None) -> tuple[str, ...]:
+def columns(job: Job, status: Status | None) -> tuple[str, ...]:
     """A job in columns: what, share done, runs finished, speed, best return, time left."""
     parts = [TASKS[job.task].title, "DDPG" if job.actions is None else f"{job.actions:,} actions"]
     if len(job.runs) > 1:
@@ -71,39 +63,39 @@ def words(job: Job, about: dict[str, Any] | None) -> tuple[str, ...]:
         parts += [job.runs[0].variant.name] * (job.actions is not None)
         parts.append(f"seed {job.runs[0].seed}")
     what = f"{', '.join(parts)}:"
-    if about is None:
+    if status is None:
         return what, "waits", "", "", "", ""
-    share, seconds = float(about["share"]), float(about["seconds"])
-    best = "" if about["best"] is None else f"best {about['best']:.4g}"
-    if share >= 1:
-        count = f"{about['finished']} run{'s' * (about['finished'] != 1)}"
-        return what, "done", count, "", best, _duration(seconds)
-    speed = f"{1e3 * seconds / about['steps']:.2f} ms a step" if about["steps"] else ""
-    left = f"ETA {_duration(seconds / share - seconds)}" if share > 0 else ""
-    there = f"{about['there']} at {TASKS[job.task].threshold:g}"
-    return what, f"{100 * share:.0f}%", there, speed, best, left
+    best = "" if status.best is None else f"best {status.best:.4g}"
+    if status.share >= 1:
+        count = f"{status.finished} run{'s' * (status.finished != 1)}"
+        return what, "done", count, "", best, _duration(status.seconds)
+    speed = f"{1e3 * status.seconds / status.steps:.2f} ms a step" if status.steps else ""
+    left = status.seconds / status.share - status.seconds if status.share > 0 else None
+    eta = "" if left is None else f"ETA {_duration(left)}"
+    reached = f"{status.reached_threshold} at {TASKS[job.task].threshold:g}"
+    return what, f"{100 * status.share:.0f}%", reached, speed, best, eta
 
 
-def _table(jobs: Sequence[Job]) -> Any:
+def table_rows(
+    jobs: Sequence[Job], statuses: Mapping[str, Status], max_rows: int = MAX_ROWS
+) -> list[tuple[str, ...]]:
+    """The jobs in rows; where there are too many, those in training, and how many others."""
+    if len(jobs) <= max_rows:
+        return [columns(job, statuses.get(job.name)) for job in jobs]
+    begun = [(job, statuses[job.name]) for job in jobs if job.name in statuses]
+    running = [(job, status) for job, status in begun if status.share < 1]
+    done, waiting = len(begun) - len(running), len(jobs) - len(begun)
+    count = f"{len(jobs)} fleets: {done} done, {len(running)} in training, {waiting} waiting"
+    return [*(columns(job, status) for job, status in running[:max_rows]), (count,)]
+
+
+def _grid(jobs: Sequence[Job], statuses: Mapping[str, Status]) -> Any:
     from rich.table import Table
 
     grid = Table.grid(padding=(0, 2))
-    for row in summary([(job, status(job)) for job in jobs]):
+    for row in table_rows(jobs, statuses):
         grid.add_row(*row)
     return grid
-
-
-def summary(
-    jobs: Sequence[tuple[Job, dict[str, Any] | None]], most: int = MOST
-) -> list[tuple[str, ...]]:
-    """The jobs in rows; where there are too many, those under way, and how many others."""
-    if len(jobs) <= most:
-        return [words(job, about) for job, about in jobs]
-    begun = [(job, about) for job, about in jobs if about is not None]
-    running = [(job, about) for job, about in begun if about["share"] < 1]
-    done, waiting = len(begun) - len(running), len(jobs) - len(begun)
-    count = f"{len(jobs)} fleets: {done} done, {len(running)} under way, {waiting} wait"
-    return [*(words(job, about) for job, about in running[:most]), (count,)]
 
 
 def _duration(seconds: float) -> str:

@@ -1,4 +1,4 @@
-"""What the paper's deep experiments ran: two tasks, 27 variants of Q-learning, and DDPG."""
+"""The paper's deep experiments: two tasks, 27 variants of Q-learning, DDPG, and its results."""
 
 from __future__ import annotations
 
@@ -28,12 +28,12 @@ class Task:
     """The paper's discretisations: numbers of actions in all."""
     episodes: int
     steps: int
-    """After which an agent is finished, whatever its episodes."""
+    """After which a run ends, whatever its episodes."""
     threshold: float
-    """A return that counts as learned."""
+    """The return at which the task counts as learned."""
     length: int
     """The most steps of an episode."""
-    in_results: str
+    paper_name: str
     """Its name in the paper's tables."""
     options: Mapping[str, Any] = field(default_factory=dict)
     """Of the learners, where the defaults do not suit the task; for all variants alike."""
@@ -54,19 +54,15 @@ class Task:
         return levels
 
 
-TASKS = {
-    task.name: task
-    for task in (
-        Task(
-            "reacher", "Reacher", "Reacher-v5", 2, (9, 121, 961, 2601), 10_000, 500_000, -6.0,
-            50, "reacher",
-        ),
-        Task(
-            "pendulum", "Inverted pendulum", "InvertedPendulum-v5", 1, (3, 101, 1001, 2001), 3_000,
-            400_000, 980.0, 1000, "inverted_pendulum", {"epsilon": "1:0.02:10000"},
-        ),
-    )
-}  # fmt: skip
+REACHER = Task(
+    "reacher", "Reacher", "Reacher-v5", 2, (9, 121, 961, 2601), 10_000, 500_000, -6.0, 50,
+    "reacher",
+)  # fmt: skip
+PENDULUM = Task(
+    "pendulum", "Inverted pendulum", "InvertedPendulum-v5", 1, (3, 101, 1001, 2001), 3_000,
+    400_000, 980.0, 1000, "inverted_pendulum", {"epsilon": "1:0.02:10000"},
+)  # fmt: skip
+TASKS = {task.name: task for task in (REACHER, PENDULUM)}
 
 
 @dataclass(frozen=True)
@@ -100,13 +96,15 @@ alpha, which nothing in it depends on: three times the seeds."""
 DDPG = Variant()
 
 
-def choose(names: Sequence[str] | None, alphas: Sequence[float] | None = None) -> list[Variant]:
+def choose_variants(
+    names: Sequence[str] | None, alphas: Sequence[float] | None = None
+) -> list[Variant]:
     """Variants by name, in the paper's order; a name without alpha stands for all alphas.
 
-    >>> [v.name for v in choose(["Sparse+SparseBellman", "DDPG"], [0.1])]
+    >>> [v.name for v in choose_variants(["Sparse+SparseBellman", "DDPG"], [0.1])]
     ['Sparse+SparseBellman-0.1', 'DDPG']
     """
-    every = (*(VARIANTS if alphas is None else _with(alphas)), DDPG)
+    every = (*(VARIANTS if alphas is None else _variants_with(alphas)), DDPG)
     if names is None:
         return list(every)
     known = {v.name.lower() for v in every} | {v.stem.lower() for v in every}
@@ -121,7 +119,7 @@ def choose(names: Sequence[str] | None, alphas: Sequence[float] | None = None) -
     return [v for v in every if v.name.lower() in wanted or v.stem.lower() in wanted]
 
 
-def _with(alphas: Sequence[float]) -> tuple[Variant, ...]:
+def _variants_with(alphas: Sequence[float]) -> tuple[Variant, ...]:
     for alpha in alphas:
         if not 0 < alpha < float("inf"):
             raise InvalidInput(f"alpha must be positive, got {alpha:g}")
@@ -130,23 +128,23 @@ def _with(alphas: Sequence[float]) -> tuple[Variant, ...]:
 
 
 @dataclass(frozen=True)
-class Reported:
+class PaperResult:
     """A cell of the paper's tables."""
 
     expected_return: float
     episodes: int | None
-    """To the threshold, where the paper says."""
+    """To the threshold, where the paper gives them."""
 
 
-def reported(task: Task) -> dict[tuple[str, int | None], Reported]:
+def paper_results(task: Task) -> dict[tuple[str, int | None], PaperResult]:
     """The paper's numbers by algorithm and number of actions, None for DDPG's continuous ones."""
     text = (files("tsallax.paper.sweep") / "results.csv").read_text(encoding="utf-8")
     found = {}
     for row in csv.DictReader(text.splitlines()):
-        if row["env"] == task.in_results:
+        if row["env"] == task.paper_name:
             actions = int(row["actions"]) if row["actions"].isdecimal() else None
             episodes = row["episodes_to_threshold"]
-            found[row["algorithm"], actions] = Reported(
+            found[row["algorithm"], actions] = PaperResult(
                 float(row["expected_return"]), int(float(episodes)) if episodes else None
             )
     return found

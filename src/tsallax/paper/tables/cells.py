@@ -156,7 +156,7 @@ def times(rows: Sequence[Row]) -> Array:
 
 @dataclass(frozen=True, eq=False)
 class Ranking:
-    """Algorithms from the best on, and how sure the first five are.
+    """Algorithms in order, best first, and the bootstrap distribution of the first five.
 
     Attributes:
         names: those with runs at every number of actions of which any has, by `RULE`.

@@ -1,4 +1,4 @@
-"""The commands that make the runs of a sweep again, from what their rows say."""
+"""The commands that train the runs of a sweep again, from their rows."""
 
 from __future__ import annotations
 
@@ -6,24 +6,21 @@ from collections.abc import Sequence
 from typing import Any
 
 from tsallax.deep import options
-from tsallax.paper.sweep.jobs import Sweep, settings, sweep_of
 from tsallax.paper.sweep.rows import Row
-from tsallax.paper.sweep.tasks import Task, Variant, choose
+from tsallax.paper.sweep.specification import SEED_SHIFT, Sweep, learner_config, paper_sweep
+from tsallax.paper.sweep.tasks import Task, Variant, choose_variants
 from tsallax.paper.tables.run_options import common_options
 
-SHIFT = 1000
-"""By which the seeds of epsilon-greedy with the plain update differ."""
 
-
-def commands(task: Task, rows: Sequence[Row]) -> list[str]:
+def commands_for(task: Task, rows: Sequence[Row]) -> list[str]:
     """One command, or one for each number of seeds."""
     by_seeds: dict[int, list[Row]] = {}
     for name in dict.fromkeys(row.algorithm for row in rows):
         mine = [row for row in rows if row.algorithm == name]
-        by_seeds.setdefault(max(row.seed % SHIFT for row in mine) + 1, []).extend(mine)
+        by_seeds.setdefault(max(row.seed % SEED_SHIFT for row in mine) + 1, []).extend(mine)
     most = max(by_seeds, key=lambda seeds: len(by_seeds[seeds]))
-    quick = all(row.evaluated == sweep_of(task, quick=True).evaluated for row in rows)
-    usual = sweep_of(task, quick)
+    quick = all(row.evaluated == paper_sweep(task, quick=True).evaluated for row in rows)
+    usual = paper_sweep(task, quick)
     found = [_command(usual, quick, by_seeds.pop(most), most, {row.algorithm for row in rows})]
     for seeds, mine in by_seeds.items():
         found.append(_command(usual, quick, mine, seeds, {row.algorithm for row in mine}))
@@ -31,12 +28,12 @@ def commands(task: Task, rows: Sequence[Row]) -> list[str]:
 
 
 def _command(usual: Sweep, quick: bool, rows: Sequence[Row], seeds: int, names: set[str]) -> str:
-    """The command for `names`, with what `rows` say was asked for."""
+    """The command for `names`, with the options of `rows`."""
     words = [f"tsallax reproduce {usual.task.name}", *(["--quick"] if quick else [])]
     if names != {v.name for v in usual.variants}:
         words.append(f"--variants {','.join(_named(names))}")
     alphas = {row.alpha for row in rows if row.alpha is not None}
-    if alphas - {v.alpha for v in choose(None)}:
+    if alphas - {v.alpha for v in choose_variants(None)}:
         words.append(f"--alphas {','.join(f'{a:g}' for a in sorted(alphas, reverse=True))}")
     actions = tuple(sorted({row.actions for row in rows if row.actions is not None}))
     if actions and actions != usual.actions:
@@ -47,7 +44,7 @@ def _command(usual: Sweep, quick: bool, rows: Sequence[Row], seeds: int, names: 
 
 
 def _protocol(rows: Sequence[Row], usual: Sweep) -> dict[str, int]:
-    """Episodes and steps that were asked for, as far as the runs tell."""
+    """The episodes and steps that were asked for, inferred from the runs."""
     episodes, steps = max(row.episodes for row in rows), max(row.steps for row in rows)
     ended = {row.steps for row in rows}
     by_steps = episodes < usual.episodes and ended == {usual.steps}
@@ -60,15 +57,15 @@ def _changed(found: dict[str, int], usual: Sweep) -> list[str]:
 
 
 def _named(names: set[str]) -> list[str]:
-    ordered = [v.name for v in choose(None)]
+    ordered = [v.name for v in choose_variants(None)]
     return sorted(names, key=lambda one: ordered.index(one) if one in ordered else len(ordered))
 
 
 def _set(usual: Sweep, rows: Sequence[Row]) -> list[str]:
-    """Options that are not those of such a sweep."""
+    """Options that differ from those of such a sweep."""
     first = rows[0]
     variant = Variant(first.explore, first.update, first.alpha)
-    expected = options.to_mapping(settings(usual.task, variant, usual.options))
+    expected = options.to_mapping(learner_config(usual.task, variant, usual.options))
     found: dict[str, Any] = common_options(rows)
     own = ("explore", "update", "alpha")
     return [

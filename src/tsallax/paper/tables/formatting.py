@@ -1,4 +1,4 @@
-"""Numbers and lists of a sweep as a reader wants them."""
+"""Numbers, intervals and lists as text."""
 
 from __future__ import annotations
 

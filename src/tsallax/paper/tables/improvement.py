@@ -1,4 +1,4 @@
-"""Who does better: ways to explore, and ways to update, against each other.
+"""Probabilities of improvement: ways to explore, and ways to update, against each other.
 
 Runs are compared with runs that differ in this one way alone: the same number of actions, the same
 alpha, the same other half of the algorithm.
@@ -16,11 +16,11 @@ from tsallax.paper.result import Row
 from tsallax.paper.tables.cells import DDPG, Cell, Runs
 from tsallax.paper.tables.formatting import EXPLORERS, UPDATES
 from tsallax.statistics import (
-    OPEN,
+    INCONCLUSIVE,
     Array,
     Estimate,
     earlier,
-    enough,
+    has_interval,
     higher,
     improvement,
     iqm_of,
@@ -32,8 +32,8 @@ MEASURES = ("return", "episodes")
 
 
 @dataclass(frozen=True, eq=False)
-class Duel:
-    """How often x does better than y.
+class Improvement:
+    """The probability that x does better than y.
 
     Attributes:
         factor: "explore" or "update".
@@ -59,13 +59,13 @@ class Duel:
     matches: int
 
 
-def duel(
+def improvement_between(
     sweep: Runs, factor: str, x: str, y: str, measure: str, actions: Sequence[int]
-) -> Duel | None:
+) -> Improvement | None:
     """Compare x with y at these numbers of actions; None where nothing matches.
 
-    Cells with one run are left out where others are.  So are, of episodes, matches in which no run
-    reached the threshold; where this is none of all, they are undecided.
+    Cells with one run are left out where others have more.  So are, of episodes, matches in which
+    no run reached the threshold; where this is all of them, they are undecided.
     """
     pairs: list[tuple[Cell, Cell]] = []
     for n in actions:
@@ -75,20 +75,20 @@ def duel(
             pairs += sweep.matches(factor, x, y, n)
     if not pairs:
         return None
-    pairs = _solid(sweep, pairs)
+    pairs = _with_several_runs(sweep, pairs)
     runs, better = (sweep.greedy, higher) if measure == "return" else (sweep.times, earlier)
     if measure == "episodes":
         pairs = [pair for pair in pairs if _reached(sweep, pair)] or pairs
     chance, _ = improvement(runs, sweep.weights, pairs, better)
     verdict = chance.verdict(0.5)
     if chance.low == chance.high:
-        # All against all is beyond chance; parts that are the same in every draw say nothing of it.
-        verdict = verdict if chance.value in (0.0, 1.0) else OPEN
+        # Without spread over the draws only a comparison won or lost by all runs is conclusive.
+        verdict = verdict if chance.value in (0.0, 1.0) else INCONCLUSIVE
         chance = Estimate(chance.value)
     scores = [better(runs[a], runs[b]) for a, b in pairs]
     won, lost = (float(np.mean([np.mean(s == end) for s in scores])) for end in (1.0, 0.0))
     compared = tuple(n for n in actions if any(cell[1] == n for cell, _ in pairs))
-    return Duel(factor, x, y, measure, compared, chance, verdict, won, lost, len(pairs))
+    return Improvement(factor, x, y, measure, compared, chance, verdict, won, lost, len(pairs))
 
 
 def _reached(sweep: Runs, cells: Iterable[Cell]) -> bool:
@@ -96,13 +96,13 @@ def _reached(sweep: Runs, cells: Iterable[Cell]) -> bool:
 
 
 def leads(sweep: Runs, x: str, y: str, measure: str) -> dict[int, tuple[float, Array | None]]:
-    """By how much exploring as x leads y on average, and draws of it, by number of actions.
+    """The mean lead of exploring as x over y, and its draws, by number of actions.
 
-    Only algorithms count that have runs at all of these numbers, so that the leads differ in
-    nothing else.  Of episodes, a run that never reached the threshold counts with those of the
+    Only algorithms with runs at all of these numbers count, so that the leads differ in nothing
+    else.  Of episodes, a run that never reached the threshold counts with those of the
     longest run, and numbers of actions where none did are left out.
     """
-    pairs = {n: _solid(sweep, sweep.matches("explore", x, y, n)) for n in sweep.actions}
+    pairs = {n: _with_several_runs(sweep, sweep.matches("explore", x, y, n)) for n in sweep.actions}
     names = {n: {(p[0], q[0]) for p, q in found} for n, found in pairs.items() if found}
     common = set.intersection(*names.values()) if names else set()
     if not common:
@@ -114,22 +114,22 @@ def leads(sweep: Runs, x: str, y: str, measure: str) -> dict[int, tuple[float, A
         if measure == "episodes" and not any(_reached(sweep, pair) for pair in both):
             continue
         value = np.mean([runs[p].mean() - runs[q].mean() for p, q in both])
-        many = enough(runs, both)
+        known = has_interval(runs, both)
         drawn = [sweep.weights[p] @ runs[p] - sweep.weights[q] @ runs[q] for p, q in both]
-        found[n] = float(sign * value), sign * np.mean(drawn, axis=0) if many else None
+        found[n] = float(sign * value), sign * np.mean(drawn, axis=0) if known else None
     return found
 
 
-def _solid(sweep: Runs, pairs: list[tuple[Cell, Cell]]) -> list[tuple[Cell, Cell]]:
+def _with_several_runs(sweep: Runs, pairs: list[tuple[Cell, Cell]]) -> list[tuple[Cell, Cell]]:
     """The pairs with two runs or more on both sides; all of them where there is none."""
     many = [pair for pair in pairs if all(len(sweep.cells[cell]) > 1 for cell in pair)]
     return many or pairs
 
 
-def duels(sweep: Runs) -> list[Duel]:
+def all_improvements(sweep: Runs) -> list[Improvement]:
     """All pairs of ways at each number of actions, in both measures, where any was decided."""
     found = [
-        duel(sweep, factor, x, y, measure, [n])
+        improvement_between(sweep, factor, x, y, measure, [n])
         for factor, ways in FACTORS.items()
         for measure in MEASURES
         for n in sweep.actions
@@ -138,8 +138,8 @@ def duels(sweep: Runs) -> list[Duel]:
     return [one for one in found if one and (one.measure == "return" or one.won + one.lost)]
 
 
-def duel_rows(found: Sequence[Duel]) -> tuple[Row, ...]:
-    """The duels as rows of a table."""
+def improvement_rows(found: Sequence[Improvement]) -> tuple[Row, ...]:
+    """The comparisons as rows of a table."""
     return tuple(
         {
             "factor": FACTOR_NAMES[one.factor],
@@ -166,18 +166,18 @@ def group_rows(sweep: Runs) -> tuple[Row, ...]:
                 if not cells:
                     continue
                 middle = iqm_of(sweep.greedy, sweep.weights, cells)
-                there = [sweep.times[cell][:, 1] for cell in dict.fromkeys(cells)]
+                reached = [sweep.times[cell][:, 1] for cell in dict.fromkeys(cells)]
                 rows.append(
                     {
                         "factor": FACTOR_NAMES[factor],
                         "way": way,
                         "actions": n,
                         "algorithms": len(dict.fromkeys(cells)),
-                        "runs": sum(map(len, there)),
+                        "runs": sum(map(len, reached)),
                         "iqm_of_greedy_return": round(middle.value, 4),
                         "low": _cell(middle.low),
                         "high": _cell(middle.high),
-                        "runs_that_reached_the_threshold": int(sum(part.sum() for part in there)),
+                        "runs_that_reached_the_threshold": int(sum(part.sum() for part in reached)),
                     }
                 )
     return tuple(rows)

@@ -11,9 +11,9 @@ from matplotlib.figure import Figure
 
 from tsallax.paper.result import Picture
 from tsallax.paper.tables.cells import Runs
-from tsallax.paper.tables.improvement import FACTOR_NAMES, FACTORS, MEASURES, Duel
+from tsallax.paper.tables.improvement import FACTOR_NAMES, FACTORS, MEASURES, Improvement
 from tsallax.plotting import GREY, SOFT, SPARSE
-from tsallax.statistics import OPEN, Estimate
+from tsallax.statistics import INCONCLUSIVE, Estimate
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -23,8 +23,8 @@ MAP = LinearSegmentedColormap.from_list("improvement", [SOFT, "#ffffff", SPARSE]
 LETTERS = "abcd"
 
 
-def duel_figure(sweep: Runs, found: Sequence[Duel]) -> Picture:
-    """How often the way in a row does better than the way in a column."""
+def draw_improvements(sweep: Runs, found: Sequence[Improvement]) -> Picture:
+    """Probabilities that the way in a row does better than the way in a column."""
     kinds = [(factor, measure) for factor in FACTORS for measure in MEASURES]
     columns = max(1, len(sweep.actions))
     figure = Figure(figsize=(1.72 * columns + 0.9, 6.7), layout="constrained")
@@ -53,12 +53,12 @@ def duel_figure(sweep: Runs, found: Sequence[Duel]) -> Picture:
     return Picture(f"{sweep.task.name}-improvement", figure, _alt(found))
 
 
-def _matrix(axes: Axes, ways: Sequence[str], found: Sequence[Duel]) -> AxesImage:
+def _matrix(axes: Axes, ways: Sequence[str], found: Sequence[Improvement]) -> AxesImage:
     values = np.full((3, 3), np.nan)
     for one in found:
         i, j = ways.index(one.x), ways.index(one.y)
         values[i, j], values[j, i] = one.chance.value, 1 - one.chance.value
-        sure = one.verdict != OPEN
+        sure = one.verdict != INCONCLUSIVE
         _cell(axes, i, j, one.chance, sure)
         e = one.chance
         low, high = (None, None) if e.low is None or e.high is None else (1 - e.high, 1 - e.low)
@@ -75,7 +75,7 @@ def _matrix(axes: Axes, ways: Sequence[str], found: Sequence[Duel]) -> AxesImage
 
 
 def _cell(axes: Axes, i: int, j: int, one: Estimate, sure: bool) -> None:
-    """The value, bold where it is surely not a half, above the interval."""
+    """The value, bold where its interval excludes a half, above the interval."""
     ink = "white" if abs(one.value - 0.5) > 0.38 else "black"
     weight = "bold" if sure else "normal"
     alone = one.low is None or one.high is None
@@ -98,10 +98,10 @@ def _short(value: float) -> str:
     return {"1.00": "1", "0.00": "0"}.get(text, text.removeprefix("0"))
 
 
-def _alt(found: Sequence[Duel]) -> str:
-    told = sum(one.verdict != OPEN for one in found)
+def _alt(found: Sequence[Improvement]) -> str:
+    conclusive = sum(one.verdict != INCONCLUSIVE for one in found)
     return (
         "Matrices of probabilities that one way to explore, or to update, does better than another "
-        f"in matched runs, for each number of actions: {len(found)} comparisons, of which {told} "
-        "can be told from one half."
+        f"in matched runs, for each number of actions: {len(found)} comparisons, of which "
+        f"{conclusive} differ conclusively from one half."
     )

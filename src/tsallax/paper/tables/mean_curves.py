@@ -9,15 +9,17 @@ import numpy as np
 from tsallax.paper.result import Chart, Series
 from tsallax.paper.sweep.rows import Row
 from tsallax.paper.tables.cells import PLAIN, Runs
-from tsallax.statistics import LEVEL, Array
+from tsallax.statistics import Array, mean_curve
 
 POINTS = 80
+DRAWS = 1000
+"""Of the bootstrap at every point."""
 
 
-def curves(rows: Sequence[Row], points: int = POINTS) -> tuple[Array, Array]:
+def training_returns(rows: Sequence[Row], points: int = POINTS) -> tuple[Array, Array]:
     """Episodes (points,) and every run's mean training return up to them, (runs, points).
 
-    A run that ended before the longest goes on at the mean of its last 100 episodes.
+    A run that ended before the longest is extended by the mean of its last 100 episodes.
     """
     longest = max(row.episodes for row in rows)
     count = min(points, max(1, longest // rows[0].every))
@@ -33,28 +35,19 @@ def _total(row: Row, ends: Array) -> Array:
     return np.asarray(np.interp(ends, edges, total) + after)
 
 
-def band(runs: Array, weights: Array) -> tuple[Array, Array, Array]:
-    """The mean of the runs and its interval, which is the mean itself for one run."""
-    mean = runs.mean(0)
-    if len(runs) < 2:
-        return mean, mean, mean
-    low, high = np.quantile(weights[:1000] @ runs, [(1 - LEVEL) / 2, (1 + LEVEL) / 2], axis=0)
-    return mean, low, high
-
-
-def chart(sweep: Runs, shown: Collection[str]) -> Chart:
+def learning_curves_chart(sweep: Runs, shown: Collection[str]) -> Chart:
     """The learning curves of all algorithms, a panel for each number of actions."""
     series = []
     for cell, rows in sweep.cells.items():
-        x, runs = curves(rows)
+        x, runs = training_returns(rows)
         row = rows[0]
         groups = {
             "exploration": row.explore or "DDPG",
             "update": row.update or "DDPG",
             "alpha": "none" if cell[0] in (PLAIN, "DDPG") else f"{row.alpha:g}",
         }
-        y, low, high = (_short(line) for line in band(runs, sweep.weights[cell]))
-        none = (None,) * len(y) if len(rows) < 2 else None
+        mean, low, high = mean_curve(runs, sweep.weights[cell][:DRAWS])
+        none = (None,) * len(x) if len(rows) < 2 else None
         panel = f"{row.actions:,} actions" if row.actions else "continuous actions"
         series.append(
             Series(
@@ -62,9 +55,9 @@ def chart(sweep: Runs, shown: Collection[str]) -> Chart:
                 cell[0],
                 groups,
                 _short(x),
-                y,
-                none or low,
-                none or high,
+                _short(mean),
+                none or _short(low),
+                none or _short(high),
                 shown=cell[0] in shown,
             )
         )

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from tsallax.paper.result import Comparison, Row
-from tsallax.paper.sweep.tasks import EXPLORE, Reported, reported
+from tsallax.paper.sweep.tasks import EXPLORE, PaperResult, paper_results
 from tsallax.paper.tables.cells import DDPG, Cell, Runs
 from tsallax.paper.tables.formatting import EXPLORERS, digits, episodes, listed, number, shown
 from tsallax.paper.tables.table_figures import OWN
@@ -14,7 +14,7 @@ from tsallax.statistics import Estimate, mean_of
 
 def best_rows(sweep: Runs) -> tuple[Row, ...]:
     """The highest return and the fewest episodes of each way to explore, ours and the paper's."""
-    paper = reported(sweep.task)
+    paper = paper_results(sweep.task)
     rows: list[Row] = []
     for n in sweep.actions:
         for explore in EXPLORE:
@@ -54,18 +54,18 @@ def _mean(sweep: Runs, cell: Cell) -> Estimate:
     return mean_of(sweep.greedy[cell], sweep.weights[cell])
 
 
-def _of(paper: Mapping[Cell, Reported], explore: str, actions: int) -> dict[str, Reported]:
+def _of(paper: Mapping[Cell, PaperResult], explore: str, actions: int) -> dict[str, PaperResult]:
     stem = f"{EXPLORE[explore]}+"
     return {one: cell for (one, n), cell in paper.items() if n == actions and one.startswith(stem)}
 
 
-def _top(cells: Mapping[str, Reported]) -> tuple[float | str, str]:
+def _top(cells: Mapping[str, PaperResult]) -> tuple[float | str, str]:
     top = max((cell.expected_return for cell in cells.values()), default=None)
     names = [one for one, cell in cells.items() if cell.expected_return == top]
     return ("", "") if top is None else (top, _few(names))
 
 
-def _quick(cells: Mapping[str, Reported]) -> tuple[int | str, str]:
+def _quick(cells: Mapping[str, PaperResult]) -> tuple[int | str, str]:
     least = min((c.episodes for c in cells.values() if c.episodes is not None), default=None)
     names = [one for one, cell in cells.items() if cell.episodes == least]
     return ("", "") if least is None else (least, _few(names))
@@ -77,7 +77,7 @@ def _few(names: Sequence[str]) -> str:
 
 def comparison(sweep: Runs) -> tuple[Comparison, ...]:
     """The paper's numbers of most interest and ours."""
-    paper = reported(sweep.task)
+    paper = paper_results(sweep.task)
     decimals = digits(sweep.task)
     lines = []
     for n in sweep.actions:
@@ -104,7 +104,7 @@ def comparison(sweep: Runs) -> tuple[Comparison, ...]:
     return tuple(lines)
 
 
-def _best(paper: dict[Cell, Reported], actions: int) -> str:
+def _best(paper: dict[Cell, PaperResult], actions: int) -> str:
     mine = {one: cell.expected_return for (one, n), cell in paper.items() if n == actions}
     if not mine:
         return ""

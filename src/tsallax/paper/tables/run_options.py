@@ -1,4 +1,4 @@
-"""What the runs of a sweep have in common, in what they differ, and what is missing."""
+"""Options, versions and hardware of the runs of a sweep, and the runs that are missing."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from tsallax.paper.sweep.tasks import VARIANTS
 from tsallax.paper.tables.cells import DDPG, Runs
 from tsallax.paper.tables.formatting import listed, plural
 
-PLACES = ("device", "machine")
+HARDWARE = ("device", "machine")
 
 
 def parameters(sweep: Runs) -> dict[str, Any]:
@@ -19,7 +19,7 @@ def parameters(sweep: Runs) -> dict[str, Any]:
     q_learning = [row for row in sweep.rows if row.actions is not None]
     ddpg = [row for row in sweep.rows if row.actions is None]
     same, differ = _options(q_learning)
-    versions = sorted({key for row in sweep.rows for key in row.provenance} - {*PLACES, "date"})
+    versions = sorted({key for row in sweep.rows for key in row.provenance} - {*HARDWARE, "date"})
     dates = sorted(_distinct(row.provenance.get("date", "") for row in sweep.rows))
     return {
         "environment": sweep.task.env,
@@ -66,14 +66,14 @@ def common_options(rows: Sequence[Row]) -> dict[str, Any]:
 def hardware(sweep: Runs) -> str | None:
     """The devices and machines that the rows name."""
     found = _distinct(
-        ", ".join(row.provenance[key] for key in PLACES if row.provenance.get(key))
+        ", ".join(row.provenance[key] for key in HARDWARE if row.provenance.get(key))
         for row in sweep.rows
     )
     return "; ".join(found) or None
 
 
 def missing(sweep: Runs) -> str:
-    """What the paper ran and these rows do not hold, in a sentence; and options that differ."""
+    """The paper's runs that these rows lack, and options that differ, in sentences."""
     names = [variant.name for variant in VARIANTS]
     have = {cell for cell in sweep.named if cell[1] is not None}
     absent = [one for one in names if not any(cell[0] == one for cell in have)]

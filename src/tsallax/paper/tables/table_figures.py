@@ -10,12 +10,12 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import FuncFormatter
 
 from tsallax.paper.result import Picture
-from tsallax.paper.sweep.tasks import EXPLORE, reported
+from tsallax.paper.sweep.tasks import EXPLORE, paper_results
 from tsallax.paper.tables.cells import DDPG, TOP, Ranking, Runs
 from tsallax.paper.tables.formatting import digits, listed, number
-from tsallax.paper.tables.mean_curves import band, curves
+from tsallax.paper.tables.mean_curves import DRAWS, training_returns
 from tsallax.plotting import GREY, letter
-from tsallax.statistics import Array, Estimate, mean_of
+from tsallax.statistics import Array, Estimate, mean_curve, mean_of
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -51,7 +51,7 @@ def returns_figure(sweep: Runs, order: Ranking) -> Picture:
     if any(not t[:, 1].all() for (one, _), t in sweep.times.items() if one in best):
         right.plot(
             [], [], linestyle="none", marker="o", markerfacecolor="white", color=GREY,
-            label="lower bound, not all runs got there",
+            label="lower bound, not all runs reached it",
         )  # fmt: skip
     left.set_ylabel("expected return, greedy")
     right.set_ylabel(f"episodes to a return of {number(sweep.threshold, 0)}")
@@ -113,7 +113,7 @@ def _line(axes: Axes, sweep: Runs, one: str, i: int, count: int, kind: str) -> N
 
 def _paper(axes: Axes, sweep: Runs, kind: str) -> None:
     """The best of the paper's algorithms at each number of actions."""
-    table = reported(sweep.task)
+    table = paper_results(sweep.task)
     places, values = [], []
     for k, n in enumerate(sweep.actions):
         cells = [cell for (_, actions), cell in table.items() if actions == n]
@@ -130,7 +130,7 @@ def _paper(axes: Axes, sweep: Runs, kind: str) -> None:
 
 
 def _ddpg(axes: Axes, sweep: Runs) -> None:
-    """DDPG's return as a line, or as words where it is off the scale."""
+    """DDPG's return as a line, or as text where it is off the scale."""
     if DDPG not in sweep.cells:
         return
     own = mean_of(sweep.greedy[DDPG], sweep.weights[DDPG])
@@ -148,7 +148,7 @@ def _ddpg(axes: Axes, sweep: Runs) -> None:
 
 
 def _ddpg_episodes(axes: Axes, sweep: Runs) -> None:
-    """DDPG's episodes to the threshold as a line, where all its runs got there."""
+    """DDPG's episodes to the threshold as a line, where all its runs reached it."""
     if DDPG in sweep.cells and sweep.times[DDPG][:, 1].all():
         own = float(sweep.times[DDPG][:, 0].mean())
         axes.axhline(own, color="black", linewidth=THIN, linestyle=(0, (4, 2)), label="DDPG")
@@ -195,7 +195,8 @@ def curves_figure(sweep: Runs, order: Ranking) -> Picture:
     _legend(figure, panels)
     text = (
         f"Learning curves in {len(sweep.actions)} panels, one for each number of actions: mean "
-        f"training return against episodes for {listed(names, 9)}, with intervals as bands."
+        f"training return against episodes for {listed(names, 9)}, with bands for their "
+        "intervals, or for the range of fewer than six runs."
     )
     return Picture(f"{sweep.task.name}-learning", figure, text)
 
@@ -223,13 +224,14 @@ def _minus_exp(value: Array) -> Array:
 
 
 def _curve(axes: Axes, sweep: Runs, one: str, actions: int, i: int) -> None:
-    x, runs = curves(sweep.cells[one, actions])
-    mean, low, high = band(runs, sweep.weights[one, actions])
+    x, runs = training_returns(sweep.cells[one, actions])
+    mean, low, high = mean_curve(runs, sweep.weights[one, actions][:DRAWS])
     extra = i >= len(COLOURS)
     colour = ("#000000", "#6a51a3", "#7f4f24", "#56B4E9")[i - len(COLOURS)] if extra else COLOURS[i]
     style = EXTRA[i - len(COLOURS)] if extra else "-"
     axes.plot(x, mean, color=colour, linewidth=1.1, linestyle=style, label=one, zorder=3)
-    axes.fill_between(x, low, high, color=colour, alpha=0.13, linewidth=0, zorder=2)
+    if len(runs) > 1:
+        axes.fill_between(x, low, high, color=colour, alpha=0.13, linewidth=0, zorder=2)
 
 
 def _alt(sweep: Runs, best: Sequence[str]) -> str:

@@ -1,7 +1,7 @@
-"""What the paper says of its deep experiments, claim by claim, and what these runs say.
+"""The paper's claims about its deep experiments, each with a verdict from the runs.
 
-A verdict is given only where the 95 % interval excludes the claim's null, or where all runs of one
-side did better than all of the other.
+A claim holds or does not hold only where the 95 % interval excludes its null value, or where all
+runs of one side did better than all of the other; otherwise it is inconclusive.
 """
 
 from __future__ import annotations
@@ -15,8 +15,8 @@ from numpy.typing import NDArray
 from tsallax.paper.result import Row
 from tsallax.paper.tables.cells import DDPG, TOP, Ranking, Runs
 from tsallax.paper.tables.formatting import digits, listed, number, plural, shown
-from tsallax.paper.tables.improvement import FACTORS, Duel, duel, leads
-from tsallax.statistics import FAILS, HOLDS, OPEN, Estimate, estimate, rise
+from tsallax.paper.tables.improvement import FACTORS, Improvement, improvement_between, leads
+from tsallax.statistics import FAILS, HOLDS, INCONCLUSIVE, Estimate, estimate, rise
 
 PAPER_TOP = {
     "pendulum": {"sparse": 4, "soft": 1, "epsilon": 0},
@@ -27,15 +27,15 @@ PAPER_TOP = {
 
 @dataclass(frozen=True)
 class Claim:
-    """One statement and what became of it.
+    """One statement and its verdict.
 
     Attributes:
         says: the statement, in words.
         measured: what was measured to judge it.
         found: the measured number.
-        null: the value at which the statement would be neither true nor false.
-        verdict: "holds", "does not hold" or "cannot be told from these runs".
-        more: what else a reader should know.
+        null: the value without effect, which the interval must exclude.
+        verdict: "holds", "does not hold" or "inconclusive".
+        more: further counts and cautions.
         detail: the same by number of actions.
         decimals: of the number.
     """
@@ -51,9 +51,9 @@ class Claim:
 
 
 def claims(sweep: Runs, order: Ranking) -> list[Claim]:
-    """Every claim that the runs allow to look at."""
+    """Every claim of which there are runs."""
     found = [
-        *_duels(sweep, "explore", "sparse", ("epsilon", "soft")),
+        *_comparisons(sweep, "explore", "sparse", ("epsilon", "soft")),
         *_trends(sweep),
         *_top(sweep, order),
         *_maximum(sweep, order),
@@ -63,8 +63,8 @@ def claims(sweep: Runs, order: Ranking) -> list[Claim]:
 
 
 def updates(sweep: Runs) -> list[Claim]:
-    """The same of ways to update, of which the paper draws no conclusion."""
-    found = _duels(sweep, "update", "sparse", ("soft", "hard"))
+    """The same for ways to update, of which the paper draws no conclusion."""
+    found = _comparisons(sweep, "update", "sparse", ("soft", "hard"))
     return [claim for claim in found if claim is not None]
 
 
@@ -89,20 +89,22 @@ def _way(factor: str, kind: str) -> str:
     return f"{word} exploration" if factor == "explore" else f"the {word} update"
 
 
-def _duels(sweep: Runs, factor: str, x: str, others: Sequence[str]) -> list[Claim | None]:
+def _comparisons(sweep: Runs, factor: str, x: str, others: Sequence[str]) -> list[Claim | None]:
     return [
-        _duel(sweep, factor, x, y, measure) for measure in ("episodes", "return") for y in others
+        _comparison(sweep, factor, x, y, measure)
+        for measure in ("episodes", "return")
+        for y in others
     ]
 
 
-def _duel(sweep: Runs, factor: str, x: str, y: str, measure: str) -> Claim | None:
-    one = duel(sweep, factor, x, y, measure, sweep.actions)
+def _comparison(sweep: Runs, factor: str, x: str, y: str, measure: str) -> Claim | None:
+    one = improvement_between(sweep, factor, x, y, measure, sweep.actions)
     if one is None:
         return None
     us, them = _way(factor, x), _way(factor, y)
     what = "needs fewer episodes than" if measure == "episodes" else "ends at a higher return than"
     over = f"over {plural(one.matches, 'matched pair')} of cells"
-    each = [duel(sweep, factor, x, y, measure, [n]) for n in sweep.actions]
+    each = [improvement_between(sweep, factor, x, y, measure, [n]) for n in sweep.actions]
     known = [part for part in each if part is not None]
     parts = [
         f"{shown(part.chance) if measure == 'return' or part.won + part.lost else 'undecided'} at "
@@ -113,7 +115,7 @@ def _duel(sweep: Runs, factor: str, x: str, y: str, measure: str) -> Claim | Non
     if measure == "episodes":
         hidden = _hidden(sweep, factor, (x, y))
         more = f"{_shares(one)} {_reached(sweep, factor, (x, y))}{hidden}"
-        verdict = OPEN if hidden else verdict
+        verdict = INCONCLUSIVE if hidden else verdict
     return Claim(
         f"{us[0].upper()}{us[1:]} {what} {them}",
         f"Probability that a run does better than its match, {over}",
@@ -125,8 +127,8 @@ def _duel(sweep: Runs, factor: str, x: str, y: str, measure: str) -> Claim | Non
     )
 
 
-def _shares(one: Duel) -> str:
-    """What became of pairs of runs."""
+def _shares(one: Improvement) -> str:
+    """Shares of pairs of runs that were won, lost and undecided."""
     rest = 1 - one.won - one.lost
     if rest == 1:
         return "All pairs of runs are undecided."
@@ -139,40 +141,43 @@ def _shares(one: Duel) -> str:
 def _reached(sweep: Runs, factor: str, ways: Sequence[str]) -> str:
     parts, late = [], []
     for way in ways:
-        there, good_at_last = _got_there(sweep, factor, way)
+        reached, good_at_last = _reached_threshold(sweep, factor, way)
         words = "of DDPG" if way == "DDPG" else f"with {_way(factor, way)}"
-        parts.append(f"{int(there.sum())} of {len(there)} {words}")
-        good = int(good_at_last[~there].sum())
-        late += [f"{good} of {int((~there).sum())} {words}"] if not there.all() else []
+        parts.append(f"{int(reached.sum())} of {len(reached)} {words}")
+        good = int(good_at_last[~reached].sum())
+        late += [f"{good} of {int((~reached).sum())} {words}"] if not reached.all() else []
     few = _caution(sweep, factor, [way for way in ways if way != "DDPG"])
     others = f" Of the others, {listed(late)} have a greedy return at the threshold or above."
     text = f"Runs that reached {number(sweep.threshold, 0)}: {listed(parts)}."
     return f"{text}{others if late else ''}{few}"
 
 
-def _got_there(sweep: Runs, factor: str, way: str) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
-    """Which runs reached the threshold while they explored, and which are there without."""
+def _reached_threshold(
+    sweep: Runs, factor: str, way: str
+) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
+    """Which runs reached the threshold in training, and which without exploration at the end."""
     cells = dict.fromkeys(cell for n in sweep.actions for cell in sweep.of(factor, way, n))
     mine = [DDPG] if way == "DDPG" else list(cells)
-    there = np.concatenate([sweep.times[cell][:, 1] for cell in mine])
-    return there > 0, np.concatenate([sweep.greedy[cell] for cell in mine]) >= sweep.threshold
+    reached = np.concatenate([sweep.times[cell][:, 1] for cell in mine])
+    return reached > 0, np.concatenate([sweep.greedy[cell] for cell in mine]) >= sweep.threshold
 
 
 def _hidden(sweep: Runs, factor: str, ways: Sequence[str]) -> str:
-    """Why episodes to the threshold say nothing, where exploring keeps who can from showing it."""
+    """A caution where runs are at the threshold without exploration alone, so that episodes to it
+    do not measure what was learned."""
     for way in ways:
-        there, good_at_last = _got_there(sweep, factor, way)
-        if not there.any() and good_at_last.mean() > 0.5:
-            who = "DDPG gets" if way == "DDPG" else f"runs with {_way(factor, way)} get"
+        reached, good_at_last = _reached_threshold(sweep, factor, way)
+        if not reached.any() and good_at_last.mean() > 0.5:
+            who = "DDPG reaches" if way == "DDPG" else f"runs with {_way(factor, way)} reach"
             they = "it explores" if way == "DDPG" else "they explore"
-            return f" No verdict: {who} there, but not while {they}."
+            return f" Inconclusive: {who} the threshold, but not while {they}."
     return ""
 
 
 def _caution(sweep: Runs, factor: str, ways: Sequence[str]) -> str:
     cells = [cell for way in ways for n in sweep.actions for cell in sweep.of(factor, way, n)]
     share = np.mean(np.concatenate([sweep.times[cell][:, 1] for cell in cells]))
-    return " So few did that this says little." if share < 0.25 else ""
+    return " So few did that this is weak evidence." if share < 0.25 else ""
 
 
 def _trends(sweep: Runs) -> list[Claim | None]:
@@ -191,19 +196,20 @@ def _trend(sweep: Runs, other: str, measure: str) -> Claim | None:
     decimals = digits(sweep.task) if measure == "return" else 0
     them = _way("explore", other)
     most = max(row.episodes for row in sweep.rows)
-    never = f", where a run that never got there counts {most:,}" if measure == "episodes" else ""
+    never = f", where a run that never reached the threshold counts {most:,}"
+    never = never if measure == "episodes" else ""
     parts = [f"{number(value, decimals)} at {n:,}" for n, (value, _) in known.items()]
     hidden = _hidden(sweep, "explore", ("sparse", other)) if measure == "episodes" else ""
     out = [f"{n:,}" for n in leads(sweep, "sparse", other, "return") if n not in known]
-    there = f"no run reached {number(sweep.threshold, 0)} there"
-    dropped = f" Without {listed(out)} actions: {there}." if out else ""
+    none = f"no run reached {number(sweep.threshold, 0)} with them"
+    dropped = f" Without {listed(out)} actions: {none}." if out else ""
     return Claim(
         f"The more actions, the more sparse exploration leads {them} in {measure}",
         f"Growth of the mean lead over matched cells, from {min(known):,} to {max(known):,} "
         f"actions along a straight line with equal steps between the {len(known)} numbers",
         change,
         0.0,
-        OPEN if hidden else change.verdict(0.0),
+        INCONCLUSIVE if hidden else change.verdict(0.0),
         f"The lead is {listed(parts)} actions{never}.{dropped}{hidden}",
         "; ".join(parts),
         decimals,
@@ -244,20 +250,20 @@ def _top(sweep: Runs, order: Ranking) -> list[Claim]:
 
 def _below(one: Estimate, null: float) -> str:
     if one.low is None or one.high is None:
-        return OPEN
+        return INCONCLUSIVE
     return Estimate(-one.value, -one.high, -one.low).verdict(-null)
 
 
 def _maximum(sweep: Runs, order: Ranking) -> list[Claim]:
-    """Whether the best algorithms get what there is to get."""
+    """Whether the best algorithms converge to the maximum return."""
     best = [(one, n) for one in order.names[:TOP] for n in sweep.actions]
     best = [cell for cell in best if cell in sweep.cells]
     if sweep.task.name != "pendulum" or not best or len(order.names) < TOP:
         return []
-    there = [sweep.greedy[cell].mean() >= sweep.threshold for cell in best]
+    reached = [sweep.greedy[cell].mean() >= sweep.threshold for cell in best]
     few = any(len(sweep.greedy[cell]) < 2 for cell in best)
     drawn = [sweep.weights[cell] @ sweep.greedy[cell] >= sweep.threshold for cell in best]
-    share = estimate(float(np.mean(there)), None if few else np.mean(drawn, axis=0))
+    share = estimate(float(np.mean(reached)), None if few else np.mean(drawn, axis=0))
     return [
         Claim(
             "Most of the top five converge to the maximum return of 1000",
@@ -266,7 +272,7 @@ def _maximum(sweep: Runs, order: Ranking) -> list[Claim]:
             share,
             0.5,
             share.verdict(0.5),
-            "The five were chosen by the same runs, which flatters them.",
+            "The five were chosen by the same runs, which biases this upwards.",
         )
     ]
 
@@ -277,7 +283,7 @@ def _ddpg(sweep: Runs) -> list[Claim | None]:
     runs = sweep.greedy[DDPG]
     found: list[Claim | None] = []
     for measure in ("return", "episodes"):
-        one = duel(sweep, "explore", "sparse", "DDPG", measure, sweep.actions)
+        one = improvement_between(sweep, "explore", "sparse", "DDPG", measure, sweep.actions)
         if one is None:
             continue
         what = "in return" if measure == "return" else "with fewer episodes"
@@ -287,7 +293,7 @@ def _ddpg(sweep: Runs) -> list[Claim | None]:
         if measure == "episodes":
             own = f"{_shares(one)} {_reached(sweep, 'explore', ('sparse', 'DDPG'))}"
             hidden = _hidden(sweep, "explore", ("sparse", "DDPG"))
-            verdict = OPEN if hidden else verdict
+            verdict = INCONCLUSIVE if hidden else verdict
         found.append(
             Claim(
                 f"Q-learning with sparse exploration outperforms DDPG {what}",
@@ -302,12 +308,12 @@ def _ddpg(sweep: Runs) -> list[Claim | None]:
 
 
 def tally(found: Sequence[Claim]) -> str:
-    """How many claims hold, do not, and cannot be told."""
+    """How many claims hold, do not hold, and are inconclusive."""
     if not found:
         return "There are too few runs for any of the paper's statements."
-    count = [sum(claim.verdict == kind for claim in found) for kind in (HOLDS, FAILS, OPEN)]
+    count = [sum(claim.verdict == kind for claim in found) for kind in (HOLDS, FAILS, INCONCLUSIVE)]
     return (
-        f"Of {plural(len(found), 'statement')} looked at, {count[0]} hold{'s' * (count[0] == 1)}, "
-        f"{count[1]} do{'es' * (count[1] == 1)} not, and {count[2]} cannot be told from these "
-        "runs: the first table has them one by one."
+        f"Of {plural(len(found), 'statement')}, {count[0]} hold{'s' * (count[0] == 1)}, "
+        f"{count[1]} do{'es' * (count[1] == 1)} not hold, and {count[2]} "
+        f"{'is' if count[2] == 1 else 'are'} inconclusive: the first table lists them."
     )

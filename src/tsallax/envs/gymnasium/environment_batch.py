@@ -1,17 +1,18 @@
-"""Batches of Gymnasium environments whose episodes end where they end.
+"""Batches of Gymnasium environments with explicit resets.
 
-`Singles` holds separate environments, `Vector` one of Gymnasium's vector environments. Both give
-the observation that ended an episode, and start the next one only when told.
+`SeparateEnvironments` holds single environments, `VectorEnvironment` one of Gymnasium's vector
+environments. Both return the last observation of an episode, and start the next one only when
+`restart` is called.
 
-A vector environment resets itself, in one of three ways (`gymnasium.vector.AutoresetMode`):
+A vector environment resets itself in one of three ways (`gymnasium.vector.AutoresetMode`):
 
 - Disabled: `restart` resets the one environment, with its seed.
 - SameStep: the step that ends an episode also starts the next one. The true last observation is
-  taken from the step's `final_obs`, and `restart` hands over the first one of the new episode.
-- NextStep: the step after the end does nothing but reset. Gymnasium's own `SyncVectorEnv` and
+  taken from the step's `final_obs`, and `restart` returns the first one of the new episode.
+- NextStep: the step after the end only resets. Gymnasium's own `SyncVectorEnv` and
   `AsyncVectorEnv` can reset one environment before that, and `restart` does. In any other vector
-  environment that next step is lost to the environment: `stepped` says so, and what it returns
-  is no transition but the first observation of the new episode.
+  environment that step is not a transition: `stepped` is False, and its observation is the first
+  one of the new episode.
 """
 
 from __future__ import annotations
@@ -25,8 +26,8 @@ from numpy.typing import NDArray
 from tsallax.errors import InvalidInput
 
 
-class Step(NamedTuple):
-    """What a batch of environments returns."""
+class StepResult(NamedTuple):
+    """The result of a step; `stepped` is False where an environment only reset itself."""
 
     observations: Any
     rewards: NDArray[np.float64]
@@ -35,23 +36,23 @@ class Step(NamedTuple):
     stepped: NDArray[np.bool_]
 
 
-class Episodes(Protocol):
-    """A batch of environments."""
+class EnvironmentBatch(Protocol):
+    """The interface of a batch of environments."""
 
     size: int
 
     def reset(self, seeds: Sequence[int]) -> Any:
-        """Start an episode in every environment; give the first observations."""
+        """Start an episode in every environment; return the first observations."""
 
-    def step(self, actions: NDArray[Any]) -> Step:
+    def step(self, actions: NDArray[Any]) -> StepResult:
         """Take one action in every environment."""
 
     def restart(self, i: int, seed: int) -> Any:
-        """Start a new episode in environment i; give the first observation."""
+        """Start a new episode in environment i; return the first observation."""
 
 
-class Singles:
-    """Separate environments, each reset when told."""
+class SeparateEnvironments:
+    """Single environments, each reset by `restart`."""
 
     def __init__(self, environments: Sequence[Any]) -> None:
         self.environments = list(environments)
@@ -59,14 +60,14 @@ class Singles:
         self._stepped = np.ones(self.size, np.bool_)
 
     def reset(self, seeds: Sequence[int]) -> Any:
-        """Start an episode in every environment; give the first observations."""
+        """Start an episode in every environment; return the first observations."""
         return [self.restart(i, seed) for i, seed in enumerate(seeds)]
 
-    def step(self, actions: NDArray[Any]) -> Step:
+    def step(self, actions: NDArray[Any]) -> StepResult:
         """Take one action in every environment."""
         results = [env.step(a) for env, a in zip(self.environments, actions, strict=True)]
         observations, rewards, terminated, truncated, _ = zip(*results, strict=True)
-        return Step(
+        return StepResult(
             observations,
             np.array(rewards, np.float64).reshape(self.size),
             np.array(terminated, np.bool_).reshape(self.size),
@@ -75,12 +76,12 @@ class Singles:
         )
 
     def restart(self, i: int, seed: int) -> Any:
-        """Start a new episode in environment i; give the first observation."""
+        """Start a new episode in environment i; return the first observation."""
         return self.environments[i].reset(seed=seed)[0]
 
 
-class Vector:
-    """A vector environment, with whatever way of resetting itself it has."""
+class VectorEnvironment:
+    """A vector environment with any of the three autoreset modes."""
 
     def __init__(self, name: str, environment: Any) -> None:
         from gymnasium.vector import AsyncVectorEnv, SyncVectorEnv
@@ -91,7 +92,7 @@ class Vector:
         self._mode = str(getattr(mode, "value", mode))
         if self._mode not in ("Disabled", "SameStep", "NextStep"):
             raise InvalidInput(
-                f"{name}: does not say how it resets itself; set its "
+                f"{name}: does not define how it resets itself; set its "
                 "metadata['autoreset_mode'] to a gymnasium.vector.AutoresetMode"
             )
         self._separate = isinstance(environment.unwrapped, SyncVectorEnv | AsyncVectorEnv)
@@ -99,13 +100,13 @@ class Vector:
         self._resetting = np.zeros(self.size, np.bool_)
 
     def reset(self, seeds: Sequence[int]) -> Any:
-        """Start an episode in every environment; give the first observations."""
+        """Start an episode in every environment; return the first observations."""
         seed = list(seeds) if self._separate else seeds[0]
         self._resetting[:] = False
         self._current, _ = self.environment.reset(seed=seed)
         return self._current
 
-    def step(self, actions: NDArray[Any]) -> Step:
+    def step(self, actions: NDArray[Any]) -> StepResult:
         """Take one action in every environment."""
         after, rewards, terminated, truncated, infos = self.environment.step(actions)
         self._current = after
@@ -116,7 +117,7 @@ class Vector:
             after = [last[i] if ended[i] else after[i] for i in range(self.size)]
         if self._mode == "NextStep":
             self._resetting = ended
-        return Step(
+        return StepResult(
             after,
             np.array(rewards, np.float64),
             np.array(terminated, np.bool_),
@@ -125,10 +126,10 @@ class Vector:
         )
 
     def restart(self, i: int, seed: int) -> Any:
-        """Start a new episode in environment i; give the first observation.
+        """Start a new episode in environment i; return the first observation.
 
-        In a NextStep environment that cannot reset one alone, give the last observation: the
-        first one of the new episode comes from the next step.
+        A NextStep environment that cannot reset one alone returns the last observation: the first
+        one of the new episode is that of the next step.
         """
         if self._mode == "Disabled" or (self._mode == "NextStep" and self._separate):
             chosen = np.arange(self.size) == i

@@ -12,8 +12,9 @@ import numpy as np
 from scipy.sparse import csr_array
 
 from tsallax.errors import InvalidInput
+from tsallax.paper.experiments import EXPERIMENTS
 from tsallax.paper.figures.theorem_checks import CLAIMS, POWERS, Case, Claim
-from tsallax.paper.result import Comparison, Report, Result, Row, Table
+from tsallax.paper.result import Comparison, ProgressReport, Result, Row, Table
 from tsallax.planning.mdp import MDP
 from tsallax.problems.garnet_mdp import garnet
 from tsallax.regularizer import Soft, Sparse, Tsallis
@@ -44,7 +45,7 @@ def random_case(i: int, seed: int) -> tuple[MDP, float]:
 
 
 def check_claims(
-    claims: tuple[Claim, ...], cases: int, seed: int, report: Report = lambda share: None
+    claims: tuple[Claim, ...], cases: int, seed: int, report: ProgressReport = lambda share: None
 ) -> tuple[Row, ...]:
     """One row for each claim: how many inequalities were tried, and the worst margin."""
     margins: list[list[float]] = [[] for _ in claims]
@@ -74,11 +75,13 @@ def _row(claim: Claim, margins: list[float]) -> Row:
     }
 
 
-def theorems(report: Report = lambda share: None, *, cases: int = 200, seed: int = 1) -> Result:
+def compute(
+    report: ProgressReport = lambda share: None, *, cases: int = 200, seed: int = 1
+) -> Result:
     """Check every claim on random MDPs, each with five regularisers.
 
     Args:
-        report: told the share of the work that is done.
+        report: called with the share of the work that is done.
         cases: number of random MDPs, at least 6, so that every claim is tried.
         seed: seed of the randomness.
     """
@@ -89,7 +92,7 @@ def theorems(report: Report = lambda share: None, *, cases: int = 200, seed: int
     total = sum(int(row["cases"]) for row in rows)
     return Result(
         name="theorems",
-        title="Every lemma and theorem, checked",
+        title=EXPERIMENTS["theorems"].title,
         caption=(
             f"Each claim of the paper, and each of this library, on {cases} random MDPs with 2 to "
             "24 states, 2 to 12 actions, rewards of either sign and three sizes, γ = "

@@ -1,0 +1,67 @@
+"""What the commands print: errors and notes of one line, aligned columns."""
+
+from __future__ import annotations
+
+import re
+import sys
+import warnings
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from tsallax.deep.agent import Agent
+
+
+def print_error(message: str) -> None:
+    """Print an error in one line."""
+    _print_line(f"error: {message}")
+
+
+def print_note(message: str) -> None:
+    """Print a remark in one line."""
+    _print_line(f"note: {message}")
+
+
+def print_interrupted(details: str) -> None:
+    """Print in one line that Ctrl-C or SIGTERM ended the command, and what it left behind."""
+    _print_line(f"interrupted: {details}")
+
+
+def _print_line(message: str) -> None:
+    sys.stderr.write(f"tsallax: {' '.join(message.split())}\n")
+
+
+@contextmanager
+def warnings_as_notes() -> Iterator[None]:
+    """Print each warning once, as a note, without the colours that Gymnasium adds."""
+    printed = set[str]()
+
+    def show(message: Any, category: Any, *_: Any, **__: Any) -> None:
+        text = re.sub(r"\x1b\[[0-9;]*m", "", str(message))
+        if issubclass(category, UserWarning) and text not in printed:
+            printed.add(text)
+            print_note(text)
+
+    with warnings.catch_warnings():
+        warnings.simplefilter("always", UserWarning)
+        warnings.showwarning = show
+        yield
+
+
+def aligned(rows: Sequence[tuple[str, ...]]) -> str:
+    """Rows of cells as text with aligned columns.
+
+    >>> print(aligned([("agent", "DeepQ"), ("steps", "1,200")]))
+    agent  DeepQ
+    steps  1,200
+    """
+    widths = [max(len(row[i]) for row in rows) for i in range(len(rows[0]))]
+    lines = ("  ".join(f"{cell:<{w}}" for cell, w in zip(row, widths)) for row in rows)
+    return "\n".join(line.rstrip() for line in lines)
+
+
+def training_length(agent: Agent) -> str:
+    """How long an agent has been trained, such as `24 episodes, 1,200 steps`."""
+    n = agent.history.episodes
+    return f"{n:,} episode{'s' * (n != 1)}, {agent.steps:,} steps"

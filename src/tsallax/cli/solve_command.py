@@ -1,0 +1,111 @@
+"""The command `tsallax solve`."""
+
+from __future__ import annotations
+
+import os
+import warnings
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from tsallax import checks
+from tsallax.cli.arguments import key_values
+from tsallax.cli.output import print_error
+from tsallax.errors import InvalidInput
+
+if TYPE_CHECKING:
+    from tsallax.planning.mdp import MDP
+
+DEFAULT_DISCOUNT = 0.99
+"""For a Gymnasium environment, which has no discount of its own."""
+
+
+def solve(
+    source: Annotated[
+        str,
+        typer.Argument(
+            metavar="FILE_OR_ENV",
+            help="An .npz file written by MDP.save, or the id of a Gymnasium toy-text environment.",
+        ),
+    ],
+    regularizer: Annotated[str, typer.Option(help="hard, soft, sparse or tsallis.")] = "sparse",
+    alpha: Annotated[
+        float | None, typer.Option(help="The regulariser's coefficient; hard has none.")
+    ] = None,
+    q: Annotated[
+        float | None, typer.Option(help="The entropic index, for tsallis: 1 is soft, 2 sparse.")
+    ] = None,
+    discount: Annotated[
+        float | None,
+        typer.Option(
+            help=f"gamma. Default: that of the file; {DEFAULT_DISCOUNT} for an environment."
+        ),
+    ] = None,
+    tolerance: Annotated[
+        float, typer.Option(help="The largest error of the value in any state.")
+    ] = 1e-6,
+    method: Annotated[
+        str,
+        typer.Option(help="auto, value_iteration, policy_iteration or modified_policy_iteration."),
+    ] = "auto",
+    max_sweeps: Annotated[
+        int | None, typer.Option(help="Stop after this many sweeps over the states.")
+    ] = None,
+    out: Annotated[
+        Path | None, typer.Option(help="Write the solution to this file, for Solution.load.")
+    ] = None,
+    json: Annotated[bool, typer.Option("--json", help="Print JSON, for programs.")] = False,
+    env_option: Annotated[
+        list[str] | None,
+        typer.Option(metavar="KEY=VALUE", help="Passed to gymnasium.make; may be repeated."),
+    ] = None,
+) -> None:
+    """Solve a finite MDP with a proven error bound, and print a summary.
+
+    \b
+    Examples:
+      tsallax solve FrozenLake-v1 --regularizer sparse --alpha 0.1
+      tsallax solve FrozenLake-v1 --alpha 0.1 --env-option is_slippery=false
+      tsallax solve Taxi-v4 --regularizer hard --discount 0.999 --json
+      tsallax solve mdp.npz --regularizer soft --alpha 0.5 --out solution.npz
+      tsallax solve mdp.npz --regularizer tsallis --alpha 0.5 --q 1.5 --tolerance 1e-9
+
+    The certificates bound how much return the regulariser costs: `performance bound` holds for
+    every MDP of this size (Theorems 4 and 5), `gap certificate` for this one, from its start.
+    If the tolerance cannot be reached, nothing is written and the exit code is 1.
+    """
+    if out is not None:
+        checks.output_file("--out", out)
+    from tsallax.planning import summary
+    from tsallax.planning.solution import NotConverged
+    from tsallax.planning.solver import solve as solve_mdp
+    from tsallax.regularizer import by_name
+
+    chosen = by_name(regularizer, alpha, q)
+    mdp = _read(source, discount, env_option)
+    try:
+        solution = solve_mdp(mdp, chosen, tolerance, method, max_sweeps=max_sweeps)
+    except NotConverged as error:
+        print_error(f"not converged: {error}; nothing was written")
+        raise typer.Exit(1) from None
+    if out is not None:
+        solution.save(out)
+    report = summary.summarize(source, solution)
+    typer.echo(summary.as_json(report) if json else summary.as_text(report))
+    if out is not None and not json:
+        typer.echo(f"\nThe solution is in {out}")
+
+
+def _read(source: str, discount: float | None, env_option: list[str] | None) -> MDP:
+    """The MDP of a file or of an environment, with the discount asked for."""
+    from tsallax.planning.mdp import MDP
+
+    if not (source.endswith(".npz") or os.path.isfile(source)):
+        gamma = DEFAULT_DISCOUNT if discount is None else discount
+        with warnings.catch_warnings(action="ignore"):
+            return MDP.from_gymnasium(source, gamma, **key_values("--env-option", env_option))
+    if env_option:
+        raise InvalidInput("a file has no options", source=source, omit="env_option")
+    mdp = MDP.load(source)
+    return mdp if discount is None else mdp.with_discount(discount)

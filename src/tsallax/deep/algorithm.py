@@ -1,0 +1,57 @@
+"""`Algorithm`: the pure functions of one learner that agents, fleets and both loops run."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple, Protocol
+
+from jax import Array
+from jax.typing import ArrayLike
+
+from tsallax.deep.replay import Transition
+
+
+class Metrics(NamedTuple):
+    """Averages over the batch of an update: the loss and the target value."""
+
+    loss: Array
+    value: Array
+
+
+class Algorithm(Protocol):
+    """A learning algorithm as frozen data; its state is a learner, which every method takes.
+
+    A learner is a pytree: networks, optimiser, replay memory, numeric options and random key.
+    """
+
+    @property
+    def config(self) -> Any:
+        """The options that shape the compiled program."""
+
+    def init(self, key: Array, knobs: Any) -> Any:
+        """The learner before the first step."""
+
+    def act(
+        self, learner: Any, observation: Array, step: ArrayLike, key: Array
+    ) -> tuple[Array, Array]:
+        """An exploring action for each observation, and the mean support ratio of the policy."""
+
+    def greedy(self, learner: Any, observation: Array) -> Array:
+        """The best action for each observation."""
+
+    def sample(self, learner: Any, observation: Array, step: ArrayLike, key: Array) -> Array:
+        """An action of the stochastic policy for each observation."""
+
+    def store(self, learner: Any, transition: Transition, step: ArrayLike) -> Any:
+        """Add a transition of each environment to the replay memory."""
+
+    def learn(self, learner: Any, written: ArrayLike, key: Array) -> tuple[Any, Metrics]:
+        """One update from a memory to which `written` transitions were written."""
+
+    def copy(self, learner: Any) -> Any:
+        """Copy the online network to the target network."""
+
+    def acting_state(self, learner: Any) -> Any:
+        """The part of a learner that `greedy` and `sample` depend on."""
+
+    def restore_acting(self, state: Any, learner: Any) -> Any:
+        """The learner with an acting state put in: it acts like the one the state came from."""

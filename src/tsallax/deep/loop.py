@@ -1,0 +1,87 @@
+"""`Loop`: what an agent asks of the loops in JAX and in Gymnasium environments.
+
+A cycle is `train_freq` steps of all environments and one update; a segment is a number of cycles
+that run without the agent looking at them.
+"""
+
+from __future__ import annotations
+
+from os import PathLike
+from typing import Any, NamedTuple, Protocol
+
+import jax
+import numpy as np
+from jax import Array
+from jax.typing import ArrayLike
+from numpy.typing import NDArray
+
+from tsallax.deep.algorithm import Algorithm
+
+MAX_CYCLES = 1000
+"""The most cycles of a segment."""
+
+
+class CycleLog(NamedTuple):
+    """Rewards and ends of episodes, (cycles, steps, environments), and averages, (cycles,)."""
+
+    reward: Any
+    ended: Any
+    support: Any
+    loss: Any
+    value: Any
+
+
+class Segment(NamedTuple):
+    """The result of running a segment: the learner and what happened in the completed cycles."""
+
+    learner: Any
+    log: CycleLog
+    stepped: NDArray[np.bool_]
+    """Where an action was taken; False where a vector environment only reset itself."""
+    error: BaseException | None = None
+    """What the environment raised, if anything, in the cycle after the last one of the log."""
+
+
+class Loop(Protocol):
+    """Runs an algorithm in environments, and holds the state of the episodes in progress."""
+
+    resumes_mid_episode: bool
+    """Whether saved arrays hold enough to continue within an episode."""
+
+    @property
+    def in_progress(self) -> bool:
+        """Whether episodes are in progress; if not, `run` starts new ones."""
+
+    def run(
+        self,
+        algorithm: Algorithm,
+        learner: Any,
+        *,
+        learning: bool,
+        step: int,
+        cycles: int,
+        episodes: int,
+    ) -> Segment:
+        """Run up to `cycles` cycles from `step`, and stop after the one that ends `episodes`."""
+
+    def abandon(self, finished: int) -> None:
+        """Give up the episodes in progress, after `finished` episodes in all."""
+
+    def arrays(self, between_episodes: bool) -> dict[str, NDArray[Any]]:
+        """The state of the episodes in progress, as named arrays."""
+
+    def restore(
+        self,
+        path: str | PathLike[str],
+        arrays: dict[str, NDArray[Any]],
+        algorithm: Algorithm,
+        learner: Any,
+        finished: int,
+    ) -> None:
+        """Take the state from the arrays of a file, saved after `finished` episodes in all."""
+
+
+def step_keys(key: Array, step: ArrayLike) -> tuple[Array, Array, Array]:
+    """The random keys of a step: to act, to learn and to reset with."""
+    act, learn, reset = jax.random.split(jax.random.fold_in(key, step), 3)
+    return act, learn, reset

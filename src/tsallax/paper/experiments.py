@@ -1,0 +1,102 @@
+"""The registry of the paper's experiments: everything that lists or names one reads it here.
+
+An experiment of planning is a module of `tsallax.paper.figures` with a function
+`compute(report, **options) -> Result`; one of learning is a task, of which a sweep trains agents.
+
+>>> [experiment.name for experiment in EXPERIMENTS.values() if experiment.task is None]
+['figure1', 'figure2a', 'figure2b', 'theorems']
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from importlib import import_module
+from typing import Any
+
+from tsallax.paper.result import ProgressReport, Result
+from tsallax.paper.sweep.tasks import PENDULUM, REACHER, Task
+
+
+@dataclass(frozen=True)
+class Experiment:
+    """One experiment of the paper.
+
+    Attributes:
+        name: what the command line calls it, and the stem of its files.
+        section: its entry in the menu of the page.
+        title: the heading of its section.
+        help: one line for `tsallax reproduce --help`.
+        module: its module in `tsallax.paper.figures`, for an experiment of planning.
+        quick: options of `compute` with which it takes seconds.
+        task: what agents learn; None for an experiment of planning.
+    """
+
+    name: str
+    section: str
+    title: str
+    help: str
+    module: str = ""
+    quick: Mapping[str, Any] = field(default_factory=dict)
+    task: Task | None = None
+
+    def compute(self, report: ProgressReport, *, quick: bool = False) -> Result:
+        """Run an experiment of planning."""
+        module = import_module(f"tsallax.paper.figures.{self.module}")
+        result: Result = module.compute(report, **(self.quick if quick else {}))
+        return result
+
+
+def _learning(task: Task, figure: str, help: str) -> Experiment:
+    return Experiment(task.name, task.title, f"{figure}: {task.title}", help, task=task)
+
+
+EXPERIMENTS: Mapping[str, Experiment] = {
+    experiment.name: experiment
+    for experiment in (
+        Experiment(
+            "figure1",
+            "Figure 1",
+            "Figure 1: sparse and softmax policies as the number of actions grows",
+            "multi-goal point mass: sparse and softmax policies of 9 and 49 actions",
+            "figure1",
+            {"grid": 13},
+        ),
+        Experiment(
+            "figure2a",
+            "Figure 2a",
+            "Figure 2a: performance gap against the number of actions",
+            "unicycle: the cost of regularisation against the number of actions",
+            "figure2a",
+            {"actions": (9, 25, 49), "grid": (9, 9, 8)},
+        ),
+        Experiment(
+            "figure2b",
+            "Figure 2b",
+            "Figure 2b: support ratio against alpha",
+            "unicycle: the support ratio against alpha",
+            "figure2b",
+            {"alphas": (0.1, 1.0, 10.0, 100.0), "grid": (9, 9, 8)},
+        ),
+        Experiment(
+            "theorems",
+            "Theorems",
+            "Every lemma and theorem, checked",
+            "every lemma and theorem, checked on many random MDPs",
+            "theorem_table",
+            {"cases": 6},
+        ),
+        _learning(
+            REACHER,
+            "Figure 4",
+            "27 variants of deep Q-learning and DDPG: 327 runs of 10,000 episodes",
+        ),
+        _learning(PENDULUM, "Figure 3", "likewise, inverted pendulum"),
+    )
+}
+"""All experiments by name, in the order of the page."""
+
+PLANNING = tuple(name for name, experiment in EXPERIMENTS.items() if experiment.task is None)
+"""Names of the experiments of planning."""
+LEARNING = tuple(name for name in EXPERIMENTS if name not in PLANNING)
+"""Names of the experiments of learning."""

@@ -1,0 +1,283 @@
+"""The paper's deep experiments from the rows of a sweep: its Figures 3 and 4 and four tables."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+import numpy as np
+
+from tsallax.deep.linear_schedule import linear
+from tsallax.paper.experiments import EXPERIMENTS
+from tsallax.paper.result import Result, Table
+from tsallax.paper.result import Row as Line
+from tsallax.paper.sweep.rows import Row
+from tsallax.paper.sweep.tasks import VARIANTS, PaperResult, Task, paper_results
+from tsallax.paper.tables.cells import (
+    DDPG,
+    RULE,
+    TOP,
+    Cell,
+    Ranking,
+    Runs,
+    gather,
+    ranking,
+    times,
+)
+from tsallax.paper.tables.commands import commands_for
+from tsallax.paper.tables.formatting import digits, episodes, listed, number, plural, shown
+from tsallax.paper.tables.improvement import all_improvements, group_rows, improvement_rows
+from tsallax.paper.tables.improvement_figure import draw_improvements
+from tsallax.paper.tables.mean_curves import learning_curves_chart
+from tsallax.paper.tables.paper_comparison import best_rows, comparison
+from tsallax.paper.tables.run_options import hardware, missing, parameters
+from tsallax.paper.tables.table_figures import curves_figure, returns_figure
+from tsallax.paper.tables.verdicts import claims, rows_of, tally, updates
+from tsallax.plotting import paper_style
+from tsallax.statistics import MIN_RUNS, Array, iqm, mean_of, resample
+
+
+def summarize_runs(task: Task, rows: Sequence[Row]) -> Result:
+    """Tables, figures and verdicts of the runs of a task, next to the paper's.
+
+    Args:
+        task: one of `TASKS`.
+        rows: of a sweep; those of other tasks are left out. Some may be missing.
+
+    Raises:
+        InvalidInput: where there is no run of the task, or runs differ in their threshold.
+    """
+    sweep = gather(task, rows)
+    order = ranking(sweep)
+    found = all_improvements(sweep)
+    statements = claims(sweep, order)
+    weights = resample({cell: len(runs) for cell, runs in sweep.named.items()})
+    with paper_style():
+        pictures = [draw(sweep, order) for draw in (returns_figure, curves_figure) if order.names]
+        pictures += [draw_improvements(sweep, found)] if found else []
+    made = [
+        Table(
+            f"{task.name}-claims", "claims of the paper, and verdicts from these runs",
+            rows_of(statements), "open",
+        ),
+        Table(f"{task.name}-returns", _returns_title(), _returns(sweep, weights), "open"),
+        Table(f"{task.name}-episodes", _episodes_title(sweep), _episodes(sweep, weights), "open"),
+        Table(
+            f"{task.name}-best", "the best algorithm of each way to explore, whatever its alpha",
+            best_rows(sweep), "open",
+        ),
+        Table(
+            f"{task.name}-groups", "ways to explore and to update, all alphas",
+            group_rows(sweep), "folded",
+        ),
+        Table(
+            f"{task.name}-updates", "ways to update, of which the paper draws no conclusion",
+            rows_of(updates(sweep)), "folded",
+        ),
+        Table(
+            f"{task.name}-improvement", "probability that one way does better than another",
+            improvement_rows(found), "folded",
+        ),
+        Table(f"{task.name}-cells", "every algorithm at every number", _cells(sweep, weights)),
+        Table(f"{task.name}-runs", "every run", _runs(sweep)),
+    ]  # fmt: skip
+    return Result(
+        name=task.name,
+        title=f"{EXPERIMENTS[task.name].title}, {_who(sweep)}",
+        caption=(*_what(sweep, order, tally(statements)),),
+        parameters={**parameters(sweep), "commands": commands_for(task, sweep.rows)},
+        tables=tuple(table for table in made if table.rows),
+        comparison=comparison(sweep),
+        pictures=tuple(pictures),
+        charts=(learning_curves_chart(sweep, order.names[:TOP]),),
+        hardware=hardware(sweep),
+    )
+
+
+def _who(sweep: Runs) -> str:
+    names = {row.algorithm for row in sweep.rows if row.actions is not None}
+    return f"{plural(len(names), 'variant')} of deep Q-learning" if names else "DDPG"
+
+
+def _what(sweep: Runs, order: Ranking, judged: str) -> tuple[str, ...]:
+    """The caption: what is shown, what is missing, and how the numbers were computed."""
+    counts = sorted({len(runs) for runs in sweep.named.values()})
+    each = f"{counts[0]}" if len(counts) == 1 else f"{counts[0]} to {counts[-1]}"
+    best = listed(order.names[:TOP])
+    evaluated = sorted({row.evaluated for row in sweep.rows})
+    size = f"{evaluated[0]:,}" if len(evaluated) == 1 else f"{evaluated[0]:,} to {evaluated[-1]:,}"
+    first = (
+        f"{plural(len(sweep.rows), 'run')} of {sweep.task.title}, {each} for each algorithm and "
+        f"number of actions. The expected return is that of the final policy without exploration, "
+        f"over {size} episodes of each run. A run has reached the threshold of "
+        f"{number(sweep.threshold, 0)} when the mean of 100 training episodes in a row has. "
+        f"{missing(sweep)}"
+    )
+    ways = (
+        "Brackets hold 95 % intervals by a bootstrap over runs, stratified by algorithm and number "
+        f"of actions{_ranges(counts)}. One run has no interval; nor has a probability where a side "
+        "has fewer than six runs, or where it is the same in every draw. A run that never reached "
+        "the threshold counts with its episodes, so that such means are lower bounds, marked ≥ "
+        "with the runs that reached it; a match in which none did is left out, and otherwise "
+        "a pair of runs of which it is unknown which was first counts half. Epsilon-greedy "
+        "with the plain update has no alpha: the runs of its three names are pooled wherever "
+        "algorithms are compared. Matched runs have the same alpha, which does not mean the same "
+        "to different ways to explore: a table has the best of each. A verdict needs an interval "
+        "that excludes chance, or that all runs of one side do better than all of the other; of "
+        "twenty such intervals one is expected to err."
+    )
+    equal = int(((order.top > 0) & (order.top < 1)).sum())
+    shared = f" The last of them are {equal} equals, of which not all are named." if equal else ""
+    count = "five" if len(order.names) >= TOP else str(len(order.names))
+    top = f"Our top {count}, ordered by {RULE}: {best}.{shared}" if order.names else ""
+    return tuple(part for part in (first, judged, top, _schedule(sweep), ways) if part)
+
+
+def _ranges(counts: Sequence[int]) -> str:
+    """The meaning of brackets around the mean of few runs.
+
+    >>> _ranges([3, 10])
+    '; but brackets around means of fewer than six runs, here 3, are their range, ...'
+    >>> _ranges([10])
+    ''
+    """
+    few = [count for count in counts if 1 < count < MIN_RUNS]
+    if not few:
+        return ""
+    here = listed([str(count) for count in few])
+    return (
+        f"; but brackets around means of fewer than six runs, here {here}, are their range, which "
+        f"holds the median of all such runs with a probability of {1 - 0.5 ** (few[0] - 1):.0%}"
+        f"{' or more' if len(few) > 1 else ''}"
+    ).replace("%", " %")
+
+
+def _schedule(sweep: Runs) -> str:
+    """A caution where epsilon-greedy runs reach the threshold when epsilon stops falling."""
+    reached = [row for row in sweep.rows if row.explore == "epsilon" and row.reached is not None]
+    lengths = {row.steps / row.episodes for row in sweep.rows if row.episodes}
+    if not reached or len(lengths) > 1 or any("epsilon" not in row.config for row in reached):
+        return ""
+    ends = {linear(row.config["epsilon"], "epsilon").steps for row in reached}
+    end, middle = max(ends) / lengths.pop(), float(np.median([row.reached or 0 for row in reached]))
+    if len(ends) > 1 or not 0.95 * end <= middle <= 1.25 * end:
+        return ""
+    return (
+        f"Epsilon falls until episode {end:,.0f}, and half of the epsilon-greedy runs that "
+        f"reached the threshold had done so by episode {middle:,.0f}: their number of episodes "
+        "depends more on this schedule than on the method."
+    )
+
+
+def _names(sweep: Runs) -> list[str]:
+    """The paper's 27, others of which there are runs, and DDPG."""
+    names = dict.fromkeys(variant.name for variant in VARIANTS)
+    names |= dict.fromkeys(one for one, actions in sweep.named if actions is not None)
+    return [*names, *(["DDPG"] if DDPG in sweep.named else [])]
+
+
+def _columns(sweep: Runs) -> list[int]:
+    return sorted({*sweep.task.actions, *sweep.actions})
+
+
+def _returns_title() -> str:
+    return "expected return of the greedy policy, with the paper's beside it"
+
+
+def _episodes_title(sweep: Runs) -> str:
+    return f"episodes to a return of {number(sweep.threshold, 0)}, with the paper's beside them"
+
+
+def _returns(sweep: Runs, weights: dict[Cell, Array]) -> tuple[Line, ...]:
+    def ours(cell: Cell, runs: Sequence[Row]) -> str:
+        greedy = np.array([row.greedy for row in runs])
+        return shown(mean_of(greedy, weights[cell]), digits(sweep.task))
+
+    return _wide(sweep, ours, _paper_return)
+
+
+def _episodes(sweep: Runs, weights: dict[Cell, Array]) -> tuple[Line, ...]:
+    def ours(cell: Cell, runs: Sequence[Row]) -> str:
+        known = times(runs)
+        return episodes(known, mean_of(known[:, 0], weights[cell]))
+
+    return _wide(sweep, ours, _paper_episodes)
+
+
+def _wide(
+    sweep: Runs,
+    ours: Callable[[Cell, Sequence[Row]], str],
+    theirs: Callable[[PaperResult | None], str | int | float],
+) -> tuple[Line, ...]:
+    """A line for each algorithm, with our cell and the paper's for each number of actions."""
+    paper = paper_results(sweep.task)
+    rows: list[Line] = []
+    for one in _names(sweep):
+        line: dict[str, str | int | float] = {"algorithm": one}
+        for n in _columns(sweep):
+            cell = DDPG if one == "DDPG" else (one, n)
+            runs = sweep.named.get(cell)
+            line[f"{n:,} actions"] = ours(cell, runs) if runs else "not run"
+            line[f"paper, {n:,}"] = theirs(paper.get(cell))
+        rows.append(line)
+    return tuple(rows)
+
+
+def _paper_return(cell: PaperResult | None) -> float | str:
+    return "" if cell is None else cell.expected_return
+
+
+def _paper_episodes(cell: PaperResult | None) -> int | str:
+    return "" if cell is None or cell.episodes is None else cell.episodes
+
+
+def _cells(sweep: Runs, weights: dict[Cell, Array]) -> tuple[Line, ...]:
+    """One line for each algorithm and number of actions, in numbers alone."""
+    paper = paper_results(sweep.task)
+    lines: list[Line] = []
+    for cell, runs in sweep.named.items():
+        first = runs[0]
+        known = times(runs)
+        line: dict[str, str | int | float] = {
+            "algorithm": cell[0],
+            "exploration": first.explore or "",
+            "update": first.update or "",
+            "alpha": "" if first.alpha is None else first.alpha,
+            "actions": "continuous" if cell[1] is None else cell[1],
+            "runs": len(runs),
+        }
+        measured = {
+            "greedy": [row.greedy for row in runs],
+            "sampled": [row.sampled for row in runs],
+            "last_100": [row.final for row in runs],
+            "episodes": list(known[:, 0]),
+        }
+        for name, values in measured.items():
+            mean = mean_of(np.array(values), weights[cell])
+            line |= {name: _tidy(mean.value), f"{name}_low": _tidy(mean.low)}
+            line |= {f"{name}_high": _tidy(mean.high), f"{name}_iqm": _tidy(float(iqm(values)))}
+        line["runs_that_reached"] = int(known[:, 1].sum())
+        line["paper_return"] = _paper_return(paper.get(cell))
+        line["paper_episodes"] = _paper_episodes(paper.get(cell))
+        lines.append(line)
+    return tuple(lines)
+
+
+def _runs(sweep: Runs) -> tuple[Line, ...]:
+    return tuple(
+        {
+            "algorithm": row.algorithm,
+            "actions": "continuous" if row.actions is None else row.actions,
+            "seed": row.seed,
+            "episodes": row.episodes,
+            "steps": row.steps,
+            "reached": "" if row.reached is None else row.reached,
+            "greedy": _tidy(row.greedy),
+            "sampled": _tidy(row.sampled),
+            "last_100": _tidy(row.final),
+        }
+        for row in sweep.rows
+    )
+
+
+def _tidy(value: float | None) -> float | str:
+    return "" if value is None else float(f"{value:.6g}")

@@ -1,0 +1,92 @@
+"""`tsallax evaluate` plays what the Python API plays, of runs of earlier versions as well."""
+
+from __future__ import annotations
+
+import json
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from command_line import OLD_RUN, assert_error, call, rows_of
+from tsallax.deep.agent import Agent
+from tsallax.deep.load import load_agent
+
+
+@pytest.fixture
+def no_evaluation(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Episodes must not be played."""
+    monkeypatch.setattr(Agent, "evaluate", lambda *_, **__: pytest.fail("too late"))
+
+
+def test_json_agrees_with_the_python_api(capsys):
+    code, out, err = call(capsys, f"evaluate {OLD_RUN} --episodes 2 --seed 5 --sampled --json")
+    assert (code, err) == (0, "")
+    found = json.loads(out)
+    played = load_agent(OLD_RUN / "agent.npz").evaluate(2, deterministic=False, seed=5)
+    assert found["returns"] == played.returns.tolist()
+    assert found["lengths"] == played.lengths.tolist()
+    assert found["mean_return"] == pytest.approx(played.returns.mean())
+    assert (found["environment"], found["algorithm"]) == ("MultiGoal-v0", "deep_q")
+    assert (found["sampled"], found["trained_episodes"], found["episodes"]) == (True, 12, 2)
+
+
+def test_the_summary_of_a_checkpoint_names_agent_and_greedy_returns(capsys):
+    code, out, err = call(capsys, f"evaluate {OLD_RUN / 'agent.npz'} --episodes 2")
+    assert (code, err) == (0, "")
+    agent = load_agent(OLD_RUN / "agent.npz")
+    played = agent.evaluate(2)
+    rows = rows_of(out)
+    assert rows["agent"] == agent.description
+    assert rows["trained"] == "12 episodes, 600 steps"
+    assert rows["played"] == "2 episodes, greedy"
+    assert rows["return"].startswith(f"{played.mean:.6g} ")
+    assert rows["length"] == f"{played.lengths.mean():.6g} steps"
+
+
+def test_a_video_is_recorded_before_the_evaluation(tmp_path, capsys, monkeypatch):
+    order: list[Any] = []
+    evaluate = Agent.evaluate
+    target = tmp_path / "film.mp4"
+    monkeypatch.setattr(
+        "tsallax.runs.video.record", lambda _, path, *rest: order.append((path, rest))
+    )
+    monkeypatch.setattr(
+        Agent, "evaluate", lambda self, *a, **k: order.append("played") or evaluate(self, *a, **k)
+    )
+    words = f"evaluate {OLD_RUN} --episodes 2 --video {target} --video-episodes 2"
+    code, out, err = call(capsys, words)
+    assert (code, err) == (0, "")
+    assert order == [(target, (2, True, 3)), "played"]
+    assert str(target) in out
+
+
+@pytest.mark.usefixtures("no_evaluation")
+def test_missing_ffmpeg_is_named_before_the_evaluation(tmp_path, capsys, monkeypatch):
+    monkeypatch.setitem(sys.modules, "imageio_ffmpeg", None)
+    output = call(capsys, f"evaluate {OLD_RUN} --video {tmp_path / 'film.mp4'}")
+    assert_error(output, "--video", "pip install 'tsallax[video]'")
+    assert not list(tmp_path.iterdir())
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        ("FOLDER", "no agent.npz"),
+        ("FOLDER/absent", "absent: no such file"),
+        ("FOLDER/text.npz", "text.npz: "),
+        ("RUN --episodes 0", "--episodes"),
+        ("RUN --video-episodes 0", "--video-episodes"),
+        ("RUN --seed -1", "--seed"),
+        ("RUN --video FOLDER/film.gif", ".mp4"),
+        ("RUN --video FOLDER/no/film.mp4", "there is no folder"),
+        ("RUN --env CartPole-v1", "CartPole-v1"),
+    ],
+)
+@pytest.mark.usefixtures("no_evaluation")
+def test_wrong_input_is_one_line_and_writes_nothing(tmp_path: Path, capsys, words, message):
+    (tmp_path / "text.npz").write_text("hello")
+    words = words.replace("FOLDER", str(tmp_path)).replace("RUN", str(OLD_RUN))
+    assert_error(call(capsys, "evaluate", words), message)
+    assert [path.name for path in tmp_path.iterdir()] == ["text.npz"]

@@ -1,0 +1,212 @@
+"""`tsallax solve` prints what the Python API finds; wrong input and Ctrl-C write nothing."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import numpy as np
+import pytest
+from scipy.sparse import csr_array
+
+from command_line import assert_error, assert_interrupted, call, rows_of, start
+from tsallax import problems
+from tsallax.planning.evaluation import evaluate, gap_certificate, performance_bound
+from tsallax.planning.mdp import MDP
+from tsallax.planning.solver import Solution, solve
+from tsallax.regularizer import Hard, Soft, Sparse, Tsallis
+
+
+@pytest.fixture(scope="module")
+def grid(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A file with an MDP of ragged states, terminal ones and names."""
+    path = tmp_path_factory.mktemp("mdp") / "grid.npz"
+    problems.gridworld(4, 5, goals={(0, 4): 1.0, (2, 2): -1.0}, step_reward=-0.04).save(path)
+    return path
+
+
+@pytest.fixture(scope="module")
+def endless(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A file whose solution by value iteration takes hours: a long cycle."""
+    path = tmp_path_factory.mktemp("mdp") / "endless.npz"
+    n = 60_000
+    cycle = csr_array((np.ones(n), np.roll(np.arange(n), -1), np.arange(n + 1)), shape=(n, n))
+    MDP(cycle, np.sin(np.arange(n))[:, None], 0.99999).save(path)
+    return path
+
+
+def test_the_summary_is_aligned_and_names_the_problem_and_the_result(capsys):
+    code, out, err = call(capsys, "solve FrozenLake-v1 --alpha 0.1")
+    assert (code, err) == (0, "")
+    rows = rows_of(out)
+    assert rows["problem"] == "FrozenLake-v1, discount 0.99"
+    assert rows["size"].startswith("16 states (5 terminal), 4 actions")
+    assert rows["regularizer"] == "sparse, alpha 0.1"
+    assert rows["performance bound"].startswith("3.75 ")
+    assert {"error", "certified", "expected return", "regularized return"} < {*rows}
+    assert len({re.match(r"\w[\w ]*?\s{2,}", line).end() for line in out.splitlines()}) == 1  # type: ignore[union-attr]
+
+
+def test_json_agrees_with_the_python_api(grid: Path, capsys):
+    arguments = "--regularizer sparse --alpha 0.3 --tolerance 1e-8 --json"
+    code, out, err = call(capsys, f"solve {grid} {arguments}")
+    assert (code, err) == (0, "")
+    found = json.loads(out)
+    mdp, regularizer = MDP.load(grid), Sparse(0.3)
+    solution = solve(mdp, regularizer, tolerance=1e-8)
+    value = evaluate(mdp, solution.policy, regularizer)
+    exact = {
+        "source": str(grid), "states": mdp.n_states, "terminal": 2, "actions": mdp.n_actions,
+        "pairs": mdp.n_pairs, "transitions": mdp.transitions.nnz, "discount": mdp.discount,
+        "regularizer": "sparse", "alpha": 0.3, "q": 2.0, "method": "auto", "tolerance": 1e-8,
+        "iterations": solution.iterations, "sweeps": solution.sweeps, "converged": True,
+        "certified_in": np.count_nonzero(solution.certified_support == 1),
+        "certified_out": np.count_nonzero(solution.certified_support == -1),
+    }  # fmt: skip
+    assert {key: found[key] for key in exact} == exact
+    close = {
+        "error": solution.error,
+        "value_min": solution.value.min(),
+        "value_max": solution.value.max(),
+        "support_ratio": solution.support_ratio,
+        "certified_ratio": np.count_nonzero(solution.certified_support) / mdp.n_pairs,
+        "expected_return": value.expected_return,
+        "entropy": value.entropy,
+        "regularized_return": value.regularized_return,
+        "performance_bound": performance_bound(mdp, regularizer),
+        "gap_certificate": mdp.initial @ gap_certificate(mdp, solution),
+    }
+    for key, number in close.items():
+        assert found[key] == pytest.approx(float(number), rel=1e-12), key
+    assert {*found} == {*exact, *close, "seconds"}
+    assert found["seconds"] > 0
+
+
+@pytest.mark.parametrize(
+    ("words", "regularizer", "method"),
+    [
+        ("--regularizer hard", Hard(), "policy_iteration"),
+        ("--regularizer soft --alpha 0.2", Soft(0.2), "value_iteration"),
+        ("--alpha 0.2", Sparse(0.2), "modified_policy_iteration"),
+        ("--regularizer tsallis --alpha 0.2 --q 1.5", Tsallis(0.2, 1.5), "policy_iteration"),
+    ],
+)
+def test_every_regularizer_and_method_has_a_name(grid, capsys, words, regularizer, method):
+    code, out, _ = call(capsys, f"solve {grid} {words} --method {method} --json")
+    found = json.loads(out)
+    mdp = MDP.load(grid)
+    value = solve(mdp, regularizer, tolerance=1e-9).value
+    assert code == 0
+    assert found["method"] == method
+    assert (found["regularizer"], found["alpha"]) == (regularizer.name, float(regularizer.alpha))
+    assert found["q"] == (None if regularizer == Hard() else regularizer.q)
+    assert found["regularized_return"] == pytest.approx(mdp.initial @ value, abs=2e-6)
+    assert found["gap_certificate"] <= found["performance_bound"] + 1e-5
+
+
+def test_the_discount_is_that_of_the_file_unless_given(grid: Path, capsys):
+    line = f"solve {grid} --regularizer hard --json"
+    found = [json.loads(call(capsys, line, more).out) for more in ("", "--discount 0.5")]
+    assert [answer["discount"] for answer in found] == [0.99, 0.5]
+    half = solve(MDP.load(grid).with_discount(0.5), Hard())
+    assert found[1]["value_max"] == pytest.approx(half.value.max(), abs=1e-9)
+
+
+def test_options_of_an_environment_are_passed_on(capsys):
+    options = "--env-option is_slippery=False --env-option map_name=8x8"
+    found = json.loads(call(capsys, f"solve FrozenLake-v1 --regularizer hard --json {options}").out)
+    assert found["states"] == 64
+    assert found["transitions"] == found["pairs"]
+    assert found["expected_return"] == pytest.approx(0.99**13, abs=1e-6)
+
+
+def test_a_return_beyond_double_precision_does_not_prevent_the_solution(tmp_path: Path, capsys):
+    problems.forest().save(tmp_path / "forest.npz")
+    words = "--regularizer hard --discount 0.999999999 --tolerance 1000000"
+    target = tmp_path / "solution.npz"
+    code, out, _ = call(capsys, f"solve {tmp_path / 'forest.npz'} {words} --out {target}")
+    assert code == 0
+    assert "not known" in rows_of(out)["expected return"]
+    assert str(target) in out
+    assert Solution.load(target).converged
+
+
+@pytest.mark.parametrize(
+    ("line", "words"),
+    [
+        ("FILE", ["needs alpha", "--alpha 0.1"]),
+        ("FILE --regularizer tsallis --alpha 1", ["needs q", "--q 1.5"]),
+        ("FILE --regularizer hard --alpha 1", ["takes no alpha", "leave --alpha out"]),
+        ("FILE --alpha 1 --q 2", ["takes no q", "--q"]),
+        ("FILE --regularizer softmax --alpha 1", ["'softmax'", "sparse"]),
+        ("FILE --alpha 0", ["alpha must be positive"]),
+        ("FILE --alpha 1 --discount 1", ["discount"]),
+        ("FILE --alpha 1 --tolerance 0", ["tolerance"]),
+        ("FILE --alpha 1 --method newton", ["'newton'", "policy_iteration"]),
+        ("FILE --alpha 1 --max-sweeps 0", ["max_sweeps"]),
+        ("FILE --alpha 1 --env-option a=1", ["leave --env-option out"]),
+        ("FILE --alpha 1 --out FOLDER", ["--out", "is a folder"]),
+        ("FILE --alpha 1 --out FOLDER/absent/s.npz", ["--out", "no folder"]),
+        ("FOLDER/absent.npz --alpha 1", ["absent.npz: no such file"]),
+        ("FOLDER/text.npz --alpha 1", ["text.npz", "MDP"]),
+        ("FrozenLake-v1 --alpha 1 --env-option slippery", ["--env-option", "KEY=VALUE"]),
+        ("FrozenLake-v1 --alpha 1 --env-option ice=1", ["FrozenLake-v1", "ice"]),
+        ("FrozenLake-v1 --alpha 1 --env-option render_mode=5", ["FrozenLake-v1: "]),
+        ("FrozenLake-v0 --alpha 1", ["FrozenLake-v0", "FrozenLake-v1"]),
+        ("Blackjack-v1 --alpha 1", ["Blackjack-v1: has no table P"]),
+        ("NoSuchThing-v1 --alpha 1", ["NoSuchThing"]),
+    ],
+)
+def test_wrong_input_is_one_line_and_writes_nothing(
+    grid: Path, tmp_path: Path, capsys, line, words
+):
+    (tmp_path / "text.npz").write_text("hello")
+    line = line.replace("FILE", str(grid)).replace("FOLDER", str(tmp_path))
+    assert_error(call(capsys, "solve", line), *words)
+    assert [path.name for path in tmp_path.iterdir()] == ["text.npz"]
+
+
+def test_a_tolerance_that_is_not_reached_is_one_line_exit_code_1_and_no_file(
+    grid: Path, tmp_path: Path, capsys
+):
+    target = tmp_path / "solution.npz"
+    limits = "--max-sweeps 3 --method value_iteration --json"
+    output = call(capsys, f"solve {grid} --alpha 0.3 --out {target} {limits}")
+    assert_error(output, "not converged", "sweeps", code=1)
+    assert not target.exists()
+
+
+def test_ctrl_c_during_the_imports_is_one_line_and_exit_code_130(endless: Path):
+    process = start("solve", endless, "--alpha", "0.1", "--method", "value_iteration")
+    time.sleep(1.0)
+    assert_interrupted(process, signal.SIGINT)
+
+
+def test_a_solve_that_is_terminated_writes_nothing(endless: Path, tmp_path: Path):
+    target = tmp_path / "solution.npz"
+    target.write_text("a previous file")
+    solving = tmp_path / "solving"
+    program = (  # announces the solve, then runs the program itself
+        "import pathlib, tsallax.planning.solver as solver; from tsallax import __main__;"
+        "begin = solver.bar;"
+        f"solver.bar = lambda *a: (pathlib.Path({str(solving)!r}).touch(), begin(*a))[1];"
+        "__main__.main()"
+    )
+    arguments = ["solve", str(endless), "--alpha", "0.1", "--method", "value_iteration"]
+    pipe = subprocess.PIPE
+    process = subprocess.Popen(
+        [sys.executable, "-c", program, *arguments, "--tolerance", "1e-5", "--out", str(target)],
+        stdout=pipe, stderr=pipe, text=True, env=os.environ,
+    )  # fmt: skip
+    while not solving.exists() and process.poll() is None:
+        time.sleep(0.02)
+    time.sleep(0.3)
+    assert_interrupted(process, signal.SIGTERM)
+    assert target.read_text() == "a previous file"
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["solution.npz", "solving"]

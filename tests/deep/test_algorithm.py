@@ -1,0 +1,38 @@
+"""Every algorithm acts the same after its acting state is put into another learner."""
+
+from __future__ import annotations
+
+import jax
+import numpy as np
+import pytest
+
+from small_agents import CORRIDOR, TINY
+from tsallax.deep.algorithm import Algorithm
+from tsallax.deep.environment_spec import make_spec
+from tsallax.deep.learners import LEARNERS
+
+SMALL = {"net_arch": TINY["net_arch"], "buffer_size": 96, "batch_size": 8}
+
+
+@pytest.mark.parametrize("learner", LEARNERS.values())
+def test_an_acting_state_is_all_that_acting_depends_on(learner):
+    continuous = learner.continuous_actions
+    spec = make_spec(CORRIDOR, actions=None if continuous else 3, n_envs=1, continuous=continuous)
+    algorithm, (knobs,) = learner.build_algorithm(spec, [learner.Config(**SMALL)])
+    methods = [name for name in vars(Algorithm) if not name.startswith("_")]
+    assert all(hasattr(algorithm, name) for name in methods)
+
+    @jax.jit
+    def actions(key):
+        """Of a learner, and of another one with its acting state."""
+        one, other = (algorithm.init(k, knobs) for k in jax.random.split(key))
+        twin = algorithm.restore_acting(algorithm.acting_state(one), other)
+        x = jax.random.normal(key, (50, 2))
+        return [
+            (algorithm.greedy(a, x), algorithm.sample(a, x, 5, key)) for a in (one, twin, other)
+        ]
+
+    one, twin, other = actions(jax.random.PRNGKey(0))
+    jax.tree.map(np.testing.assert_array_equal, one, twin)
+    if continuous:
+        assert not np.array_equal(one[0], other[0])

@@ -1,0 +1,177 @@
+"""Specifications of environments: sizes, observations and actions, making and describing them."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import gymnasium
+import numpy as np
+import pytest
+from gymnasium.spaces import Box, Discrete
+
+import tsallax
+from small_agents import CORRIDOR, TINY, Episodic, cart_pole
+from tsallax import DeepQ
+from tsallax.deep.environment_spec import EnvironmentSpec, from_description, make_spec
+from tsallax.errors import InvalidInput
+
+ONE_LINE = r"^[^\n]*$"
+
+
+def spec_of(env: Any, actions: Any = None, **more: Any) -> EnvironmentSpec:
+    return make_spec(env, **{"actions": actions, "n_envs": 1, "continuous": False, **more})
+
+
+def test_an_id_is_the_jax_environment_where_there_is_one():
+    spec = spec_of("MultiGoal-v0", 3)
+    assert spec.jax is tsallax.envs.MultiGoal
+    assert (spec.n_actions, spec.table.shape, spec.source) == (9, (9, 2), "MultiGoal-v0")
+    assert spec_of("MultiGoal-v0", 3, backend="gymnasium").jax is None
+    assert spec_of(CORRIDOR, 3).source is CORRIDOR
+
+
+@pytest.mark.parametrize(
+    "make",
+    [
+        lambda: spec_of("MultiGoal-v0", (3, 5)),
+        lambda: spec_of("Reacher-v5", continuous=True),
+        lambda: spec_of("CartPole-v1", n_envs=2),
+        lambda: spec_of("FrozenLake-v1", options={"is_slippery": False}),
+        lambda: spec_of("Pendulum-v1", 3),
+    ],
+)
+def test_a_description_gives_the_same_specification_again(make):
+    about = json.loads(json.dumps(make().describe()))
+    again = from_description(about)
+    assert json.loads(json.dumps(again.describe())) == about
+    assert again.host is None, "environments are made when they are first used"
+
+
+SPACES = {
+    "discrete observations": (Discrete(7), Discrete(3)),
+    "a matrix of observations": (Box(-1, 1, (2, 3)), Discrete(3)),
+    "actions from five": (Box(-1, 1, (2,)), Discrete(3, start=5)),
+    "a matrix of actions": (Box(-1, 1, (2,)), Box(-1, 1, (1, 2))),
+    "actions without dimensions": (Box(-1, 1, (2,)), Box(-1, 1, ())),
+}
+
+
+@pytest.mark.parametrize("case", SPACES)
+def test_observations_are_encoded_and_actions_decoded_as_the_environment_has_them(case):
+    env = Episodic(*SPACES[case])
+    spec = spec_of(env, 3 if isinstance(env.action_space, Box) else None)
+    one, _ = env.reset(seed=0)
+    rows, single = spec.encode(one)
+    assert single
+    assert rows.shape == (1, spec.observation_size)
+    assert spec.encode(np.stack([one, one]))[0].tolist() == [*rows.tolist()] * 2
+    for action in spec.decode(np.arange(spec.n_actions)):
+        assert env.action_space.contains(action)
+
+
+def test_observations_of_the_wrong_kind_are_refused():
+    vector = spec_of(CORRIDOR, 3)
+    for wrong in (0.0, [1.0], [1.0, 2.0, 3.0], np.zeros((4, 3)), []):
+        with pytest.raises(InvalidInput, match="observation of shape"):
+            vector.encode(wrong)
+    for wrong in ("abc", [[1.0], [1.0, 2.0]], None, [np.nan, 0.0]):
+        with pytest.raises(InvalidInput, match=ONE_LINE, check=lambda e: "observation" in str(e)):
+            vector.encode(wrong)
+    integer = spec_of(Episodic(Discrete(7, start=2)))
+    for wrong in (1, 9, 2.5, [[2]]):
+        with pytest.raises(InvalidInput, match="observation"):
+            integer.encode(wrong)
+
+
+class Unrecorded(gymnasium.Wrapper):
+    """A wrapper without Gymnasium's record of its arguments."""
+
+
+ONCE = {
+    "without an id": Episodic,
+    "in a wrapper": lambda: Unrecorded(gymnasium.make("CartPole-v1")),
+}
+
+
+@pytest.mark.parametrize("make", ONCE.values(), ids=ONCE)
+def test_an_environment_that_cannot_be_made_twice_is_evaluated_in_another_that_is_given(make):
+    agent = DeepQ(make(), **TINY)
+    for refused in (lambda: agent.evaluate(1), lambda: agent.learn(steps=20, eval_every=10)):
+        with pytest.raises(InvalidInput, match=r"second time.*: give one to evaluate in") as error:
+            refused()
+        assert "\n" not in str(error.value)
+        assert agent.steps == 0
+    other = make()
+    agent.learn(steps=20, eval_every=10, eval_episodes=2, eval_env=other)
+    assert len(agent.history["evaluation_return"]) == 2
+    assert agent.evaluate(3, env=other).returns.shape == (3,)
+
+
+def test_wrappers_of_a_vector_environment_are_there_in_evaluations():
+    def short(env):
+        return gymnasium.wrappers.TimeLimit(env, 7)
+
+    several = gymnasium.make_vec("CartPole-v1", 2, vectorization_mode="sync", wrappers=[short])
+    assert DeepQ(several, **TINY).evaluate(3).lengths.tolist() == [7, 7, 7]
+    wrapped = gymnasium.wrappers.vector.ClipReward(
+        gymnasium.make_vec("CartPole-v1", 2, vectorization_mode="sync"), 0.0, 0.5
+    )
+    with pytest.raises(InvalidInput, match=r"second time \(ClipReward wraps several.*give one"):
+        DeepQ(wrapped, **TINY).evaluate(1)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "fields"),
+    [
+        ({"actions": None}, {"source": "Corridor-v0", "add": ("actions", 31)}),
+        ({"backend": "gymnasium"}, {"source": "Corridor-v0", "omit": "backend"}),
+        (
+            {"backend": "torch"},
+            {"problem": "unknown backend 'torch': choose from auto, jax, gymnasium"},
+        ),
+        ({"options": {"a": 1}}, {"source": "env_options a"}),
+        ({"env": "Reacher-v5", "options": {"a": 1}, "backend": "jax"}, {"omit": "backend"}),
+        ({"env": "CartPole-v1", "backend": "jax"}, {"source": "CartPole-v1", "omit": "backend"}),
+    ],
+    ids=str,
+)
+def test_refusals_say_what_to_add_or_leave_out(arguments, fields):
+    with pytest.raises(InvalidInput) as refusal:
+        spec_of(**{"env": CORRIDOR, "actions": 3, **arguments})
+    assert {name: getattr(refusal.value, name) for name in fields} == fields
+
+
+@pytest.mark.parametrize("env", ["CartPoole-v1", "nowhere:Env-v0", 7, None])
+def test_unknown_environments_are_refused_in_one_line(env):
+    with pytest.raises(InvalidInput, match=ONE_LINE) as refusal:
+        spec_of(env)
+    assert str(env).split(":")[0] in str(refusal.value)
+
+
+def test_options_that_cannot_be_saved_are_refused():
+    with pytest.raises(InvalidInput, match="env_options must be plain data"):
+        spec_of("CartPole-v1", options={"sutton_barto_reward": np.bool_(False)})
+
+
+def test_what_cannot_be_combined_is_refused():
+    with pytest.raises(InvalidInput, match=r"leave actions=3 out"):
+        spec_of("CartPole-v1", 3)
+    with pytest.raises(InvalidInput, check=lambda e: e.omit == "n_envs"):
+        DeepQ(gymnasium.make("CartPole-v1"), **{**TINY, "n_envs": 4})
+    with pytest.raises(InvalidInput, match="only environments with an id can be drawn"):
+        spec_of(CORRIDOR, 3).rendered_environment()
+
+
+def test_an_environment_to_evaluate_in_must_be_of_the_same_kind():
+    spec = spec_of("CartPole-v1")
+    with pytest.raises(InvalidInput, match=r"observation_shape \(2,\), but .* for \(4,\)"):
+        spec.evaluation_environment(Episodic(actions=Discrete(2)))
+    with pytest.raises(InvalidInput, match="Acrobot-v1: has observation_shape"):
+        spec.evaluation_environment("Acrobot-v1")
+    with pytest.raises(InvalidInput, match="holds 2 environments: give a single one"):
+        spec.evaluation_environment(gymnasium.make_vec("CartPole-v1", 2))
+    agent = cart_pole()
+    with pytest.raises(InvalidInput, match="Acrobot-v1: has observation_shape"):
+        agent.learn(steps=10, eval_every=5, eval_env="Acrobot-v1")
+    assert agent.steps == 0

@@ -1,0 +1,57 @@
+"""Evaluation episodes are those of the greedy or the sampled policy, from start to end."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from small_agents import LIMIT, cart_pole, corridor, corridor_step, trained
+from tsallax.deep.evaluation_episodes import Episodes, evaluation_seed
+
+
+def test_evaluation_plays_the_greedy_policy_to_the_end():
+    agent = trained(corridor)
+    possible = {}
+    for start in (-1.0, 0.0, 1.0, 2.0):
+        seen, total, length, over = (start, 0.0), 0.0, 0, False
+        while not over:
+            action = int(np.argmax(agent.q(seen)))
+            seen, reward, terminated, truncated = corridor_step(seen, action)
+            total, length, over = total + reward, length + 1, terminated or truncated
+        possible[round(total, 3)] = length
+    result = agent.evaluate(40)
+    found = dict(zip(np.round(result.returns, 3).tolist(), result.lengths.tolist()))
+    assert found == possible
+    sampled = agent.evaluate(40, deterministic=False)
+    assert not np.array_equal(sampled.returns, result.returns)
+    assert sampled.lengths.max() <= LIMIT
+
+
+def test_episodes_in_gymnasium_are_those_of_the_greedy_policy():
+    import gymnasium
+
+    from tsallax.deep.loop_gymnasium import episode_seed
+
+    agent, states = trained(cart_pole), []
+    with gymnasium.make("CartPole-v1") as env:
+        observation, _ = env.reset(seed=episode_seed(5, 0, 0))
+        total, over = 0.0, False
+        while not over:
+            observation, reward, terminated, truncated, _ = env.step(agent.predict(observation))
+            total, over = total + reward, terminated or truncated
+    environment = agent.spec.evaluation_environment()
+    result = agent.play_in(environment, 1, True, 5, states.append)
+    assert result.returns.tolist() == [total]
+    assert states == [False] * int(total) + [True]
+
+
+def test_means_and_standard_errors():
+    episodes = Episodes(np.array([1.0, 2.0, 6.0]), np.array([3, 4, 5]))
+    assert episodes.mean == 3
+    assert episodes.standard_error == pytest.approx(np.sqrt(7 / 3))
+    assert np.isnan(Episodes(np.array([1.0]), np.array([3])).standard_error)
+
+
+def test_evaluations_have_seeds_other_than_training():
+    assert evaluation_seed(0) != 0
+    assert 0 <= evaluation_seed(2**32 - 1) < 2**32

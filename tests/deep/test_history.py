@@ -1,0 +1,68 @@
+"""A history does not depend on how much is recorded at a time, and survives as arrays."""
+
+from __future__ import annotations
+
+from itertools import pairwise
+
+import numpy as np
+import pytest
+
+from tsallax.deep.history import History
+from tsallax.errors import InvalidInput
+
+
+def test_a_history_does_not_depend_on_how_much_is_recorded_at_a_time():
+    rng = np.random.default_rng(0)
+    rewards, ended = rng.normal(size=(300, 3)), rng.random((300, 3)) < 0.05
+    whole = History(running=np.zeros(3), lengths=np.zeros(3, np.int64))
+    whole.record(900, rewards.astype(np.float32), ended)
+    parts = History(running=np.zeros(3), lengths=np.zeros(3, np.int64))
+    cuts = [0, 1, 2, 50, 51, 177, 300]
+    for begin, end in pairwise(cuts):
+        parts.record(3 * end, rewards[begin:end].astype(np.float32), ended[begin:end])
+    for name, column in whole.arrays().items():
+        np.testing.assert_array_equal(parts.arrays()[name], column, err_msg=name)
+    assert np.all(np.diff(whole["episode_step"]) >= 0)
+
+
+def test_the_trace_averages_over_the_cycles_since_its_last_entry():
+    history = History()
+    history.accumulate(np.array([1.0, 3.0]), np.array([0.0, 1.0]), np.array([1.0, 0.5]))
+    history.accumulate(np.array([5.0]), np.array([2.0]), np.array([0.0]))
+    history.append_trace(30)
+    history.accumulate(np.array([7.0]), np.array([8.0]), np.array([1.0]))
+    history.append_trace(40)
+    assert history["trace_step"].tolist() == [30, 40]
+    assert history["trace_loss"].tolist() == [3, 7]
+    assert history["trace_value"].tolist() == [1, 8]
+    assert history["trace_support"].tolist() == [0.5, 1]
+
+
+def test_steps_that_are_not_valid_do_not_count_in_lengths():
+    history = History()
+    ended = np.array([[False], [False], [True]])
+    history.record(3, np.ones((3, 1)), ended, np.array([[True], [False], [True]]))
+    assert history["episode_length"].tolist() == [2]
+    assert history.recent() == 3
+    assert np.isnan(History().recent())
+
+
+def test_unfinished_episodes_can_be_dropped():
+    history = History()
+    history.record(2, np.ones((2, 1)), np.zeros((2, 1), bool))
+    assert (history.running.tolist(), history.lengths.tolist()) == ([2], [2])
+    history.drop_unfinished()
+    assert (history.running.tolist(), history.lengths.tolist()) == ([0], [0])
+
+
+def test_arrays_hold_all_of_it_and_are_checked():
+    history = History()
+    history.record(3, np.ones((3, 1)), np.array([[False], [True], [False]]))
+    history.accumulate(*np.ones((3, 2)))
+    arrays = history.arrays()
+    again = History.from_arrays(arrays)
+    for name, column in arrays.items():
+        np.testing.assert_array_equal(again.arrays()[name], column)
+    for name in ("episode_return", "running", "tally"):
+        with pytest.raises(InvalidInput, match="history"):
+            History.from_arrays({**arrays, name: np.zeros((7, 7))})

@@ -1,0 +1,175 @@
+"""The loop in Gymnasium environments stores and logs what really happened, errors included."""
+
+from __future__ import annotations
+
+from itertools import pairwise
+from typing import Any
+
+import gymnasium
+import jax
+import numpy as np
+import pytest
+from gymnasium.spaces import Discrete
+from gymnasium.vector import AutoresetMode, SyncVectorEnv
+
+from small_agents import TINY, Episodic, assert_history_is_that_of, stored
+from tsallax import DeepQ
+from tsallax.deep.loop_gymnasium import GymnasiumLoop, episode_seed
+from tsallax.errors import InvalidInput
+
+
+def test_cart_pole_is_stored_as_it_happened():
+    """Play the stored actions again, from the seeds of the episodes."""
+    agent = DeepQ("CartPole-v1", seed=5, **TINY).learn(steps=90)
+    again = gymnasium.make("CartPole-v1")
+    episode = 0
+    (rows,) = stored(agent)
+    seen, _ = again.reset(seed=episode_seed(5, 0, 0))
+    for row in rows:
+        assert np.array_equal(row["seen"], seen)
+        seen, reward, terminated, truncated, _ = again.step(row["action"])
+        assert np.array_equal(row["after"], seen)
+        assert row["reward"] == reward
+        assert row["terminated"] == terminated
+        assert row["ended"] == (terminated or truncated)
+        if row["ended"]:
+            episode += 1
+            seen, _ = again.reset(seed=episode_seed(5, 0, episode))
+    assert episode >= 2
+    assert_history_is_that_of(agent, [rows])
+
+
+def test_a_time_limit_on_the_host_is_a_truncation_with_its_true_last_observation():
+    env = gymnasium.make("CartPole-v1", max_episode_steps=6)
+    agent = DeepQ(env, **TINY).learn(steps=30)
+    (rows,) = stored(agent)
+    assert list(agent.history["episode_length"]) == [6] * 5
+    for t, row in enumerate(rows):
+        assert row["ended"] == (t % 6 == 5)
+        assert not row["terminated"]
+        if t % 6 < 5:
+            assert np.array_equal(row["after"], rows[t + 1]["seen"])
+        elif t < 29:
+            assert not np.array_equal(row["after"], rows[t + 1]["seen"])
+
+
+def test_updates_on_the_host_come_every_so_many_steps_and_not_before_the_start():
+    agent = DeepQ("CartPole-v1", **{**TINY, "learning_starts": 12, "n_envs": 2, "train_freq": 3})
+    agent.learn(steps=30)
+    assert int(agent._learner.adam.count) == (30 - 12) // 6
+    same = jax.tree.map(np.array_equal, agent._learner.online, agent._learner.target)
+    assert all(jax.tree.leaves(same)), "copied after 30 steps, the first time past 25"
+    agent.learn(steps=6)
+    same = jax.tree.map(np.array_equal, agent._learner.online, agent._learner.target)
+    assert not any(jax.tree.leaves(same)), "and not again"
+
+
+class Watched(gymnasium.vector.VectorWrapper):
+    """Records the episodes of a vector environment."""
+
+    def __init__(self, env: Any) -> None:
+        super().__init__(env)
+        self.running = [[] for _ in range(env.num_envs)]
+        self.episodes: list[tuple[float, int]] = []
+        self.resetting = np.zeros(env.num_envs, bool)
+
+    def step(self, actions: Any) -> Any:
+        result = self.env.step(actions)
+        over = result[2] | result[3]
+        for e in np.flatnonzero(~self.resetting):
+            self.running[e].append(float(result[1][e]))
+            if over[e]:
+                self.episodes.append((sum(self.running[e]), len(self.running[e])))
+                self.running[e] = []
+        self.resetting = over & (self.env.metadata["autoreset_mode"] == AutoresetMode.NEXT_STEP)
+        return result
+
+
+def cart_poles(mode: AutoresetMode | None) -> Any:
+    if mode is None:  # Gymnasium's own vector of cart poles, which spends a step on resetting
+        return gymnasium.make_vec("CartPole-v1", 2, vectorization_mode="vector_entry_point")
+    return SyncVectorEnv([lambda: gymnasium.make("CartPole-v1")] * 2, autoreset_mode=mode)
+
+
+@pytest.mark.parametrize("mode", [None, AutoresetMode.SAME_STEP, AutoresetMode.DISABLED], ids=str)
+def test_the_history_of_a_vector_environment_is_that_of_its_episodes(mode):
+    env = Watched(cart_poles(mode))
+    agent = DeepQ(env, **TINY).learn(steps=90)
+    noted = zip(agent.history["episode_return"].tolist(), agent.history["episode_length"].tolist())
+    assert list(noted) == env.episodes
+    assert len(env.episodes) >= 2
+
+
+def test_a_step_that_a_vector_environment_spends_on_resetting_is_never_drawn():
+    agent = DeepQ(cart_poles(None), **TINY).learn(steps=90)
+    for rows in stored(agent):
+        for row, following in pairwise(rows):
+            assert (following["weight"] == 0) == row["ended"]
+    assert np.isfinite(
+        np.concatenate([x.ravel() for x in jax.tree.leaves(agent._learner[0])])
+    ).all()
+
+
+def test_the_state_of_the_episodes_is_in_the_open():
+    agent = DeepQ(Episodic(), **TINY)
+    assert isinstance(agent._loop, GymnasiumLoop)
+    assert not agent._loop.in_progress
+    agent.learn(steps=7)
+    now = agent._loop.episodes
+    assert now.next_episode == [2]
+    assert now.observation.shape == (1, 2)
+    assert now.action.shape == (1,)
+    assert agent._loop.arrays(between_episodes=False) == {"begun": [2]}
+    agent._loop.abandon(1)
+    assert not agent._loop.in_progress
+    assert agent._loop.arrays(between_episodes=True) == {"begun": [2]}
+
+
+def test_episodes_have_seeds_of_their_own():
+    seeds = {episode_seed(s, e, n) for s in (0, 1) for e in range(3) for n in range(50)}
+    assert len(seeds) == 300
+    assert all(0 <= seed < 2**31 for seed in seeds)
+
+
+@pytest.mark.filterwarnings("ignore:overflow encountered in cast")
+@pytest.mark.parametrize(
+    ("wrong", "message"),
+    [
+        ({"reward": -np.inf}, "Wrong: gave the reward -inf"),
+        ({"reward": np.nan}, "Wrong: gave the reward nan"),
+        ({"seen": np.nan}, "Wrong: an observation holds nan"),
+        ({"seen": 1e39}, "Wrong: an observation holds inf"),
+    ],
+    ids=str,
+)
+def test_an_environment_that_gives_infinite_numbers_or_nan_is_named_at_once(wrong, message):
+    class Wrong(Episodic):
+        def step(self, action):
+            seen, reward, *ends = super().step(action)
+            if len(self.taken) == 7:
+                return np.full(2, wrong.get("seen", 0.0)), wrong.get("reward", reward), *ends
+            return seen, reward, *ends
+
+    agent = DeepQ(Wrong(), **TINY)
+    with pytest.raises(InvalidInput, match=message):
+        agent.learn(steps=20)
+    assert agent.steps == 6, "the failed step is not recorded"
+
+
+def test_rewards_may_be_arrays_of_one_number():
+    class Boxed(Episodic):
+        def step(self, action):
+            seen, reward, *ends = super().step(action)
+            return seen, np.array([reward]), *ends
+
+    agent = DeepQ(Boxed(), **TINY).learn(episodes=2)
+    assert agent.history["episode_return"].tolist() == [5.0, 5.0]
+
+
+def test_an_observation_outside_of_its_space_is_refused():
+    class Outside(Episodic):
+        def step(self, action):
+            return -1, *super().step(action)[1:]
+
+    with pytest.raises(InvalidInput, match="not in its space"):
+        DeepQ(Outside(Discrete(7)), **TINY).learn(steps=3)

@@ -1,0 +1,89 @@
+"""Options survive being written down; unknown ones are refused with the nearest known one."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+
+import numpy as np
+import pytest
+
+from tsallax import DDPGConfig, DeepQConfig
+from tsallax.deep.options import (
+    RENAMED,
+    from_mapping,
+    hidden_layers,
+    make_config,
+    to_mapping,
+    with_current_names,
+)
+from tsallax.errors import InvalidInput
+
+CONFIGS = [DeepQConfig, DDPGConfig]
+
+
+@pytest.mark.parametrize("kind", CONFIGS)
+def test_every_option_says_what_it_does(kind):
+    for option in dataclasses.fields(kind):
+        assert len(option.metadata["help"]) > 4
+
+
+@pytest.mark.parametrize(
+    ("name", "hint"),
+    [
+        ("alhpa", "did you mean alpha?"),
+        ("learningrate", "did you mean learning_rate?"),
+        ("zzz", "choose from explore, update"),
+        ("copy_every", "it is called target_update_interval now"),
+    ],
+)
+def test_unknown_options_are_refused_with_a_hint(name, hint):
+    with pytest.raises(InvalidInput, match=f"unknown option '{name}'") as refusal:
+        from_mapping(DeepQConfig, {name: 1})
+    assert hint in str(refusal.value)
+
+
+def test_options_of_earlier_files_have_their_present_names():
+    known = {f.name for kind in CONFIGS for f in dataclasses.fields(kind)}
+    assert set(RENAMED.values()) <= known
+    assert not set(RENAMED) & known
+    old = {"batch": 8, "capacity": 64, "start": 0, "discount": 0.5, "alpha": 1}
+    config = from_mapping(DeepQConfig, with_current_names(old))
+    assert (config.batch_size, config.buffer_size, config.gamma) == (8, 64, 0.5)
+
+
+def test_options_given_by_name_replace_those_of_a_configuration():
+    base = DeepQConfig(alpha=0.5, net_arch=(16,))
+    changed = make_config(DeepQConfig, base, {"alpha": 0.25})
+    assert (changed.alpha.start, changed.net_arch) == (0.25, (16,))
+    assert make_config(DeepQConfig, {"net_arch": [4]}, {}).net_arch == (4,)
+    assert make_config(DDPGConfig, None, {}) == DDPGConfig()
+    with pytest.raises(InvalidInput, match="config must be a DeepQConfig or a dict, not int"):
+        make_config(DeepQConfig, 7, {})
+
+
+def test_a_configuration_is_the_same_after_it_was_written_as_json():
+    config = DeepQConfig(
+        explore="tsallis", explore_q=1.5, update="soft", alpha=(1.0, 1 / 3, 12345), epsilon=0.07,
+        net_arch=(32, 16), huber=2.0, double=True, learning_rate=1 / 3000, beta="0.123456789:1:7",
+    )  # fmt: skip
+    again = from_mapping(DeepQConfig, json.loads(json.dumps(to_mapping(config))))
+    assert again == config
+    assert hash(again) == hash(config)
+
+
+def test_numbers_of_numpy_are_taken_and_stored_as_plain_ones():
+    config = DeepQConfig(
+        batch_size=np.int64(8), learning_rate=np.float32(0.5), net_arch=np.array([4, 4])
+    )
+    assert type(config.batch_size) is int
+    assert type(config.learning_rate) is float
+    json.dumps(to_mapping(config))
+
+
+def test_the_networks_of_the_paper_are_the_defaults_for_its_tasks():
+    assert hidden_layers(DeepQConfig(), "InvertedPendulum-v5") == (512, 512)
+    assert hidden_layers(DeepQConfig(), "tsallax/Reacher-v5") == (256,) * 4
+    assert hidden_layers(DeepQConfig(), "CartPole-v1") == (256, 256)
+    assert hidden_layers(DeepQConfig(net_arch=(8,)), "Reacher-v5") == (8,)
+    assert DeepQConfig(net_arch=64).net_arch == (64,)

@@ -1,0 +1,62 @@
+"""Environments that cannot be made are refused in one line with the remedy."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from typing import Any
+
+import pytest
+
+from tsallax.envs import GymnasiumAdapter
+from tsallax.errors import InvalidInput
+
+
+@pytest.mark.parametrize(
+    ("env", "options", "message"),
+    [
+        ("CartPoole-v1", {}, "CartPoole-v1: there is no such environment: did you mean CartPole-v"),
+        ("ALE/Pong-v5", {}, "ALE/Pong-v5: needs the Arcade Learning Environment: pip install ale"),
+        ("CartPole-v1", {"wheels": 4}, "unexpected keyword argument 'wheels'"),
+    ],
+    ids=str,
+)
+def test_environments_that_cannot_be_made_are_refused_in_one_line(
+    env: Any, options: Any, message: str
+) -> None:
+    with pytest.raises(InvalidInput) as refusal:
+        GymnasiumAdapter(env, **options)
+    assert message in str(refusal.value)
+    assert "\n" not in str(refusal.value)
+
+
+@pytest.mark.parametrize(
+    ("missing", "message"),
+    [
+        ("gymnasium", "Reacher-v5: needs Gymnasium: pip install gymnasium"),
+        ("mujoco", "Reacher-v5: needs MuJoCo: pip install 'tsallax[mujoco]', or use tsallax/Reac"),
+    ],
+)
+def test_what_is_not_installed_is_named(missing: str, message: str) -> None:
+    program = f"""
+import sys
+sys.modules[{missing!r}] = None
+from tsallax import envs
+assert envs.jax_environment("Reacher-v5") is envs.Reacher
+try:
+    envs.GymnasiumAdapter("Reacher-v5", actions=3)
+except ValueError as error:
+    print(error)
+"""
+    run = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True)
+    assert run.stdout.strip().startswith(message), run.stderr
+    assert run.stdout.count("\n") == 1
+
+
+def test_the_environments_are_imported_without_gymnasium() -> None:
+    program = """
+import sys
+from tsallax.envs import Discretize, InvertedPendulum, MultiGoal, Reacher
+assert not {"gymnasium", "mujoco", "matplotlib"} & set(sys.modules)
+"""
+    subprocess.run([sys.executable, "-c", program], check=True)

@@ -1,0 +1,61 @@
+"""The JAX environments pass Gymnasium's checks and have the spaces of the originals."""
+
+from __future__ import annotations
+
+import warnings
+
+import gymnasium
+import numpy as np
+import pytest
+from gymnasium.utils.env_checker import check_env
+
+from tsallax import envs
+from tsallax.envs import GymnasiumAdapter
+from tsallax.envs.gymnasium import registration
+from tsallax.errors import InvalidInput
+
+OURS = ["tsallax/InvertedPendulum-v5", "tsallax/Reacher-v5", "tsallax/MultiGoal-v0"]
+
+
+@pytest.mark.parametrize("name", OURS)
+def test_the_registered_environments_pass_gymnasiums_check(name: str) -> None:
+    envs.register()
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", UserWarning)  # of bounds, which are as Gymnasium's own
+        env = gymnasium.make(name, render_mode="rgb_array")
+        check_env(env.unwrapped)
+    assert env.spec.max_episode_steps == envs.jax_environment(name).limit  # type: ignore[union-attr]
+    env.reset(seed=0)
+    picture = env.render()
+    assert picture.dtype == np.uint8
+    assert picture.shape[2] == 3
+    assert len(np.unique(picture.reshape(-1, 3), axis=0)) > 50
+    env.step(env.action_space.high)
+    assert (env.render() != picture).any()
+
+
+@pytest.mark.parametrize("name", ["InvertedPendulum-v5", "Reacher-v5"])
+def test_the_registered_environments_have_gymnasiums_spaces(name: str) -> None:
+    envs.register()
+    theirs, ours = gymnasium.make(name), gymnasium.make(f"tsallax/{name}")
+    assert ours.action_space == theirs.action_space
+    assert ours.observation_space.shape == theirs.observation_space.shape
+    assert ours.metadata["render_fps"] == theirs.metadata["render_fps"]
+
+
+def test_another_step_limit_may_be_asked_for() -> None:
+    for limit in (3, 70):
+        host = GymnasiumAdapter("tsallax/Reacher-v5", actions=3, max_episode_steps=limit)
+        assert host.limit == limit
+        host.reset([0])
+        ends = [host.step([4])[3][0] for _ in range(limit)]
+        assert ends.index(True) == limit - 1
+
+
+def test_steps_before_a_reset_and_unknown_names_are_refused() -> None:
+    with pytest.raises(InvalidInput, match=r"call reset\(\) before step"):
+        registration.JaxEnv("Reacher-v5").step([0.0, 0.0])
+    with pytest.raises(InvalidInput, match="Hopper-v5: is not an environment in JAX"):
+        registration.JaxEnv("Hopper-v5")
+    with pytest.raises(InvalidInput, match="unknown render_mode 'human'"):
+        registration.JaxEnv("Reacher-v5", render_mode="human")

@@ -1,0 +1,150 @@
+"""The JAX environments equal Gymnasium's, which C MuJoCo simulates, joint limits included."""
+
+from __future__ import annotations
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+from scipy import stats
+
+from mujoco_episodes import (
+    GAINS,
+    MUJOCO,
+    PER_STEP,
+    apart,
+    batched_step,
+    episode,
+    make,
+    record,
+    replay,
+    rollout,
+    state_of,
+    x64,
+)
+from tsallax.envs import Environment, InvertedPendulum, MultiGoal, Reacher
+
+SOLVER_EXIT = 1e-6
+"""The tolerance at a joint limit, where MuJoCo's iteration may stop early (its own is 1e-8)."""
+EPISODE32 = {"InvertedPendulum-v5": 1e-5, "Reacher-v5": 5e-4}
+"""The largest difference of an episode in float32 from MuJoCo's, in any observation."""
+
+
+@pytest.mark.parametrize("environment", MUJOCO, ids=lambda e: e.name)
+def test_a_step_in_float64_is_mujocos_joint_limits_included(environment: Environment) -> None:
+    with x64():
+        steps = record(environment, steps=2500, converged=True)
+        state, observation, reward, terminated, _ = batched_step(environment)(
+            steps.state, steps.action
+        )
+    limit, joint = (1.0, 0) if environment is InvertedPendulum else (3.0, 1)
+    beyond = np.abs(steps.state.motion[:, joint]) > limit
+    assert beyond.sum() > 50, "too few steps beyond the joint limits"
+    assert (~beyond).sum() > 500
+    assert state.motion.dtype == np.float64
+    assert apart(state.motion, steps.motion) < PER_STEP
+    assert apart(observation, steps.observation) < PER_STEP
+    assert apart(reward, steps.reward) < PER_STEP
+    np.testing.assert_array_equal(terminated, steps.terminated)
+
+
+@pytest.mark.parametrize("environment", MUJOCO, ids=lambda e: e.name)
+def test_a_step_differs_from_an_unconverged_solver_at_a_limit_only(
+    environment: Environment,
+) -> None:
+    with x64():
+        steps = record(environment, steps=2500, converged=False)
+        state, *_ = batched_step(environment)(steps.state, steps.action)
+    limit, joint = (1.0, 0) if environment is InvertedPendulum else (3.0, 1)
+    place, speed = np.abs(steps.state.motion[:, joint]), np.abs(steps.state.motion[:, joint + 2])
+    reach = 0.04 * (speed + np.abs(steps.motion[:, joint + 2])) + 0.05
+    off = np.abs(np.asarray(state.motion) - steps.motion).max(axis=1)
+    inside = place + reach < limit
+    assert inside.sum() > 250
+    assert off[inside].max() < PER_STEP
+    assert off.max() < SOLVER_EXIT
+    assert (off < PER_STEP).mean() > 0.98
+
+
+@pytest.mark.parametrize("environment", MUJOCO, ids=lambda e: e.name)
+@pytest.mark.parametrize("bits", [32, 64])
+def test_whole_episodes_are_mujocos(environment: Environment, bits: int) -> None:
+    lengths, off = set(), 0.0
+    for seed in range(4):
+        steady = environment is InvertedPendulum and seed % 2 == 0
+        gain = GAINS[None] * steady if environment is InvertedPendulum else np.zeros((2, 10))
+        start, noise, theirs = episode(environment, seed, gain, converged=bits == 64)
+        with x64(bits == 64):
+            ours = [x[: len(theirs[0])] for x in replay(environment, start, noise, gain)]
+        assert ours[0].dtype == f"float{bits}"
+        off = max(off, apart(ours[0], theirs[0]), apart(ours[1], theirs[1]))
+        np.testing.assert_array_equal(ours[2], theirs[2])
+        np.testing.assert_array_equal(ours[3], theirs[3])
+        lengths.add(len(theirs[0]))
+    assert off < (EPISODE32[environment.name] if bits == 32 else PER_STEP), off
+    assert max(lengths) == environment.limit
+    assert environment is Reacher or min(lengths) < 50
+
+
+@pytest.mark.parametrize("environment", MUJOCO, ids=lambda e: e.name)
+def test_spaces_and_limits_are_gymnasiums(environment: Environment) -> None:
+    env = make(environment)
+    np.testing.assert_allclose(env.action_space.low, environment.action_low)
+    np.testing.assert_allclose(env.action_space.high, environment.action_high)
+    assert env.observation_space.shape == (environment.observation_size,)
+    assert env.spec.max_episode_steps == environment.limit
+
+
+@pytest.mark.parametrize("environment", MUJOCO, ids=lambda e: e.name)
+def test_resets_are_distributed_as_gymnasiums(environment: Environment) -> None:
+    env, n = make(environment), 800
+    theirs = np.stack([env.reset(seed=seed)[0] for seed in range(n)])
+    states = jax.vmap(environment.reset)(jax.random.split(jax.random.key(0), n))
+    ours = np.asarray(jax.vmap(environment.observe)(states))
+    assert ours.shape == theirs.shape
+    for column in range(environment.observation_size):
+        assert stats.ks_2samp(ours[:, column], theirs[:, column]).pvalue > 1e-3
+    if environment is Reacher:
+        radii = [np.linalg.norm(x[:, 4:6], axis=1) for x in (ours, theirs)]
+        assert max(radii[0]) < 0.2
+        assert stats.ks_2samp(*radii).pvalue > 1e-3
+    assert not states.step.any()
+
+
+@pytest.mark.parametrize("environment", MUJOCO, ids=lambda e: e.name)
+def test_forces_beyond_the_bounds_are_clipped_as_mujoco_does(environment: Environment) -> None:
+    env = make(environment)
+    env.reset(seed=3)
+    with x64():
+        state, action = state_of(env), 2.5 * np.array(environment.action_high)
+        observation, reward, *_ = env.step(action)
+        _, ours, our_reward, *_ = jax.jit(environment.step)(state, action)
+        assert apart(ours, observation) < PER_STEP
+        assert abs(float(our_reward) - reward) < PER_STEP
+
+
+@pytest.mark.parametrize("environment", [*MUJOCO, MultiGoal], ids=lambda e: e.name)
+def test_a_batch_gives_the_results_of_single_environments(environment: Environment) -> None:
+    keys = jax.random.split(jax.random.key(1), 5)
+    states = jax.vmap(environment.reset)(keys)
+    low, high = np.array([environment.action_low, environment.action_high])
+    actions = np.random.default_rng(0).uniform(low, high, (5, len(low))).astype(np.float32)
+    batched = jax.jit(jax.vmap(environment.step))(states, actions)
+    reset, step = jax.jit(environment.reset), jax.jit(environment.step)
+    for i in range(2):
+        single = step(reset(keys[i]), actions[i])
+        for one, many in zip(jax.tree.leaves(single), jax.tree.leaves(batched), strict=True):
+            if not jnp.issubdtype(one.dtype, jax.dtypes.prng_key):
+                np.testing.assert_allclose(one, many[i], rtol=2e-5, atol=1e-6)
+    assert batched[1].shape == (5, environment.observation_size)
+    assert batched[1].dtype == batched[2].dtype == np.float32
+    assert batched[0].step.dtype == np.int32
+    np.testing.assert_array_equal(jax.vmap(environment.observe)(batched[0]), batched[1])
+
+
+@pytest.mark.parametrize("environment", [*MUJOCO, MultiGoal], ids=lambda e: e.name)
+def test_an_episode_is_truncated_at_its_limit_and_not_before(environment: Environment) -> None:
+    actions = jnp.zeros((environment.limit, environment.action_size))
+    _, (_, _, _, truncated) = rollout(environment, environment.reset(jax.random.key(0)), actions)
+    assert bool(truncated[-1])
+    assert not truncated[:-1].any()

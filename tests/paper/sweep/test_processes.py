@@ -1,0 +1,62 @@
+"""Fleets in processes of their own: rows are the same, Ctrl-C saves, errors are passed on."""
+
+from __future__ import annotations
+
+import dataclasses
+import multiprocessing
+from pathlib import Path
+from types import SimpleNamespace
+
+import pytest
+
+from small_sweeps import outcome, plan, small
+from tsallax.errors import InvalidInput
+from tsallax.paper.sweep import processes
+from tsallax.paper.sweep.job_status import read_statuses
+from tsallax.paper.sweep.processes import Worker, train_side_by_side
+
+
+def test_fleets_are_trained_side_by_side_and_saved_on_ctrl_c(whole: Path, tmp_path: Path):
+    short, long = plan(small(), tmp_path, at_once=1, save_seconds=1e9)
+    long = dataclasses.replace(long, episodes=2000, steps=100_000)
+
+    def poll() -> None:
+        found = read_statuses([short, long])
+        if len(found) == 2 and found[short.name].share == 1 and found[long.name].steps > 0:
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        train_side_by_side([short, long], 2, poll)
+    assert long.checkpoint_file.is_file()
+    ((key, row),) = outcome(tmp_path).items()
+    assert {**row, "agents": 2} == outcome(whole)[key]
+
+
+@pytest.mark.parametrize(
+    ("code", "error"),
+    [(0, None), (2, InvalidInput), (-9, InvalidInput), (1, InvalidInput), (130, KeyboardInterrupt)],
+)
+def test_the_error_of_a_process_is_raised(code, error, tmp_path: Path):
+    (job,) = plan(small(), tmp_path)
+    receiver, sender = multiprocessing.Pipe(duplex=False)
+    sender.send("the text of the error")
+    worker = Worker(SimpleNamespace(exitcode=code), job, receiver)
+    if error is None:
+        processes._check_exit(worker)
+        return
+    with pytest.raises(error) as refusal:
+        processes._check_exit(worker)
+    if code == 2:
+        assert str(refusal.value) == "the text of the error"
+    elif error is InvalidInput:
+        assert job.name in str(refusal.value)
+
+
+@pytest.mark.slow
+def test_an_error_in_a_process_is_raised_in_one_line(tmp_path: Path):
+    (job,) = plan(small(), tmp_path)
+    job.checkpoint_file.parent.mkdir(parents=True)
+    job.checkpoint_file.write_text("not a fleet")
+    with pytest.raises(InvalidInput, match=job.checkpoint_file.name) as refusal:
+        train_side_by_side([job], 2, lambda: None)
+    assert "\n" not in str(refusal.value)

@@ -1,0 +1,64 @@
+"""The figure of learning curves: panels, bands and their labels."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from made_up_runs import made_up_run
+from tsallax.errors import InvalidInput
+from tsallax.runs import curve_figure, learning_curves
+
+
+def drawn(folder: Path):
+    figure = curve_figure.draw(learning_curves.group(learning_curves.find([folder])))
+    return {axes.get_title(loc="left"): axes for axes in figure.axes}
+
+
+def labels(axes) -> list[str]:
+    return [text.get_text() for text in axes.get_legend().get_texts()]
+
+
+def test_each_environment_has_a_panel_and_several_seeds_a_band(tmp_path: Path):
+    rng = np.random.default_rng(3)
+    for s in range(3):
+        made_up_run(tmp_path / f"r{s}", rng.normal(size=50), seed=s, every=10)
+    made_up_run(tmp_path / "c", rng.normal(size=30), env="CartPole-v1")
+    panels = drawn(tmp_path)
+    assert {*panels} == {"Reacher-v5", "CartPole-v1"}
+    reacher, cart = panels["Reacher-v5"], panels["CartPole-v1"]
+    assert len(reacher.collections) > len(cart.collections)
+    assert "mean of 5 episodes" in reacher.get_ylabel()
+    assert "mean of 2 episodes" in cart.get_ylabel()
+    assert len(labels(reacher)) == 2
+
+
+@pytest.mark.parametrize(("seeds", "label"), [(1, "1 seed"), (3, "range of 3 runs"), (6, "95%")])
+def test_the_legend_names_the_band_for_what_it_is(seeds: int, label: str, tmp_path: Path):
+    for s in range(seeds):
+        made_up_run(tmp_path / f"r{s}", np.arange(20.0) + s, seed=s)
+    axes = drawn(tmp_path)["Reacher-v5"]
+    (text,) = labels(axes)
+    assert label in text
+    assert ("95%" in text) == (seeds >= 6)
+    assert "95%" not in axes.get_ylabel()
+
+
+@pytest.mark.parametrize(
+    ("kind", "start"), [("png", b"\x89PNG"), ("svg", b"<?xml"), ("pdf", b"%PDF")]
+)
+def test_a_figure_is_written_in_the_format_of_its_suffix(kind, start, tmp_path: Path):
+    made_up_run(tmp_path / "runs" / "a", [])
+    figure = curve_figure.draw(learning_curves.group(learning_curves.find([tmp_path / "runs"])))
+    curve_figure.save(figure, tmp_path / f"curves.{kind}")
+    assert (tmp_path / f"curves.{kind}").read_bytes().startswith(start)
+
+
+def test_a_file_that_cannot_be_written_is_refused(tmp_path: Path):
+    made_up_run(tmp_path / "a", [1.0])
+    figure = curve_figure.draw(learning_curves.group(learning_curves.find([tmp_path])))
+    with pytest.raises(InvalidInput) as refusal:
+        curve_figure.save(figure, tmp_path / "absent" / "curves.png")
+    assert refusal.value.source == str(tmp_path / "absent" / "curves.png")

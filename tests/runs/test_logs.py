@@ -1,0 +1,132 @@
+"""Logs hold each row once, whatever happened to the process that wrote them."""
+
+from __future__ import annotations
+
+import struct
+import sys
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from command_line import OLD_RUN
+from tsallax.deep.history import History
+from tsallax.deep.load import load_agent
+from tsallax.errors import InvalidInput
+from tsallax.runs import logs
+
+
+def history(returns: Any, every: int = 0, length: int = 50) -> History:
+    """A history with these returns, and an evaluation after every so many episodes."""
+    h = History()
+    for i, value in enumerate(returns):
+        step = (i + 1) * length
+        h.append(episode_step=step, episode_return=float(value), episode_length=length)
+        if every and (i + 1) % every == 0:
+            h.append(
+                evaluation_step=step,
+                evaluation_episode=i + 1,
+                evaluation_return=float(value) + 1,
+                evaluation_std=0.5,
+                evaluation_length=float(length),
+                evaluation_sampled=float(value),
+            )
+    return h
+
+
+def scalars(folder: Path) -> dict[str, list[tuple[int, float]]]:
+    """Tags, steps and values of TensorBoard's event files."""
+    from tensorboardX.proto.event_pb2 import Event
+
+    found: dict[str, list[tuple[int, float]]] = {}
+    for path in sorted(folder.glob("events.out.tfevents.*")):
+        data = path.read_bytes()
+        while data:
+            (size,) = struct.unpack("<Q", data[:8])
+            event = Event.FromString(data[12 : 12 + size])
+            data = data[16 + size :]
+            for value in event.summary.value:
+                found.setdefault(value.tag, []).append((event.step, value.simple_value))
+    return found
+
+
+def test_every_row_is_written_once_while_a_history_grows(tmp_path: Path):
+    values = np.random.default_rng(0).normal(size=9)
+    with logs.Logs(tmp_path, history(values[:2], 3), tensorboard=False) as log:
+        for n in (2, 5, 5, 9):
+            log.add(history(values[:n], 3))
+            assert logs.read(tmp_path / logs.EPISODES)["return"].tolist() == values[:n].tolist()
+    table = logs.read(tmp_path / logs.EPISODES)
+    assert table["episode"].tolist() == [*range(1, 10)]
+    assert table["step"].tolist() == [*range(50, 500, 50)]
+    assert table["length"].tolist() == [50] * 9
+    points = logs.read(tmp_path / logs.EVALUATIONS)
+    assert points["episode"].tolist() == [3, 6, 9]
+    assert points["return"].tolist() == [values[i] + 1 for i in (2, 5, 8)]
+
+
+def test_opening_a_log_drops_rows_written_after_the_checkpoint(tmp_path: Path):
+    values = np.arange(9.0)
+    logs.Logs(tmp_path, history(values), tensorboard=False).close()
+    with open(tmp_path / logs.EPISODES, "a") as file:
+        file.write("10,500,9.0,50\n11,55")
+    logs.Logs(tmp_path, history(values[:4]), tensorboard=False).close()
+    text = (tmp_path / logs.EPISODES).read_text()
+    assert text == "episode,step,return,length\n" + "".join(
+        f"{i + 1},{50 * (i + 1)},{float(i)},50\n" for i in range(4)
+    )
+
+
+def test_logs_of_an_earlier_version_are_read_and_rewritten_alike(tmp_path: Path):
+    agent = load_agent(OLD_RUN / "agent.npz")
+    logs.Logs(tmp_path, agent.history, tensorboard=False).close()
+    for name in logs.TABLES:
+        assert (tmp_path / name).read_text() == (OLD_RUN / name).read_text()
+    assert logs.read(OLD_RUN / logs.TRACE)["step"].tolist() == [250, 500]
+
+
+def test_a_history_that_was_saved_is_logged_like_the_one_in_memory(tmp_path: Path):
+    grown = history([0.1, 1e-7, -1e22], 1)
+    for name, h in (("a", grown), ("b", History.from_arrays(grown.arrays()))):
+        (tmp_path / name).mkdir()
+        logs.Logs(tmp_path / name, h, tensorboard=False).close()
+    for table in logs.TABLES:
+        assert (tmp_path / "a" / table).read_text() == (tmp_path / "b" / table).read_text()
+
+
+def test_tensorboard_has_every_row_once_after_a_resume_as_well(tmp_path: Path):
+    pytest.importorskip("tensorboardX")
+    values = np.arange(9.0)
+    for begin, end in ((0, 4), (3, 9)):  # a second process resumes an earlier checkpoint
+        with logs.Logs(tmp_path, history(values[:begin], 3), tensorboard=True) as log:
+            log.add(history(values[:end], 3))
+    found = scalars(tmp_path)
+    for name, kind in ((logs.EPISODES, "episode"), (logs.EVALUATIONS, "evaluation")):
+        table = logs.read(tmp_path / name)
+        assert found[f"{kind}/return"] == [*zip(table["step"], table["return"], strict=True)]
+
+
+def test_a_missing_tensorboard_says_what_to_install(monkeypatch):
+    monkeypatch.setitem(sys.modules, "tensorboardX", None)
+    with pytest.raises(InvalidInput, match=r"pip install 'tsallax\[tensorboard\]'"):
+        logs.import_tensorboard()
+
+
+def test_an_incomplete_last_line_is_left_out_and_a_wrong_one_named(tmp_path: Path):
+    path = tmp_path / logs.EPISODES
+    head = "episode,step,return,length\n"
+    path.write_text(head + "1,50,2.5,50\n2,100,3.")
+    assert logs.read(path)["return"].tolist() == [2.5]
+    path.write_text(head)
+    assert len(logs.read(path)["return"]) == 0
+    path.write_text(head + "1,50,2.5,50\n2,100\n3,150,1,50\n")
+    with pytest.raises(InvalidInput, match="line 3") as caught:
+        logs.read(path)
+    assert caught.value.source == str(path)
+    path.write_text("a,b\n1,2\n")
+    with pytest.raises(InvalidInput, match="not a log"):
+        logs.read(path)
+    path.unlink()
+    with pytest.raises(InvalidInput, match="no such file"):
+        logs.read(path)

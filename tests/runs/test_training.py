@@ -1,0 +1,98 @@
+"""Runs in folders: which are opened, resumed or refused, and the commands that continue them."""
+
+from __future__ import annotations
+
+import dataclasses
+import shutil
+from pathlib import Path
+
+import pytest
+
+from command_line import OLD_RUN
+from tsallax.errors import InvalidInput
+from tsallax.runs import training
+from tsallax.runs.training import TrainingRun, checkpoint_of, open_run
+
+NEW = {"env": "MultiGoal-v0", "actions": 3, "net_arch": 8, "buffer_size": 256, "episodes": 5}
+
+
+@pytest.fixture(scope="module")
+def new(tmp_path_factory: pytest.TempPathFactory) -> TrainingRun:
+    """A run that has not started."""
+    return open_run(NEW, {}, tmp_path_factory.mktemp("runs") / "new", False)
+
+
+@pytest.fixture
+def old(tmp_path: Path) -> Path:
+    """A finished run of twelve episodes."""
+    return Path(shutil.copytree(OLD_RUN, tmp_path / "old"))
+
+
+def with_options(run: TrainingRun, **options: object) -> TrainingRun:
+    settings = run.settings
+    changed = dataclasses.replace(settings.run, **options)  # type: ignore[arg-type]
+    return dataclasses.replace(run, settings=dataclasses.replace(settings, run=changed))
+
+
+def test_a_new_run_has_everything_left_and_writes_nothing_before_it_is_trained(new: TrainingRun):
+    assert not new.resumed
+    assert new.remaining == {"episodes": 5}
+    assert not new.finished
+    assert not new.folder.exists()
+    assert new.agent.config.net_arch == (8,)
+
+
+def test_options_that_are_given_override_those_of_a_file(tmp_path: Path):
+    run = open_run({"seed": 4}, {**NEW, "seed": 2}, tmp_path / "run", True)
+    assert (run.agent.seed, run.resumed) == (4, False)
+
+
+def test_a_finished_run_of_an_earlier_version_is_opened_and_extended(old: Path):
+    run = open_run({}, {}, old, True)
+    assert (run.resumed, run.finished, run.agent.steps) == (True, True, 600)
+    assert open_run({"episodes": 20}, {}, old, True).remaining == {"episodes": 8}
+
+
+def test_a_new_limit_replaces_both(old: Path):
+    run = open_run({"episodes": 20, "steps": 700}, {}, old, True)
+    assert run.remaining == {"episodes": 8, "steps": 100}
+
+
+def test_commands_quote_the_folder_and_name_an_environment_with_a_module(new: TrainingRun):
+    run = dataclasses.replace(new, folder=Path("a b"))
+    assert run.resume_command == "tsallax train --resume --out 'a b'"
+    assert run.evaluate_command == "tsallax evaluate 'a b'"
+    run = with_options(run, env="my_envs:Car-v0")
+    assert run.resume_command == "tsallax train my_envs:Car-v0 --resume --out 'a b'"
+    assert run.evaluate_command == "tsallax evaluate 'a b' --env my_envs:Car-v0"
+
+
+def test_the_command_that_extends_a_finished_run_keeps_the_kind_of_its_limits(old: Path):
+    run = open_run({"episodes": 50, "steps": 600}, {}, old, True)
+    assert run.resume_command.endswith(f"--out {old} --episodes 100 --steps 1200")
+
+
+def test_the_checkpoint_of_a_run_is_found_in_its_folder(tmp_path: Path):
+    assert checkpoint_of(OLD_RUN) == OLD_RUN / training.AGENT_FILE
+    assert checkpoint_of(tmp_path / "agent.npz") == tmp_path / "agent.npz"
+    with pytest.raises(InvalidInput) as caught:
+        checkpoint_of(tmp_path)
+    assert caught.value.source == str(tmp_path)
+
+
+def test_a_folder_with_other_files_is_refused(tmp_path: Path):
+    (tmp_path / "notes.txt").write_text("mine")
+    with pytest.raises(InvalidInput, match="not empty"):
+        open_run(NEW, {}, tmp_path, True)
+
+
+def test_an_environment_with_a_module_must_be_given_and_not_only_stored(tmp_path: Path):
+    with pytest.raises(InvalidInput, match="command line") as caught:
+        open_run({}, {"env": "my_envs:Car-v0", "episodes": 3}, tmp_path / "run", False)
+    assert caught.value.source == "my_envs:Car-v0"
+
+
+def test_a_learner_of_continuous_actions_takes_no_levels(tmp_path: Path):
+    with pytest.raises(InvalidInput) as caught:
+        open_run({**NEW, "algorithm": "ddpg"}, {}, tmp_path / "run", False)
+    assert caught.value.omit == "actions"
