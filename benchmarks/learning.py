@@ -147,7 +147,7 @@ def steps_needed(seeds: int, out: Path | None) -> None:
 
 
 def _summary(curves: list[list[float]], goal: float, most: int) -> str:
-    """The steps to the goal, the most where it was not reached, and how often it was reached after."""
+    """The steps to the goal, and the share of evaluations that reach it from then on."""
     first = [next((i for i, x in enumerate(c) if x >= goal), None) for c in curves]
     steps = np.array([most if i is None else EVERY * (i + 1) for i in first], float)
     kept = [

@@ -6,10 +6,11 @@ import json
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
 from small_agents import point_mass
-from tsallax import DeepQ, load_agent
+from tsallax import DDPG, DeepQ, Fleet, load_agent
 from tsallax.deep import checkpoint
 from tsallax.errors import InvalidInput
 
