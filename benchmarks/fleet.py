@@ -15,10 +15,7 @@ from typing import Any
 
 import jax
 
-from tsallax import DeepQ
-from tsallax.deep.deep_q_config import DeepQConfig
-from tsallax.deep.fleet import Fleet, Member
-from tsallax.deep.training_schedule import NEVER
+from tsallax import DeepQ, DeepQConfig, Fleet, Member
 
 VARIANTS = list(
     product(("sparse", "soft", "epsilon"), ("sparse", "soft", "hard"), (1.0, 0.1, 0.01))
@@ -34,9 +31,9 @@ def measure(levels: int, seeds: int, steps: int) -> None:
         for e, u, a in VARIANTS
     ]
     fleet = Fleet("Reacher-v5", members, actions=levels)
-    fleet.learn(steps=NEVER, callback=lambda f: f.steps < 2 * steps, progress=False)
+    fleet.learn(steps=10**9, callback=lambda f: f.steps < 2 * steps, progress=False)
     begin, first = time.perf_counter(), fleet.steps
-    fleet.learn(steps=NEVER, callback=lambda f: f.steps < first + steps, progress=False)
+    fleet.learn(steps=10**9, callback=lambda f: f.steps < first + steps, progress=False)
     seconds, steps = time.perf_counter() - begin, fleet.steps - first
     print(
         f"{jax.devices()[0].device_kind}: {len(members)} agents, {levels**2} actions: "
@@ -68,7 +65,7 @@ def compare(levels: int, seeds: int, steps: int) -> None:
 
     def learn(fleet: Fleet, steps: int) -> None:
         end = fleet.steps + steps
-        fleet.learn(steps=NEVER, callback=lambda f: f.steps < end, progress=False)
+        fleet.learn(steps=10**9, callback=lambda f: f.steps < end, progress=False)
 
     runs = {
         "one after another": alone,

@@ -12,7 +12,6 @@ from tsallax import checks
 from tsallax.deep import linear_schedule
 from tsallax.deep.linear_schedule import Linear
 from tsallax.errors import InvalidInput
-from tsallax.files import yaml_text
 
 RENAMED = {
     "actor_rate": "actor_learning_rate",
@@ -106,8 +105,10 @@ def layer_widths(net_arch: Any) -> tuple[int, ...]:
     ((64,), (64, 64), (64, 64))
     """
     if isinstance(net_arch, str):
-        net_arch = yaml_text.parse(f"[{net_arch}]")
-    layers = list(net_arch) if isinstance(net_arch, Iterable) else [net_arch]
+        parts = [part.strip() for part in net_arch.split(",")]
+        layers: list[Any] = [int(part) if part.isdecimal() else part for part in parts]
+    else:
+        layers = list(net_arch) if isinstance(net_arch, Iterable) else [net_arch]
     if not all(checks.is_integer(width) and width >= 1 for width in layers):
         raise InvalidInput(f"net_arch must be integers, such as (256, 256), got {net_arch!r}")
     return tuple(int(width) for width in layers)

@@ -47,7 +47,8 @@ class PolicyIteration:
                 greedy = _towards_best_states(operator, certificate, steps)
         else:
             order = state
-        v = guess + self._correction(operator, certificate, greedy, guess, order)
+        v = self._correction(operator, certificate, greedy, guess, order)
+        v += guess
         if guess is not certificate.updated:
             np.maximum(v, guess, out=v)
         if operator.alpha == 0.0:
@@ -64,12 +65,12 @@ class PolicyIteration:
         order: Order,
     ) -> Floats:
         """V_pi - guess of the policy pi of `greedy`, to about a hundredth of the residual."""
-        one_step, _, _ = operator.policy_sweeps(greedy, guess, 1, math.inf)
-        missing = one_step - guess
+        missing, _, _ = operator.policy_sweeps(greedy, guess, 1, math.inf)
+        missing -= guess
         single = 1.0 - operator.mdp.discount > SINGLE_PRECISION_GAP * max(1.0, operator.width / 100)
         precision = np.float32 if single else np.float64
-        matrix = policy_matrix(operator.arrays, greedy.policy.weights, precision)
-        system = PolicySystem(permuted(matrix, order), order)
+        matrix = permuted(policy_matrix(operator.arrays, greedy.policy.weights, precision), order)
+        system = PolicySystem(matrix, order)
         size = max(abs(certificate.change[0]), abs(certificate.change[1]))
         residual = self.tolerance * (1.0 - operator.mdp.discount)
         x, left = system.solve(missing, max(1e-2 * size, 0.1 * residual))

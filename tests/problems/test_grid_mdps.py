@@ -1,114 +1,23 @@
-"""The problems are the MDPs their docstrings describe, and large ones are built quickly."""
+"""Gridworlds and mazes move as described."""
 
 from __future__ import annotations
 
-import itertools
 import time
 import tracemalloc
-from collections import Counter, defaultdict
+from collections import defaultdict
 
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from scipy.sparse.csgraph import connected_components
-from scipy.stats import chisquare, kstest
 
+from mdp_checks import assert_stochastic, bytes_of, optimal_values
 from tsallax.errors import InvalidInput
 from tsallax.planning.mdp import MDP
-from tsallax.problems import forest, garnet, gridworld, maze
+from tsallax.problems import gridworld, maze
 
 STEPS = {"up": (-1, 0), "right": (0, 1), "down": (1, 0), "left": (0, -1)}
-
-
-def optimal_values(mdp: MDP) -> np.ndarray:
-    """Iterate V(s) = max_a r(s,a) + γ Σ T(s'|s,a) V(s') until nothing changes."""
-    value = np.zeros(mdp.n_states)
-    for _ in range(100_000):
-        q = mdp.table(mdp.rewards + mdp.discount * (mdp.transitions @ value), -np.inf)
-        new = np.where(mdp.terminal, 0.0, q.max(axis=1))
-        if np.abs(new - value).max() < 1e-13:
-            return new
-        value = new
-    raise AssertionError("no fixed point")
-
-
-def bytes_of(mdp: MDP) -> int:
-    csr = mdp.transitions
-    return csr.data.nbytes + csr.indices.nbytes + csr.indptr.nbytes
-
-
-def assert_stochastic(mdp: MDP) -> None:
-    np.testing.assert_allclose(mdp.transitions.sum(axis=1), 1.0, rtol=0, atol=4e-15)
-    assert (mdp.transitions.data > 0).all()
-    assert mdp.transitions.indices.dtype == mdp.transitions.indptr.dtype == np.int32
-
-
-def test_forest_has_its_textbook_values():
-    mdp = forest()
-    assert mdp.action_names == ("wait", "cut")
-    np.testing.assert_allclose(optimal_values(mdp), [26.244, 29.484, 33.484], atol=1e-9)
-    q = mdp.table(mdp.rewards + 0.9 * (mdp.transitions @ optimal_values(mdp)))
-    assert q.argmax(axis=1).tolist() == [0, 0, 0]
-    np.testing.assert_allclose(
-        mdp.transitions.toarray(),
-        [[0.1, 0.9, 0], [1, 0, 0], [0.1, 0, 0.9], [1, 0, 0], [0.1, 0, 0.9], [1, 0, 0]],
-    )
-
-
-def test_forest_pays_for_cutting_before_the_last_class():
-    mdp = forest(5, fire=0.8, reward_old=1.0, reward_cut=3.0)
-    np.testing.assert_array_equal(mdp.table(mdp.rewards), [[0, 0], [0, 1], [0, 1], [0, 1], [1, 3]])
-    q = mdp.table(mdp.rewards + 0.9 * (mdp.transitions @ optimal_values(mdp)))
-    assert q.argmax(axis=1).tolist() == [0, 1, 1, 1, 1]
-    for fire in (0.0, 1.0):
-        assert_stochastic(forest(4, fire))
-
-
-@given(
-    states=st.integers(1, 60),
-    actions=st.integers(1, 4),
-    share=st.floats(0, 1),
-    seed=st.integers(0, 10**6),
-)
-def test_garnet_pairs_have_exactly_the_asked_for_successors(states, actions, share, seed):
-    branching = max(1, round(share * states))
-    mdp = garnet(states, actions, branching, seed=seed)
-    assert (mdp.n_states, mdp.n_actions, mdp.n_pairs) == (states, actions, states * actions)
-    assert (np.diff(mdp.transitions.indptr) == branching).all()
-    assert_stochastic(mdp)
-    assert ((mdp.rewards >= 0) & (mdp.rewards < 1)).all()
-
-
-@pytest.mark.parametrize(("states", "branching"), [(12, 3), (9, 8), (40, 4)])
-def test_garnet_draws_all_successors_alike_and_probabilities_from_the_simplex(states, branching):
-    mdp = garnet(states, 3000 // states * 10, branching, seed=5)
-    seen = np.bincount(mdp.transitions.indices, minlength=states)
-    assert chisquare(seen).pvalue > 1e-3
-    firsts = mdp.transitions.data[mdp.transitions.indptr[:-1]]
-    assert kstest(firsts, lambda x: 1 - (1 - x) ** (branching - 1)).pvalue > 1e-3
-    assert kstest(mdp.rewards, "uniform").pvalue > 1e-3
-
-
-def test_garnet_draws_all_subsets_alike():
-    rows = garnet(6, 1000, 2, seed=1).transitions.indices.reshape(-1, 2)
-    counts = Counter(map(tuple, rows.tolist()))
-    assert set(counts) == set(itertools.combinations(range(6), 2))
-    assert chisquare(list(counts.values())).pvalue > 1e-3
-
-
-def test_garnet_is_reproducible_and_quick():
-    start = time.perf_counter()
-    mdp = garnet(10_000, 10, 10, discount=0.99)
-    assert time.perf_counter() - start < 2.0
-    assert mdp.transitions.nnz == 1_000_000
-    again, other = garnet(10_000, 10, 10), garnet(10_000, 10, 10, seed=1)
-    np.testing.assert_array_equal(mdp.transitions.data, again.transitions.data)
-    assert (mdp.transitions.indices != other.transitions.indices).any()
-    generator = np.random.default_rng(0)
-    np.testing.assert_array_equal(
-        garnet(50, 2, 3).rewards, garnet(50, 2, 3, seed=generator).rewards
-    )
 
 
 def moved(cell, action, walls):
@@ -233,33 +142,28 @@ def test_a_maze_is_reproducible_quick_and_far_from_open():
 @pytest.mark.parametrize(
     ("build", "message"),
     [
-        (lambda: garnet(0, 2, 1), "states must be at least 1, an integer, not 0"),
-        (lambda: garnet("a", 2, 2), "states must be at least 1, an integer, not 'a'"),
-        (lambda: garnet(5, 0, 1), "actions must be at least 1, an integer, not 0"),
-        (lambda: garnet(5, 2, 6), "branching must be 1 to 5"),
-        (lambda: garnet(5, 2, 0), "branching must be at least 1"),
-        (lambda: garnet(10, 2, 2.5), "branching must be at least 1, an integer, not 2.5"),
-        (lambda: garnet(5, 2, 2, seed=-1), "seed must be an integer of at least 0 .* not -1"),
-        (lambda: garnet(5, 2, 2, discount=1.0), "discount must lie in"),
-        (lambda: forest(1), "states must be at least 2, an integer, not 1"),
-        (lambda: forest(fire="a"), "fire must be a number, not 'a'"),
-        (lambda: forest(reward_cut="a"), "reward_cut must be a number, not 'a'"),
-        (lambda: forest(fire=1.5), "fire must be a probability, not 1.5"),
-        (lambda: forest(fire=float("nan")), "fire must be a probability, not nan"),
-        (lambda: forest(reward_old=float("inf")), "reward of state 2, action 0 .'wait'. is not"),
         (lambda: gridworld(1), "at least two cells, not 1 x 1"),
-        (lambda: gridworld(0, 5), "rows must be at least 1, an integer, not 0"),
-        (lambda: gridworld(5, "a"), "columns must be at least 1, an integer, not 'a'"),
-        (lambda: gridworld(3, noise="a"), "noise must be a number, not 'a'"),
-        (lambda: gridworld(3, step_reward="a"), "step_reward must be a number, not 'a'"),
+        (lambda: gridworld(0, 5), "rows must be an integer of at least 1, got 0"),
+        (lambda: gridworld(5, "a"), "columns must be an integer of at least 1, got 'a'"),
+        (
+            lambda: gridworld(3, noise="a"),
+            "noise must be a number of .* got 'a'",
+        ),
+        (lambda: gridworld(3, step_reward="a"), "step_reward must be a number, got 'a'"),
         (lambda: gridworld(3, walls=[[0], [0, 1]]), "walls must be a regular array"),
         (lambda: gridworld(3, goals=5), r"goals must be cells \(row, column\), not 5"),
         (lambda: gridworld(3, goals={(2, 2): "a"}), r"reward of goal \(2, 2\) must be a number"),
         (lambda: gridworld(3, start=(2, 2)), r"start \(2, 2\) is a goal"),
-        (lambda: maze(3, seed="a"), "seed must be an integer of at least 0 .* not 'a'"),
-        (lambda: maze(3, loops="a"), "loops must be a number, not 'a'"),
-        (lambda: gridworld(3, noise=1.0), r"noise must lie in \[0, 1\), not 1.0"),
-        (lambda: gridworld(3, noise=-0.1), r"noise must lie in \[0, 1\), not -0.1"),
+        (lambda: maze(3, seed="a"), "seed must be an integer of at least 0 .* got 'a'"),
+        (lambda: maze(3, loops="a"), "loops must be a number of .* got 'a'"),
+        (
+            lambda: gridworld(3, noise=1.0),
+            "noise must be a number of .* got 1.0",
+        ),
+        (
+            lambda: gridworld(3, noise=-0.1),
+            "noise must be a number of .* got -0.1",
+        ),
         (lambda: gridworld(3, walls=[[0, 1]]), r"walls must be a mask of shape \(3, 3\)"),
         (lambda: gridworld(3, walls=np.ones((3, 3))), "walls must be a mask"),
         (lambda: gridworld(3, walls=np.ones((3, 3), bool)), "walls leave no free cell"),
@@ -267,14 +171,14 @@ def test_a_maze_is_reproducible_quick_and_far_from_open():
         (lambda: gridworld(3, goals=[(3, 0)]), r"goal \(3, 0\) lies outside the 3 x 3 grid"),
         (lambda: gridworld(3, goals=(1, 2)), r"goal 1 is not a cell \(row, column\)"),
         (lambda: gridworld(3, goals=[]), "goals is empty"),
-        (lambda: gridworld(3, goals={(0, 0): float("nan")}), "not finite"),
+        (lambda: gridworld(3, goals={(0, 0): float("nan")}), "must be a number, got nan"),
         (lambda: gridworld(3, start=(-1, 0)), r"start \(-1, 0\) lies outside"),
         (lambda: gridworld(1, 3, walls=[[0, 1, 0]], start=(0, 1)), r"start \(0, 1\) is a wall"),
-        (lambda: maze(5, loops=1.1), r"loops must lie in \[0, 1\], not 1.1"),
+        (lambda: maze(5, loops=1.1), "loops must be a number of .* got 1.1"),
         (lambda: maze(1), "at least two cells"),
     ],
 )
-def test_refused_in_one_line_that_names_the_parameter(build, message):
+def test_unusable_parameters_are_named_in_one_line(build, message):
     with pytest.raises(InvalidInput, match=message) as caught:
         build()
     assert "\n" not in str(caught.value)

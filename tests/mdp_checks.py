@@ -1,0 +1,28 @@
+"""Checks and values of MDPs that tests of problems share."""
+
+import numpy as np
+
+from tsallax.planning.mdp import MDP
+
+
+def optimal_values(mdp: MDP) -> np.ndarray:
+    """Iterate V(s) = max_a r(s,a) + γ Σ T(s'|s,a) V(s') until nothing changes."""
+    value = np.zeros(mdp.n_states)
+    for _ in range(100_000):
+        q = mdp.table(mdp.rewards + mdp.discount * (mdp.transitions @ value), -np.inf)
+        new = np.where(mdp.terminal, 0.0, q.max(axis=1))
+        if np.abs(new - value).max() < 1e-13:
+            return new
+        value = new
+    raise AssertionError("no fixed point")
+
+
+def bytes_of(mdp: MDP) -> int:
+    csr = mdp.transitions
+    return csr.data.nbytes + csr.indices.nbytes + csr.indptr.nbytes
+
+
+def assert_stochastic(mdp: MDP) -> None:
+    np.testing.assert_allclose(mdp.transitions.sum(axis=1), 1.0, rtol=0, atol=4e-15)
+    assert (mdp.transitions.data > 0).all()
+    assert mdp.transitions.indices.dtype == mdp.transitions.indptr.dtype == np.int32

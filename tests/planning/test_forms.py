@@ -1,0 +1,57 @@
+"""Every form of an MDP is read into one row for each state-action pair."""
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from scipy.sparse import coo_array, csr_array
+
+from tsallax.errors import InvalidInput
+from tsallax.planning import forms
+
+
+@given(seed=st.integers(0, 10**6), states=st.integers(1, 6), actions=st.integers(1, 4))
+def test_matrices_of_actions_are_interleaved_by_state(seed, states, actions):
+    rng = np.random.default_rng(seed)
+    shape = (states, actions, states)
+    dense = rng.random(shape) * (rng.random(shape) < 0.5)
+    matrices = [coo_array(dense[:, a]) if a % 2 else dense[:, a] for a in range(actions)]
+    rows = forms.interleave(matrices, "transitions")
+    np.testing.assert_array_equal(rows.toarray(), dense.reshape(-1, states))
+    assert rows.indices.dtype == rows.indptr.dtype == np.int32
+
+
+def test_a_matrix_that_can_be_shared_is_not_copied():
+    matrix = csr_array(np.eye(3))
+    rows, actions, shared = forms.read_rows(matrix, None)
+    assert actions == 1
+    assert shared
+    assert np.shares_memory(rows.data, matrix.data)
+    assert not forms.read_rows(np.eye(3), None)[2]
+
+
+def test_pairs_are_sorted_by_state_and_action_without_terminal_states():
+    terminal = np.array([False, False, True])
+    pairs = [(1, 4), (0, 0), (2, 0), (1, 1)]
+    layout = forms.read_layout(pairs, (4, 3), 0, terminal).with_names(list("abc"), None)
+    assert layout.state.tolist() == [0, 1, 1]
+    assert layout.action.tolist() == [0, 1, 4]
+    assert layout.order.tolist() == [1, 3, 0]
+    assert layout.n_actions == 5
+    assert forms.require_actions(layout, terminal).tolist() == [0, 1, 3, 3]
+    assert layout.place(2) == "state 1 ('b'), action 4"
+
+
+def test_a_state_without_actions_is_an_error():
+    layout = forms.read_layout([(0, 0)], (1, 2), 0, np.zeros(2, bool))
+    with pytest.raises(InvalidInput, match="state 1 has no actions"):
+        forms.require_actions(layout, np.zeros(2, bool))
+
+
+def test_a_frozen_view_leaves_the_array_writeable():
+    array = np.zeros(2)
+    view = forms.frozen(array)
+    array[0] = 1.0
+    assert view[0] == 1.0
+    with pytest.raises(ValueError, match="read-only"):
+        view[0] = 2.0

@@ -1,0 +1,176 @@
+"""The unicycle moves as its equations say and gives the numbers of the paper's Figure 2."""
+
+from __future__ import annotations
+
+import time
+from math import pi
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from mdp_checks import assert_stochastic
+from tsallax import Hard, Soft, Sparse, evaluate, solve
+from tsallax.errors import InvalidInput
+from tsallax.problems.unicycle_mdp import unicycle, unicycle_actions, unicycle_axes
+
+REGULARIZERS = {"sparse": Sparse, "soft": Soft}
+
+
+def returns(solution):
+    """The expected return of a solution's policy from every state, without entropy."""
+    return evaluate(solution.mdp, solution.policy, Hard()).value
+
+
+def unicycle_states(grid):
+    """Rows (x, y, heading) of all states in their order."""
+    return np.stack(np.meshgrid(*unicycle_axes(grid), indexing="ij"), -1).reshape(-1, 3)
+
+
+@pytest.mark.parametrize("n", [4, 9, 49, (2, 7)])
+def test_unicycle_rows_are_distributions_over_at_most_eight_successors(n):
+    mdp = unicycle(n, grid=(9, 7, 5))
+    assert_stochastic(mdp)
+    assert np.diff(mdp.transitions.indptr).max() <= 8
+    assert mdp.n_states == 9 * 7 * 5
+    assert mdp.n_actions == len(unicycle_actions(n)) == (np.prod(n) if isinstance(n, tuple) else n)
+
+
+@given(
+    n=st.tuples(st.integers(2, 4), st.integers(2, 4)),
+    grid=st.tuples(st.integers(2, 6), st.integers(2, 6), st.integers(3, 8)),
+    fast=st.floats(0.1, 4),
+    turn=st.floats(0.01, 3),
+    step=st.floats(0.05, 1),
+)
+def test_unicycle_moves_as_its_equations_say_in_the_mean(n, grid, fast, turn, step):
+    speeds = (-0.3, fast)
+    mdp = unicycle(n, grid=grid, speeds=speeds, turn=turn, time_step=step)
+    states = unicycle_states(grid)
+    actions = unicycle_actions(n, speeds, turn)
+    x, y, heading = (states[:, None, i] for i in range(3))
+    v, w = actions.T
+    expected = (mdp.transitions @ states).reshape(len(states), len(actions), 3)
+    want_x = np.clip(x + v * np.cos(heading) * step, -5, 5)
+    want_y = np.clip(y + v * np.sin(heading) * step, -5, 5)
+    np.testing.assert_allclose(expected[..., 0], want_x, atol=1e-7)
+    np.testing.assert_allclose(expected[..., 1], want_y, atol=1e-7)
+    turned = heading + w * step
+    inside = (turned >= 0) & (turned <= states[:, 2].max())
+    np.testing.assert_allclose(
+        expected[..., 2][inside], np.broadcast_to(turned, inside.shape)[inside], atol=1e-7
+    )
+
+
+def test_unicycle_heading_wraps_around_both_ways():
+    grid, quarter = (3, 3, 4), pi / 2
+    mdp = unicycle((2, 3), grid=grid, speeds=(0.0, 1.0), turn=quarter)
+    rows = mdp.transitions.toarray().reshape(3, 3, 4, 2, 3, 3, 3, 4)
+    assert rows[1, 1, 0, 0, 0, 1, 1, 3] == 1
+    assert rows[1, 1, 3, 0, 2, 1, 1, 0] == 1
+    half = unicycle((2, 3), grid=grid, speeds=(0.0, 1.0), turn=quarter / 2)
+    rows = half.transitions.toarray().reshape(3, 3, 4, 2, 3, 3, 3, 4)
+    np.testing.assert_allclose(rows[1, 1, 0, 0, 0, 1, 1], [0.5, 0, 0, 0.5])
+    np.testing.assert_allclose(rows[1, 1, 3, 0, 2, 1, 1], [0.5, 0, 0, 0.5])
+    full = unicycle((2, 3), grid=grid, speeds=(0.0, 1.0), turn=2 * pi)
+    rows = full.transitions.toarray().reshape(3, 3, 4, 2, 3, 3, 3, 4)
+    assert rows[1, 1, 2, 0, 0, 1, 1, 2] == rows[1, 1, 2, 0, 2, 1, 1, 2] == 1
+
+
+def test_unicycle_reward_is_highest_towards_the_goal_and_negative_at_the_obstacle():
+    goal, obstacle = (-2.0, -2.0), (3.0, 3.0)
+    mdp = unicycle(4, grid=(11, 11, 4), goal=goal, obstacle=obstacle, goal_scale=1.5)
+    states = unicycle_states((11, 11, 4))[mdp.state_of]
+    d1, d2 = (((states[:, :2] - c) ** 2).sum(axis=1) for c in (goal, obstacle))
+    want = np.exp(-d1 / (2 * 1.5**2)) - np.exp(-d2 / (2 * 2.25**2))
+    np.testing.assert_allclose(mdp.rewards, want, rtol=0, atol=1e-15)
+    assert tuple(states[mdp.rewards.argmax(), :2]) == goal
+    assert (mdp.rewards[d2 < 1] < -0.8).all()
+
+
+def test_unicycle_has_the_mirror_symmetry_of_its_defaults():
+    mdp = unicycle(9, grid=(7, 7, 8))
+    value = solve(mdp, Hard(), tolerance=1e-5).value.reshape(7, 7, 8)
+    mirrored = value.transpose(1, 0, 2)[:, :, (2 - np.arange(8)) % 8]
+    np.testing.assert_allclose(value, mirrored, rtol=0, atol=1e-4)
+
+
+def test_unicycle_defaults_land_on_the_support_ratios_of_figure_2b():
+    mdp = unicycle()
+    ratio = {
+        (kind, alpha): float(
+            (solve(mdp, REGULARIZERS[kind](alpha), 1e-3).policy > threshold).mean()
+        )
+        for kind, threshold in (("sparse", 0.0), ("soft", 1e-3))
+        for alpha in (0.1, 100.0)
+    }
+    assert {case: round(float(share), 2) for case, share in ratio.items()} == {
+        ("sparse", 0.1): 0.24,
+        ("sparse", 100.0): 0.99,
+        ("soft", 0.1): 0.79,
+        ("soft", 100.0): 1.00,
+    }
+
+
+def test_unicycle_gaps_grow_with_the_actions_as_in_figure_2a():
+    alpha, excess, lost = 0.1, {}, {}
+    for n in (9, 25, 81):
+        mdp = unicycle(n, grid=(11, 11, 12))
+        best = solve(mdp, Hard(), tolerance=1e-5).value.mean()
+        bound = {"sparse": (n - 1) / (2 * n), "soft": np.log(n)}
+        for kind in bound:
+            solution = solve(mdp, REGULARIZERS[kind](alpha), 1e-5)
+            limit = alpha * bound[kind] / (1 - mdp.discount)
+            excess[kind, n] = solution.value.mean() - best
+            lost[kind, n] = best - returns(solution).mean()
+            assert 0 <= excess[kind, n] <= limit
+            assert 0 <= lost[kind, n] <= limit
+        assert lost["sparse", n] < lost["soft", n]
+    growth = {kind: excess[kind, 81] - excess[kind, 25] for kind in ("sparse", "soft")}
+    assert growth["sparse"] < 0.1 * excess["sparse", 25]
+    logarithm = alpha * np.log(81 / 25) / (1 - mdp.discount)
+    assert growth["soft"] == pytest.approx(logarithm, rel=0.05)
+    assert lost["sparse", 81] <= lost["sparse", 25]
+
+
+def test_many_actions_are_built_quickly_and_stay_sparse():
+    start = time.perf_counter()
+    mdp = unicycle(225, grid=(15, 15, 12))
+    assert time.perf_counter() - start < 4
+    assert mdp.transitions.nnz < 8 * mdp.n_pairs
+
+
+def test_actions_that_are_close_have_names_of_their_own():
+    mdp = unicycle(25, grid=(3, 3, 4), speeds=(100.0, 100.0001))
+    assert len(set(mdp.action_names)) == 25
+
+
+@pytest.mark.parametrize(
+    ("build", "culprit"),
+    [
+        (lambda: unicycle(24), "actions"),
+        (lambda: unicycle(1), "actions"),
+        (lambda: unicycle(-25), "actions"),
+        (lambda: unicycle(25.0), "actions"),  # type: ignore[arg-type]
+        (lambda: unicycle((5, 1)), "actions"),
+        (lambda: unicycle((5, 5, 5)), "actions"),  # type: ignore[arg-type]
+        (lambda: unicycle(grid=(15, 15)), "grid"),  # type: ignore[arg-type]
+        (lambda: unicycle(grid=(15, 1, 12)), "grid"),
+        (lambda: unicycle(size=0.0), "size"),
+        (lambda: unicycle(goal_scale=-1.0), "goal_scale"),
+        (lambda: unicycle(obstacle_scale=float("nan")), "obstacle_scale"),
+        (lambda: unicycle(goal=(1.0, float("inf"))), "goal"),
+        (lambda: unicycle(obstacle=(1.0,)), "obstacle"),  # type: ignore[arg-type]
+        (lambda: unicycle(speeds=(1.0, 1.0)), "speeds"),
+        (lambda: unicycle(speeds=(1.0,)), "speeds"),  # type: ignore[arg-type]
+        (lambda: unicycle(turn=0.0), "turn"),
+        (lambda: unicycle(turn="left"), "turn"),  # type: ignore[arg-type]
+        (lambda: unicycle(time_step=-0.1), "time_step"),
+        (lambda: unicycle(discount=1.0), "discount"),
+    ],
+)
+def test_unusable_parameters_are_named_in_one_line(build, culprit):
+    with pytest.raises(InvalidInput, match=culprit) as refusal:
+        build()
+    assert "\n" not in str(refusal.value)
