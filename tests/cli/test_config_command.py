@@ -54,7 +54,7 @@ def test_a_file_of_version_0_1_is_printed_with_the_current_names(capsys):
     [
         ("alpha: [0.1\n", "not YAML"),
         ("alhpa: 0.1\n", "did you mean alpha?"),
-        ("explore: soft\nalpha: -1\n", "alpha must be positive"),
+        ("explore: soft\nalpha: -1\n", "alpha must be"),
         ("double: yes\n", "double must be"),
         ("explore: tsallis\n", "--set explore_q=1.5"),
     ],

@@ -277,7 +277,7 @@ def test_a_configuration_that_was_edited_is_refused(copied: Path, capsys, old, n
         ("CartPole-v1 --backend gym --episodes 3", ["'gym'", "gymnasium"]),
         ("CartPole-v1 --env-option ice=1 --episodes 3", ["CartPole-v1", "ice"]),
         ("CartPole-v1 --env-option ice --episodes 3", ["--env-option ice", "KEY=VALUE"]),
-        ("CartPole-v1 --alpha 0 --episodes 3", ["alpha must be positive"]),
+        ("CartPole-v1 --alpha 0 --episodes 3", ["alpha must be"]),
         ("CartPole-v1 --alpha much --episodes 3", ["start:end:steps", "'much'"]),
         ("CartPole-v1 --explore greedy --episodes 3", ["'greedy'", "epsilon"]),
         ("CartPole-v1 --explore tsallis --episodes 3", ["--set explore_q=1.5"]),

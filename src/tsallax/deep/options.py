@@ -105,7 +105,8 @@ def layer_widths(net_arch: Any) -> tuple[int, ...]:
     ((64,), (64, 64), (64, 64))
     """
     if isinstance(net_arch, str):
-        layers: list[Any] = [int(part) if part.isdecimal() else part for part in net_arch.split(",")]
+        parts = [part.strip() for part in net_arch.split(",")]
+        layers: list[Any] = [int(part) if part.isdecimal() else part for part in parts]
     else:
         layers = list(net_arch) if isinstance(net_arch, Iterable) else [net_arch]
     if not all(checks.is_integer(width) and width >= 1 for width in layers):
