@@ -348,7 +348,7 @@ def _floor(x: Fraction) -> Fraction:
 def optimal_support(
     mdp: ExactMDP, enclosure: Enclosure, alpha: Fraction | float, q: Fraction | float
 ) -> list[list[int]]:
-    """Per pair: +1 where pi*(a|s) > 0, -1 where it is 0, 0 where 20 digits cannot tell.
+    """Per pair: +1 where pi*(a|s) > 0, -1 where it is 0, 0 where 20 digits do not decide it.
 
     For the hard regulariser +1 is "optimal" and -1 "not optimal"; ties are all optimal.
     """

@@ -233,9 +233,9 @@ def symmetric_ring(n: int) -> Problem:
 
 
 def survival() -> Problem:
-    """One state, "go on" ends with probability 1/4 and "stop" always does, both at a cost.
+    """One state, "continue" ends with probability 1/4 and "stop" always does, both at a cost.
 
-    Hard: stopping costs 2, going on -1/(1 - 0.9 * 0.75) = -3.077, so V* = -2.
+    Hard: stopping costs 2, continuing -1/(1 - 0.9 * 0.75) = -3.077, so V* = -2.
     """
     rows = (Row(0, 0, -1.0, {0: 0.75}, 0.25), Row(0, 1, -2.0, {}, 1.0))
     return Problem("survival", 1, rows, 0.9, hard_value=(-2.0,))
