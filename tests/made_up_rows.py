@@ -6,7 +6,7 @@ import numpy as np
 
 from tsallax.paper.sweep.rows import Row
 from tsallax.paper.sweep.tasks import ALPHAS, DDPG, REACHER, VARIANTS
-from tsallax.paper.tables.cells import gather, ranking
+from tsallax.paper.tables.cells import Ranking, gather, ranking
 from tsallax.paper.tables.verdicts import claims, updates
 
 
@@ -67,10 +67,11 @@ def made_up_sweep(task=REACHER, effect=None, seeds=3, noise=0.3, random=0):
     return rows
 
 
-def judged(rows, task=REACHER):
-    """The claims about these rows, by their statement."""
+def judged(rows, task=REACHER, ranked=False):
+    """The claims about these rows, by their statement; those on the top five if `ranked`."""
     data = gather(task, rows)
-    return {claim.says: claim for claim in (*claims(data, ranking(data)), *updates(data))}
+    order = ranking(data) if ranked else Ranking((), np.zeros(0), np.zeros(0), None)
+    return {claim.says: claim for claim in (*claims(data, order), *updates(data))}
 
 
 def table(result, name):

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 import multiprocessing
 from pathlib import Path
 from types import SimpleNamespace
@@ -12,24 +11,30 @@ import pytest
 from small_sweeps import outcome, plan, small
 from tsallax.errors import InvalidInput
 from tsallax.paper.sweep import processes
-from tsallax.paper.sweep.job_status import read_statuses
+from tsallax.paper.sweep.execution import train_sweeps
+from tsallax.paper.sweep.job_status import read_status
 from tsallax.paper.sweep.processes import Worker, train_side_by_side
 
 
-def test_fleets_are_trained_side_by_side_and_saved_on_ctrl_c(whole: Path, tmp_path: Path):
-    short, long = plan(small(), tmp_path, at_once=1, save_seconds=1e9)
-    long = dataclasses.replace(long, episodes=2000, steps=100_000)
+def test_ctrl_c_saves_the_fleets_of_all_processes(tmp_path: Path):
+    (job,) = plan(small(episodes=2000, steps=100_000), tmp_path, save_seconds=1e9)
 
     def poll() -> None:
-        found = read_statuses([short, long])
-        if len(found) == 2 and found[short.name].share == 1 and found[long.name].steps > 0:
+        status = read_status(job)
+        if status is not None and status.steps > 0:
             raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt):
-        train_side_by_side([short, long], 2, poll)
-    assert long.checkpoint_file.is_file()
-    ((key, row),) = outcome(tmp_path).items()
-    assert {**row, "agents": 2} == outcome(whole)[key]
+        train_side_by_side([job], 2, poll)
+    assert job.checkpoint_file.is_file()
+
+
+@pytest.mark.slow
+def test_fleets_side_by_side_give_the_same_rows(whole: Path, tmp_path: Path):
+    train_sweeps([small()], tmp_path, at_once=1, processes=2, progress=False)
+    found = {key: {**row, "agents": 2} for key, row in outcome(tmp_path).items()}
+    assert found == outcome(whole)
+    assert len(list((tmp_path / "rows").iterdir())) == 2
 
 
 @pytest.mark.parametrize(

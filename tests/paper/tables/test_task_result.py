@@ -54,9 +54,8 @@ def test_runs_that_never_reached_the_threshold_make_a_lower_bound(whole):
     name = "Sparse+SparseBellman-0.1"
     rows = [
         dataclasses.replace(r, reached=1000 if r.seed == 0 else None)
-        if (r.algorithm, r.actions) == (name, 9)
-        else r
         for r in whole
+        if (r.algorithm, r.actions) == (name, 9)
     ]
     result = summarize_runs(REACHER, rows)
     line = next(x for x in table(result, "episodes") if x["algorithm"] == name)

@@ -43,8 +43,8 @@ def test_most_of_the_top_five_is_judged_of_the_pendulum_alone(size, verdict):
     def lead(v, k):
         return size * (v.explore == "sparse")
 
-    assert judged(made_up_sweep(PENDULUM, lead), PENDULUM)[MOST].verdict == verdict
-    assert MOST not in judged(made_up_sweep(effect=lead))
+    assert judged(made_up_sweep(PENDULUM, lead), PENDULUM, True)[MOST].verdict == verdict
+    assert MOST not in judged(made_up_sweep(effect=lead), ranked=True)
 
 
 @pytest.mark.parametrize(("size", "verdict"), [(0.3, HOLDS), (-0.3, FAILS)])
@@ -103,10 +103,10 @@ def test_a_missing_cell_does_not_make_a_trend():
 
 def test_no_softmax_in_the_top_five_is_judged_both_ways():
     says = "None of the top five explores with softmax"
-    worse = judged(made_up_sweep(effect=lambda v, k: -2.0 * (v.explore == "soft")))[says]
-    better = judged(made_up_sweep(effect=lambda v, k: 2.0 * (v.explore == "soft")))[says]
-    assert (worse.verdict, worse.found.value) == (HOLDS, 0)
-    assert (better.verdict, better.found.value) == (FAILS, 5)
+    for effect, verdict, count in ((-2.0, HOLDS, 0), (2.0, FAILS, 5)):
+        rows = made_up_sweep(effect=lambda v, k, e=effect: e * (v.explore == "soft"))
+        claim = judged(rows, ranked=True)[says]
+        assert (claim.verdict, claim.found.value) == (verdict, count)
 
 
 def test_where_no_run_reached_the_threshold_episodes_are_inconclusive(whole):
