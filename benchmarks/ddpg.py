@@ -8,8 +8,8 @@ python benchmarks/ddpg.py --set learning_rate=1e-3 batch_size=256
 Theirs is the largest, over evaluations every 5,000 steps, of an average over ten seeds with ten
 episodes each: -3.3, with a deviation of 0.3 between seeds. The j-th episode of seed i begins as the
 i+j-th of 19, so that the hundred episodes of an evaluation share 19 beginnings, and easy ones lift
-them all: the largest of many such averages flatters whoever reports it. What 500 episodes of each
-agent return is printed beside it. Their environment, Reacher-v2, rewards the distance before a step
+them all: the largest of many such averages is biased upwards. The mean of 500 episodes of each
+agent is printed beside it. Their environment, Reacher-v2, rewards the distance before a step
 and Reacher-v5 the one after it, which adds the 0.23 of the beginning to returns.
 """
 
@@ -24,9 +24,8 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from tsallax.deep.ddpg_config import DDPGConfig
-from tsallax.deep.fleet import Fleet, Member
-from tsallax.deep.training_schedule import NEVER
+from tsallax import DDPGConfig, Fleet, Member
+from tsallax.deep.training_schedule import MAX_STEPS
 from tsallax.envs import Reacher
 
 THEIRS: dict[str, Any] = {
@@ -50,8 +49,8 @@ def earlier(state: Any, action: Any) -> Any:
 
 
 def learn_until(fleet: Fleet, end: int) -> None:
-    """Go on to so many steps."""
-    fleet.learn(steps=NEVER, callback=lambda f: f.steps < end, progress=False)
+    """Learn up to so many steps."""
+    fleet.learn(steps=MAX_STEPS, callback=lambda f: f.steps < end, progress=False)
 
 
 def by_their_protocol(fleet: Fleet) -> np.ndarray:

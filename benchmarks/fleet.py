@@ -16,6 +16,7 @@ from typing import Any
 import jax
 
 from tsallax import DeepQ, DeepQConfig, Fleet, Member
+from tsallax.deep.training_schedule import MAX_STEPS
 
 VARIANTS = list(
     product(("sparse", "soft", "epsilon"), ("sparse", "soft", "hard"), (1.0, 0.1, 0.01))
@@ -31,9 +32,9 @@ def measure(levels: int, seeds: int, steps: int) -> None:
         for e, u, a in VARIANTS
     ]
     fleet = Fleet("Reacher-v5", members, actions=levels)
-    fleet.learn(steps=10**9, callback=lambda f: f.steps < 2 * steps, progress=False)
+    fleet.learn(steps=MAX_STEPS, callback=lambda f: f.steps < 2 * steps, progress=False)
     begin, first = time.perf_counter(), fleet.steps
-    fleet.learn(steps=10**9, callback=lambda f: f.steps < first + steps, progress=False)
+    fleet.learn(steps=MAX_STEPS, callback=lambda f: f.steps < first + steps, progress=False)
     seconds, steps = time.perf_counter() - begin, fleet.steps - first
     print(
         f"{jax.devices()[0].device_kind}: {len(members)} agents, {levels**2} actions: "
@@ -43,10 +44,10 @@ def measure(levels: int, seeds: int, steps: int) -> None:
 
 
 def compare(levels: int, seeds: int, steps: int) -> None:
-    """Milliseconds a step of an agent: agents one after another, a fleet in turns, all at once."""
-    piece = 200
-    options: Any = {"learning_starts": piece, "target_update_interval": piece}
-    steps = -(-steps // piece) * piece
+    """Milliseconds per step and agent: agents alone, a fleet one by one, a fleet together."""
+    segment = 200
+    options: Any = {"learning_starts": segment, "target_update_interval": segment}
+    steps = -(-steps // segment) * segment
     ways = [("sparse", "sparse"), ("soft", "soft"), ("epsilon", "hard")]
     members = [
         Member(DeepQConfig(explore=e, update=u, **options), seed)
@@ -65,15 +66,15 @@ def compare(levels: int, seeds: int, steps: int) -> None:
 
     def learn(fleet: Fleet, steps: int) -> None:
         end = fleet.steps + steps
-        fleet.learn(steps=10**9, callback=lambda f: f.steps < end, progress=False)
+        fleet.learn(steps=MAX_STEPS, callback=lambda f: f.steps < end, progress=False)
 
     runs = {
-        "one after another": alone,
-        "in turns": partial(learn, fleets[0]),
-        "all at once": partial(learn, fleets[1]),
+        "alone": alone,
+        "one by one": partial(learn, fleets[0]),
+        "together": partial(learn, fleets[1]),
     }
     for run in runs.values():
-        run(3 * piece)
+        run(3 * segment)
     for _ in range(3):
         print(f"{len(members)} agents, {levels**2} actions", end="")
         for name, run in runs.items():

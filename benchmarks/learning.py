@@ -57,9 +57,9 @@ def theirs(env: str, actions: int | None, hidden: tuple[int, ...], seed: int, **
         "MlpPolicy",
         gridded(env, actions),
         learning_rate=SHARED["learning_rate"],
-        batch_size=int(SHARED["batch"]),
-        learning_starts=int(SHARED["start"]),
-        target_update_interval=int(SHARED["copy_every"]),
+        batch_size=int(SHARED["batch_size"]),
+        learning_starts=int(SHARED["learning_starts"]),
+        target_update_interval=int(SHARED["target_update_interval"]),
         buffer_size=65_536,
         train_freq=1,
         gradient_steps=1,
@@ -112,7 +112,7 @@ def speed(rounds: int = 5, steps: int = 500) -> None:
                 rates[name].append(steps / (time.perf_counter() - begin))
         best = {name: max(r) for name, r in rates.items()}
         middle = {name: statistics.median(r) for name, r in rates.items()}
-        n = inside.policy(np.zeros(inside._world.observation_size)).size
+        n = inside.policy(np.zeros(inside.spec.observation_size)).size
         print(f"{env}, {n} actions, {hidden}: steps/s, median (best) of {rounds} rounds")
         for name, rate in middle.items():
             ratio = rate / middle["sb3"]
@@ -145,11 +145,11 @@ def steps_needed(seeds: int, out: Path | None) -> None:
     for env, _, goal, most in GOALS:
         for who in trainers:
             curves = [r["evaluations"] for r in rows if r["env"] == env and r["who"] == who]
-            print(f"{env:20s} {who:16s} {_told(curves, goal, most)}", flush=True)
+            print(f"{env:20s} {who:16s} {_summary(curves, goal, most)}", flush=True)
 
 
-def _told(curves: list[list[float]], goal: float, most: int) -> str:
-    """The steps to the goal, and how it was held; what never got there counts as the most."""
+def _summary(curves: list[list[float]], goal: float, most: int) -> str:
+    """The steps to the goal, and the share of evaluations that reach it from then on."""
     first = [next((i for i, x in enumerate(c) if x >= goal), None) for c in curves]
     steps = np.array([most if i is None else EVERY * (i + 1) for i in first], float)
     kept = [
@@ -209,10 +209,10 @@ def floor() -> None:
     key = jax.random.PRNGKey(0)
     net = network.init(key, 4, (512, 512), 1001, 0.01)
     x, action = jax.random.normal(key, (64, 4)), jax.random.randint(key, (64,), 0, 1001)
-    q, rows = network.values(net, x), network.rows(net, action)
+    q, rows = network.values(net, x), network.output_rows(net, action)
 
     def loss(body: Any, rows: Any) -> Any:
-        return jnp.mean(network.chosen(body, rows, x) ** 2)
+        return jnp.mean(network.action_values(body, rows, x) ** 2)
 
     moments = adam.init(net)
     step = jax.jit(adam.update)

@@ -37,7 +37,6 @@ def _rows() -> dict[str, tuple[np.ndarray, float]]:
         "one action": (normal(4, 1), 0.1),
         "a power of two of actions": (normal(4, 64), 0.3),
         "one action more than a power of two": (normal(4, 257), 1.0),
-        "2601 actions": (normal(4, 2601), 0.1),
         "longest row": (normal(*longest), 1.0),
         "longest row, equal values": (np.full(longest, 3.7), 1.0),
         "equal values": (np.full(prime, -0.3), 0.7),

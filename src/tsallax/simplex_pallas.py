@@ -56,8 +56,7 @@ def _call(
 
 
 def _value_kernel(n: int, which_ref: Any, alpha_ref: Any, q_ref: Any, out_ref: Any) -> None:
-    which, alpha, top, shifted = _load(n, which_ref, alpha_ref, q_ref)
-    x = shifted / alpha
+    which, alpha, top, x = _load(n, which_ref, alpha_ref, q_ref)
     total = jnp.sum(jnp.exp(x))
     tau, delta, p = _sparsemax(jnp.maximum(x, -1.0))
     sparse = ((tau + 1.0) + delta) - 0.5 * jnp.sum(p * (1.0 - p))
@@ -67,26 +66,28 @@ def _value_kernel(n: int, which_ref: Any, alpha_ref: Any, q_ref: Any, out_ref: A
 
 
 def _policy_kernel(n: int, which_ref: Any, alpha_ref: Any, q_ref: Any, out_ref: Any) -> None:
-    which, alpha, _, shifted = _load(n, which_ref, alpha_ref, q_ref)
-    x = shifted / alpha
+    which, _, _, x = _load(n, which_ref, alpha_ref, q_ref)
     soft = jnp.exp(x)
     total = jnp.sum(soft)
     _, _, sparse = _sparsemax(jnp.maximum(x, -1.0))
     column = lax.broadcasted_iota(jnp.int32, x.shape, 1)
-    first = jnp.min(jnp.where(shifted == 0.0, column, n))
+    first = jnp.min(jnp.where(x == 0.0, column, n))
     hard = (column == first).astype(x.dtype)
     policy = jnp.where(which == 0, hard, jnp.where(which == 1, soft / total, sparse))
     out_ref[...] = policy + _nan_or_zero(total)
 
 
 def _load(n: int, which_ref: Any, alpha_ref: Any, q_ref: Any) -> tuple[Array, Array, Array, Array]:
-    """which, alpha (1 for hard, NaN if not positive), max q and q - max q, -inf beyond the end."""
+    """which, alpha (1 for hard, NaN if not positive), max q and x = (q - max q)/alpha.
+
+    Beyond the end of the row x is -inf.
+    """
     which, alpha = which_ref[0], alpha_ref[0]
     alpha = jnp.where(which == 0, 1.0, jnp.where(alpha > 0.0, alpha, jnp.nan))
     q = q_ref[...]
     q = jnp.where(lax.broadcasted_iota(jnp.int32, q.shape, 1) < n, q, -jnp.inf)
     top = jnp.max(q)
-    return which, alpha, top, q - top
+    return which, alpha, top, (q - top) / alpha
 
 
 def _nan_or_zero(total: Array) -> Array:

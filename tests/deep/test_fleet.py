@@ -126,7 +126,8 @@ def test_a_resumed_fleet_equals_an_uninterrupted_one_bit_for_bit(tmp_path: Path)
 
 def test_finished_agents_keep_their_episodes_wait_and_leave():
     """An agent that is finished learns nothing more; the arrays shrink when half are finished."""
-    fleet = corridors(four(), together=False)
+    members = [member(seed=i, alpha=alpha) for i, alpha in enumerate((0.01, 0.3, 30, 30))]
+    fleet = corridors(members, together=False)
     seen: dict[int, list[np.ndarray]] = {}
     waited, held = [], []
 
@@ -149,7 +150,7 @@ def test_finished_agents_keep_their_episodes_wait_and_leave():
     assert all(end % TINY["target_update_interval"] == 0 for end in ends)
     assert fleet.steps == max(ends)
     last = int(np.argmax(ends))
-    alone = corridor(seed=last).learn(episodes=60)
+    alone = corridor(seed=last, alpha=0.3).learn(episodes=60)
     assert fleet.records[last].returns == pytest.approx(alone.history["episode_return"], rel=1e-5)
 
 

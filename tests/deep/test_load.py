@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
+from typing import Any
 
+import numpy as np
 import pytest
 
 from small_agents import point_mass
-from tsallax import DeepQ, load_agent
+from tsallax import DDPG, DeepQ, Fleet, load_agent
 from tsallax.deep import checkpoint
 from tsallax.errors import InvalidInput
 
@@ -22,3 +25,45 @@ def test_the_kind_in_the_file_decides(tmp_path):
     with pytest.raises(InvalidInput, match="holds a sarsa agent") as refusal:
         load_agent(tmp_path / "other")
     assert refusal.value.source == str(tmp_path / "other")
+
+
+EXPECTED = json.loads((DATA / "files_0_1.json").read_text())
+"""What version 0.1 recorded: predictions, and returns after it had loaded and learned on."""
+X = [[0.5, -1.0], [2.0, 3.0]]
+
+
+def close(found: Any, expected: Any) -> None:
+    np.testing.assert_allclose(found, expected, rtol=1e-4, atol=1e-6)
+
+
+def test_a_deep_q_agent_of_version_0_1_predicts_and_learns_on():
+    agent, expected = load_agent(DATA / "deep_q_0_1.npz"), EXPECTED["deep_q"]
+    assert agent.steps == expected["steps"]
+    close(agent.q(X), expected["q"])
+    agent.learn(steps=40)
+    close(agent.q(X), expected["after"])
+    close(agent.history["episode_return"], expected["returns"])
+
+
+def test_a_ddpg_agent_of_version_0_1_predicts_and_learns_on():
+    agent, expected = load_agent(DATA / "ddpg_0_1.npz"), EXPECTED["ddpg"]
+    assert type(agent) is DDPG
+    close(agent.predict(X), expected["action"])
+    agent.learn(steps=40)
+    close(agent.predict(X), expected["after"])
+    close(agent.history["episode_return"], expected["returns"])
+
+
+def test_an_agent_of_version_0_1_in_gymnasium_continues_with_the_same_episodes():
+    agent, expected = load_agent(DATA / "deep_q_gymnasium_0_1.npz"), EXPECTED["gymnasium"]
+    agent.learn(episodes=2)
+    assert agent.history["episode_return"].tolist() == expected["returns"]
+
+
+def test_a_fleet_of_version_0_1_evaluates_and_learns_on():
+    fleet, expected = Fleet.load(DATA / "fleet_0_1.npz"), EXPECTED["fleet"]
+    assert fleet.steps == expected["steps"]
+    close(fleet.evaluate(1, 3).returns, expected["evaluation"])
+    fleet.learn(steps=100)
+    for record, returns in zip(fleet.records, expected["returns"], strict=True):
+        close(record.returns, returns)

@@ -52,7 +52,10 @@ def errors_of(path: str | PathLike[str]) -> Iterator[None]:
     try:
         yield
     except InvalidInput as error:
-        raise error.of(path) from None
+        if error.source in (None, str(path)):
+            raise error.of(path) from None
+        problem = f"{error.source}: {error.problem}"
+        raise InvalidInput(problem, source=path, add=error.add, omit=error.omit) from None
     except KeyError as error:
         raise InvalidInput(f"damaged: its description lacks {error}", source=path) from None
     except (TypeError, ValueError, AttributeError, IndexError, OverflowError) as error:
