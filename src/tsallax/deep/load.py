@@ -12,7 +12,10 @@ from tsallax.errors import InvalidInput
 
 
 def load_agent(path: str | PathLike[str], env: Any = None) -> Agent:
-    """Read an agent of any kind from a file; `env` replaces its environment."""
+    """Read an agent of any kind from a file; `env` replaces its environment.
+
+    >>> agent = load_agent("runs/reacher/agent.npz")  # doctest: +SKIP
+    """
     about, _ = checkpoint.read(path)
     kind = str(about.get("kind"))
     if kind not in LEARNERS:

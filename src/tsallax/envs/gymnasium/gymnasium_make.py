@@ -58,7 +58,8 @@ def _nearest(name: str) -> str:
     def bare(identity: str) -> str:
         return identity.rsplit("/", 1)[-1].rsplit("-v", 1)[0].lower()
 
-    known = {bare(identity): identity for identity in sorted(gymnasium.registry)}
+    ids = sorted(gymnasium.registry, key=lambda identity: ("/" not in identity, identity))
+    known = {bare(identity): identity for identity in ids}  # ids without a namespace prevail
     near = difflib.get_close_matches(bare(name), list(known), 1)
     return f": did you mean {known[near[0]]}?" if near else ""
 
