@@ -74,10 +74,11 @@ def _kernels(
     return policies, simplex_pallas.row_values(*arguments, interpret=interpret)
 
 
-@partial(jax.jit, static_argnums=1)
-def _reference(q: jax.Array, name: str, alpha: float) -> tuple[jax.Array, jax.Array]:
-    regularizer = by_name(name, None if name == "hard" else alpha)
-    return regularizer.policy(q), regularizer.value(q)
+@jax.jit
+def _references(q: jax.Array, alpha: float) -> list[tuple[jax.Array, jax.Array]]:
+    hard, *others = simplex_pallas.NAMES
+    regularizers = [by_name(hard), *(by_name(name, alpha) for name in others)]
+    return [(regularizer.policy(q), regularizer.value(q)) for regularizer in regularizers]
 
 
 def errors(name: str, regularizer: str, interpret: bool) -> dict[str, float]:
@@ -85,7 +86,7 @@ def errors(name: str, regularizer: str, interpret: bool) -> dict[str, float]:
     q, alpha = ROWS[name]
     which = simplex_pallas.NAMES.index(regularizer)
     policy, value = (np.asarray(x, float) for x in _kernels(q, which, alpha, interpret))
-    expected, best = (np.asarray(x, float) for x in _reference(q, regularizer, alpha))
+    expected, best = (np.asarray(x, float) for x in _references(q, alpha)[which])
     valid = np.isfinite(best)
     scale = np.abs(best) + (regularizer != "hard") * abs(alpha) + 1e-30
     p, true = policy[valid], expected[valid]

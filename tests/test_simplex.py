@@ -79,10 +79,11 @@ def test_sparsemax_is_the_papers_formula_in_exact_rationals(z):
 
 def test_sparsemax_agrees_with_optax():
     rng = np.random.default_rng(2)
-    z = np.float32(rng.normal(size=(40, 300)) * rng.choice([0.01, 0.1, 1, 10], size=(40, 1)))
-    z[:10] = np.round(z[:10], 1)
-    expected = jax.vmap(optax.projections.projection_simplex)(z)
-    np.testing.assert_allclose(sparsemax(z), expected, atol=3e-6)
+    project = jax.jit(jax.vmap(optax.projections.projection_simplex))
+    for scale in (0.01, 0.1, 0.3, 1.0, 10.0):
+        z = np.float32(scale * rng.normal(size=(2, *TABLE.shape)))
+        for rows in (z[0], np.round(z[1], 1)):  # with ties
+            np.testing.assert_allclose(sparsemax(rows), project(rows), atol=1e-6)
 
 
 @each_index(*INDICES, slow=MORE_INDICES)
@@ -180,11 +181,10 @@ def test_spmax_is_below_log_sum_exp(z):
     assert spmax(values, where=mask) <= tsallis_max(values, 1, where=mask) + 1e-5
 
 
-def test_index_one_is_softmax_and_log_sum_exp_and_the_next_index_is_close():
+def test_index_one_is_softmax_and_log_sum_exp():
     z = 3 * TABLE
     np.testing.assert_allclose(entmax(z, 1), jax.nn.softmax(z), rtol=2e-6)
     np.testing.assert_allclose(tsallis_max(z, 1), jax.nn.logsumexp(z, -1), rtol=1e-6)
-    np.testing.assert_allclose(entmax(z, 1 + 1e-5), jax.nn.softmax(z), atol=3e-4, rtol=1e-3)
 
 
 MANY = 100_000
@@ -290,7 +290,8 @@ def test_any_axis_is_the_last_axis_moved(axis, shape, q):
     np.testing.assert_array_equal(tsallis_max(z, q, axis), tsallis_max(moved, q))
 
 
-@pytest.mark.parametrize(("q", "ulps"), [(2.0, 0), pytest.param(1.5, 32, marks=pytest.mark.slow)])
+@pytest.mark.slow
+@pytest.mark.parametrize(("q", "ulps"), [(2.0, 0), (1.5, 32)])
 def test_jit_vmap_single_rows_and_blocks_of_rows_agree(q, ulps, monkeypatch):
     """Bit for bit where no exponential is involved: rows are independent."""
     z = np.float32(np.random.default_rng(13).normal(size=(23, 40)))
