@@ -145,7 +145,7 @@ def close(slopes: list[tuple[np.ndarray, np.ndarray]], network: Network) -> None
         np.testing.assert_allclose(got_b, b, rtol=2e-4, atol=2e-6)
 
 
-@pytest.mark.parametrize("plain", [False, True])
+@pytest.mark.parametrize("plain", [False, pytest.param(True, marks=pytest.mark.slow)])
 def test_an_update_equals_one_by_hand(plain: bool) -> None:
     program = (
         algorithm(normalize=False, bounded=False, action_penalty=0.0) if plain else algorithm()
@@ -242,6 +242,7 @@ def test_gradients_are_clipped_and_priorities_follow_the_errors_only_if_asked() 
     assert len(set(priorities[1].tolist())) > 1
 
 
+@pytest.mark.slow
 def test_agents_side_by_side_equal_agents_alone() -> None:
     program = algorithm()
     alone = [
@@ -282,6 +283,7 @@ def test_the_first_actions_are_uniform_and_later_ones_have_the_noise_asked_for()
         np.testing.assert_allclose(halves(noisy).mean(0), halves(greedy[0]), atol=0.01)
 
 
+@pytest.mark.slow
 def test_parameter_noise_moves_actions_as_far_as_asked() -> None:
     program = algorithm(noise="parameter")
     learner = filled(program, sigma=0.1, learning_rate=1e-9)

@@ -46,10 +46,14 @@ def tracking() -> Environment:
     return Environment("Tracking", 2, LOW, HIGH, 20, reset, observe, move)
 
 
+TRACKING = tracking()
+SMALL = {
+    "net_arch": (64,), "learning_starts": 0, "batch_size": 32, "buffer_size": 5000, "gamma": 0.5
+}  # fmt: skip
+
+
 def test_it_learns() -> None:
-    agent = DDPG(
-        tracking(), net_arch=(64,), learning_starts=0, batch_size=32, buffer_size=5000, gamma=0.5
-    )
+    agent = DDPG(TRACKING, **SMALL)
     blind = agent.evaluate(50).mean
     agent.learn(steps=3000)
     assert blind < -8
@@ -63,19 +67,20 @@ def test_it_learns() -> None:
     np.testing.assert_allclose(np.sqrt(known.variance), seen.std(0), rtol=1e-3)
 
 
-SMALL = {"net_arch": (8,), "batch_size": 16, "buffer_size": 200, "learning_starts": 0}
-
-
 def same(a: Any, b: Any) -> None:
     jax.tree.map(np.testing.assert_array_equal, a, b)
 
 
-def test_a_resumed_agent_equals_an_uninterrupted_one(tmp_path: Any) -> None:
-    options = {**SMALL, "noise": "parameter", "n_envs": 2}
-    whole = DDPG("MultiGoal-v0", seed=3, **options).learn(steps=300)
-    first = DDPG("MultiGoal-v0", seed=3, **options).learn(steps=134)
+MORE = [{}, pytest.param({"noise": "parameter", "n_envs": 2}, marks=pytest.mark.slow)]
+
+
+@pytest.mark.parametrize("more", MORE)
+def test_a_resumed_agent_equals_an_uninterrupted_one(more: Any, tmp_path: Any) -> None:
+    options = {**SMALL, **more}
+    whole = DDPG(TRACKING, seed=3, **options).learn(steps=300)
+    first = DDPG(TRACKING, seed=3, **options).learn(steps=134)
     first.save(tmp_path / "agent.npz")
-    second = DDPG.load(tmp_path / "agent.npz")
+    second = DDPG.load(tmp_path / "agent.npz", TRACKING)
     assert second.config == first.config
     second.learn(steps=166)
     same(second._learner, whole._learner)
@@ -84,9 +89,9 @@ def test_a_resumed_agent_equals_an_uninterrupted_one(tmp_path: Any) -> None:
 
     whole.save(tmp_path / "small.npz", replay=False)
     shared = DDPG.load(tmp_path / "small.npz")
-    seen = np.random.default_rng(0).normal(size=(9, 2))
+    x = np.random.default_rng(0).normal(size=(9, 2))
     for deterministic in (True, False):
-        same(whole.predict(seen, deterministic), shared.predict(seen, deterministic))
+        same(whole.predict(x, deterministic), shared.predict(x, deterministic))
     with pytest.raises(InvalidInput, match="without its replay"):
         shared.learn(steps=1)
 

@@ -27,7 +27,7 @@ def test_an_id_is_the_jax_environment_where_there_is_one():
     spec = spec_of("MultiGoal-v0", 3)
     assert spec.jax is tsallax.envs.MultiGoal
     assert (spec.n_actions, spec.table.shape, spec.source) == (9, (9, 2), "MultiGoal-v0")
-    assert spec_of("MultiGoal-v0", 3, backend="gymnasium").jax is None
+    assert spec_of("tsallax/MultiGoal-v0", 3, backend="gymnasium").jax is None
     assert spec_of(CORRIDOR, 3).source is CORRIDOR
 
 
