@@ -44,7 +44,8 @@ def bellman(mdp: MDP, regularizer: Regularizer, value: ArrayLike) -> Floats:
     array([0., 1., 4.])
     """
     check_problem("bellman", mdp, regularizer)
-    return Bellman(mdp, regularizer).apply(_read_value(mdp, value))
+    operator = Bellman(mdp, regularizer)
+    return operator.certify(operator.start(_read_value(mdp, value))).updated
 
 
 @interruptible()

@@ -7,6 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tsallax.planning.bellman import Bellman, Certificate, Floats, Iterate
+from tsallax.planning.kernels.bellman_sweep import relax
 from tsallax.planning.kernels.breadth_first import breadth_first_order
 from tsallax.planning.kernels.sparse_linear import max_abs
 from tsallax.planning.linear_systems import PolicySystem, permuted, policy_matrix
@@ -52,7 +53,7 @@ class PolicyIteration:
         if guess is not certificate.updated:
             np.maximum(v, guess, out=v)
         if operator.alpha == 0.0:
-            operator.relax(order[::-1], v)
+            relax(operator.arrays, order[::-1], v)
             sweeps += 1
         return Iterate(v, greedy.policy.thresholds, sweeps), order
 
