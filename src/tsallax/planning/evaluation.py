@@ -11,6 +11,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -97,19 +98,14 @@ def evaluate(mdp: MDP, policy: ArrayLike, regularizer: Regularizer | None = None
         error=error,
     )
     apart = abs(found.regularized_return - float(mdp.initial @ value))
-    _require_accurate(operator, error, off * float(np.abs(total).max()), apart)
-    return found
-
-
-def _require_accurate(operator: Bellman, error: float, off: float, apart: float) -> None:
-    """Refuse a large error, and d'V and rho'r that differ by more than their errors."""
-    mdp = operator.mdp
+    off *= float(np.abs(total).max())
     largest = operator.scale / (1.0 - mdp.discount)
     if not (error + off <= MAX_RELATIVE_ERROR * largest and apart <= error + off):
         raise InvalidInput(
             f"the value of this policy cannot be computed in float64: its error is {error:.2g}, "
             f"and d'V and rho'r differ by {apart:.2g}; a discount below {mdp.discount!r} may help"
         )
+    return found
 
 
 def performance_bound(mdp: MDP, regularizer: Regularizer) -> float:
@@ -186,13 +182,10 @@ def _solve(operator: Bellman, system: PolicySystem, pi: Floats, b: Floats) -> tu
     def rounding(v: Floats) -> float:
         return operator.action_value_rounding(v) + 2 * UNIT_ROUNDOFF * size
 
-    v, norm = _refined(
-        lambda r: system.solve(r, 1e-15 * size * gap)[0],
-        system.solve_exactly,
-        residual_of,
-        rounding,
-        b,
-    )
+    def solve(r: Floats) -> Floats:
+        return system.solve(r, 1e-15 * size * gap)[0]
+
+    v, norm = _refined(solve, system.solve_exactly, residual_of, rounding, b)
     return v, (norm + rounding(v)) / (gap - operator.policy_sum_error)
 
 
@@ -209,13 +202,11 @@ def _visits(operator: Bellman, system: PolicySystem) -> tuple[Floats, float]:
     def rounding(x: Floats) -> float:
         return float(terms * 2 * np.abs(x).sum())
 
-    x, norm = _refined(
-        lambda r: system.solve_transposed(r, 1e-16 / n)[0],
-        lambda r: system.solve_exactly(r, transposed=True),
-        residual_of,
-        rounding,
-        d,
-    )
+    def solve(r: Floats) -> Floats:
+        return system.solve(r, 1e-16 / n, transposed=True)[0]
+
+    exactly = partial(system.solve_exactly, transposed=True)
+    x, norm = _refined(solve, exactly, residual_of, rounding, d)
     gap = 1.0 - operator.mdp.discount - operator.policy_sum_error
     return np.maximum(x, 0.0), (norm + rounding(x)) / gap
 
