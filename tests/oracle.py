@@ -233,22 +233,9 @@ def bellman(mdp: ExactMDP, value: Sequence[Any], alpha: Fraction, q: Fraction) -
 
 def solve_linear(matrix: list[list[Any]], right: list[Any]) -> list[Any]:
     """x with matrix x = right: exact for rationals, 70 digits otherwise."""
-    n = len(right)
     if isinstance(right[0], Fraction):
         return _solve_integers(matrix, right)
-    a = [[*row, b] for row, b in zip(matrix, right)]
-    for k in range(n):
-        pivot = max(range(k, n), key=lambda i: abs(a[i][k]))
-        a[k], a[pivot] = a[pivot], a[k]
-        for i in range(k + 1, n):
-            if a[i][k] != 0:
-                factor = a[i][k] / a[k][k]
-                for j in range(k, n + 1):
-                    a[i][j] -= factor * a[k][j]
-    x: list[Any] = [None] * n
-    for k in reversed(range(n)):
-        x[k] = (a[k][n] - sum((a[k][j] * x[j] for j in range(k + 1, n)), 0 * a[k][n])) / a[k][k]
-    return x
+    return list(CONTEXT.lu_solve(CONTEXT.matrix(matrix), CONTEXT.matrix(right)))
 
 
 def _solve_integers(matrix: list[list[Fraction]], right: list[Fraction]) -> list[Fraction]:

@@ -75,41 +75,28 @@ class Problem:
     def mdp(self, representation: str = "pairs", **options: Any) -> MDP:
         """The library's MDP, built from one of the four representations."""
         n, k = self.n_states, self.n_actions
-        terminal = np.isin(np.arange(n), self.terminal) if self.terminal else None
-        ending = any(row.termination for row in self.rows)
+        if self.terminal:
+            options["terminal"] = np.isin(np.arange(n), self.terminal)
         if representation == "pairs":
-            matrix = sp.lil_array((len(self.rows), n))
-            for i, row in enumerate(self.rows):
-                for s, p in row.successors.items():
-                    matrix[i, s] = p
-            return MDP(
-                sp.csr_array(matrix),
-                np.array([row.reward for row in self.rows]),
-                self.discount,
-                pairs=np.array([(row.state, row.action) for row in self.rows]),
-                terminal=terminal,
-                termination=np.array([r.termination for r in self.rows]) if ending else None,
-                **options,
-            )
-        dense, rewards, endings = np.zeros((n, k, n)), np.zeros((n, k)), np.zeros((n, k))
-        for row in self.rows:
-            rewards[row.state, row.action] = row.reward
-            endings[row.state, row.action] = row.termination
+            options["pairs"] = [(row.state, row.action) for row in self.rows]
+            places, n_rows = range(len(self.rows)), len(self.rows)
+        else:
+            places, n_rows = [k * row.state + row.action for row in self.rows], n * k
+        transitions: Any = np.zeros((n_rows, n))
+        rewards, endings = np.zeros(n_rows), np.zeros(n_rows)
+        for i, row in zip(places, self.rows):
+            rewards[i], endings[i] = row.reward, row.termination
             for s, p in row.successors.items():
-                dense[row.state, row.action, s] = p
-        transitions: Any = {
-            "dense": lambda: dense,
-            "csr": lambda: sp.csr_array(dense.reshape(n * k, n)),
-            "list": lambda: [sp.csr_array(dense[:, a]) for a in range(k)],
-        }[representation]()
-        return MDP(
-            transitions,
-            rewards,
-            self.discount,
-            terminal=terminal,
-            termination=endings if ending else None,
-            **options,
-        )
+                transitions[i, s] = p
+        if endings.any():
+            options["termination"] = endings
+        if representation == "dense":
+            transitions, rewards = transitions.reshape(n, k, n), rewards.reshape(n, k)
+        elif representation == "list":
+            transitions = [sp.csr_array(transitions[a::k]) for a in range(k)]
+        else:
+            transitions = sp.csr_array(transitions)
+        return MDP(transitions, rewards, self.discount, **options)
 
 
 @dataclass(frozen=True)
@@ -247,8 +234,15 @@ def half_life() -> Problem:
     return Problem("half-life", 1, rows, 0.99, hard_value=(1 / (1 - 0.495),))
 
 
-def gauss(rng: np.random.Generator) -> float:
-    return float(rng.normal())
+def normal(scale: float) -> Callable[[np.random.Generator], float]:
+    return lambda rng: scale * float(rng.normal())
+
+
+gauss = normal(1.0)
+
+
+def costs(rng: np.random.Generator) -> float:
+    return -float(rng.random())
 
 
 PROBLEMS: tuple[Problem, ...] = (
@@ -265,43 +259,18 @@ PROBLEMS: tuple[Problem, ...] = (
     Problem("garnet-ragged", 8, random_rows(1, 8, 4, gauss, ragged=True), 0.95),
     Problem("all-negative", 6, random_rows(2, 6, 3, lambda g: -1 - g.random()), 0.95),
     Problem("all-positive", 6, random_rows(3, 6, 3, lambda g: 5 + g.random()), 0.95),
-    Problem(
-        "huge-rewards",
-        6,
-        random_rows(4, 6, 3, lambda g: 1e6 * g.normal()),
-        0.95,
-        alpha=3e5,
-        tolerance=1e-2,
-    ),
-    Problem(
-        "huge-rewards-small-alpha",
-        5,
-        random_rows(5, 5, 3, lambda g: 1e6 * g.normal()),
-        0.9,
-        alpha=1e-3,
-        tolerance=1e-2,
-    ),
-    Problem(
-        "tiny-rewards",
-        5,
-        random_rows(6, 5, 3, lambda g: 1e-8 * g.normal()),
-        0.9,
-        alpha=1e-8,
-        tolerance=1e-13,
-    ),
+    Problem("huge-rewards", 6, random_rows(4, 6, 3, normal(1e6)), 0.95, alpha=3e5, tolerance=1e-2),
+    Problem("small-alpha", 5, random_rows(5, 5, 3, normal(1e6)), 0.9, alpha=1e-3, tolerance=1e-2),
+    Problem("tiny", 5, random_rows(6, 5, 3, normal(1e-8)), 0.9, alpha=1e-8, tolerance=1e-13),
     Problem("terminal", 7, random_rows(7, 7, 3, gauss, terminal=(2, 5)), 0.95, (2, 5)),
     Problem(
-        "terminal-ragged",
-        7,
-        random_rows(8, 7, 3, lambda g: -g.random(), terminal=(6,), ragged=True),
-        0.99,
-        (6,),
+        "terminal-ragged", 7, random_rows(8, 7, 3, costs, terminal=(6,), ragged=True), 0.99, (6,)
     ),
     Problem("ending", 6, random_rows(9, 6, 3, gauss, ending=0.25), 0.98),
     Problem(
         "ending-and-terminal-negative",
         6,
-        random_rows(10, 6, 3, lambda g: -3 * g.random(), ending=0.5, terminal=(0,), ragged=True),
+        random_rows(10, 6, 3, costs, ending=0.5, terminal=(0,), ragged=True),
         0.98,
         (0,),
     ),
@@ -312,6 +281,7 @@ PROBLEMS: tuple[Problem, ...] = (
 )
 
 BY_NAME = {problem.name: problem for problem in PROBLEMS}
+CHOICE = {choice.name: choice for choice in CHOICES}
 
 
 @cache
@@ -323,19 +293,12 @@ def stored(name: str) -> ExactMDP:
 @cache
 def truth(name: str, choice: str) -> Enclosure:
     """The oracle's enclosure of V* for a named problem and a named regulariser."""
-    problem = BY_NAME[name]
-    regularizer = next(c for c in CHOICES if c.name == choice)
-    return optimal_value(
-        stored(name), Fraction(regularizer.alpha(problem)), Fraction(regularizer.q)
-    )
+    return optimal_value(stored(name), CHOICE[choice].alpha(BY_NAME[name]), CHOICE[choice].q)
 
 
 @cache
 def true_support(name: str, choice: str) -> tuple[int, ...]:
     """Per pair of a named problem: +1 in the optimal policy's support, -1 out, 0 too close."""
-    problem = BY_NAME[name]
-    regularizer = next(c for c in CHOICES if c.name == choice)
-    verdicts = optimal_support(
-        stored(name), truth(name, choice), regularizer.alpha(problem), regularizer.q
-    )
+    alpha, q = CHOICE[choice].alpha(BY_NAME[name]), CHOICE[choice].q
+    verdicts = optimal_support(stored(name), truth(name, choice), alpha, q)
     return tuple(verdict for row in verdicts for verdict in row)

@@ -155,46 +155,42 @@ def solved_and_certified(problem, choice, method):
     assert first.method == method
 
 
+def checked(problem, choice, tolerance, method, **options):
+    """A solution, finished or not, whose enclosure and certificates hold."""
+    mdp = problem.mdp()
+    try:
+        solution = solve(mdp, choice.regularizer(problem), tolerance, method, **options)
+    except NotConverged as unfinished:
+        solution = unfinished.solution
+    assert solution.converged == (solution.error <= tolerance)
+    assert_enclosed(solution, truth(problem.name, choice.name))
+    assert_certificates_true(solution, mdp, true_support(problem.name, choice.name))
+    np.testing.assert_allclose(solution.policy[~mdp.terminal].sum(axis=1), 1, rtol=0, atol=1e-14)
+    return solution
+
+
 def enclosed_when_sweeps_run_out(problem, choice, method):
     """An unfinished solve is raised with what it has, and its bounds hold."""
-    enclosure = truth(problem.name, choice.name)
-    mdp, regularizer = problem.mdp(), choice.regularizer(problem)
     for sweeps in (1, 2, 5):
-        try:
-            solution = solve(mdp, regularizer, problem.tolerance, method, max_sweeps=sweeps)
-        except NotConverged as unfinished:
-            solution = unfinished.solution
-            assert not solution.converged
-            assert solution.error > problem.tolerance
-        assert_enclosed(solution, enclosure)
-        assert_certificates_true(solution, mdp, true_support(problem.name, choice.name))
-        np.testing.assert_allclose(
-            solution.policy[~mdp.terminal].sum(axis=1), 1, rtol=0, atol=1e-14
-        )
+        checked(problem, choice, problem.tolerance, method, max_sweeps=sweeps)
 
 
 def accurate_to_rounding(problem, choice, method):
     """A tolerance that float64 allows is reached."""
-    enclosure, mdp = truth(problem.name, choice.name), problem.mdp()
-    exact = stored(problem.name)
+    exact, enclosure = stored(problem.name), truth(problem.name, choice.name)
     scale = scale_of(exact, enclosure, choice.alpha(problem))
     tolerance = float(1e-12 * scale / (1 - exact.modulus))
-    solution = solve(mdp, choice.regularizer(problem), tolerance, method)
-    assert_enclosed(solution, enclosure)
-    assert_certificates_true(solution, mdp, true_support(problem.name, choice.name))
+    solution = checked(problem, choice, tolerance, method)
+    assert solution.converged
     assert distance(solution.value, enclosure) <= Fraction(tolerance)
 
 
 def refused_below_rounding(problem, choice, method):
     """A tolerance below rounding ends with the reason, and the enclosure holds."""
-    mdp = problem.mdp()
     with pytest.raises(NotConverged, match="float64") as caught:
-        solve(mdp, choice.regularizer(problem), 1e-300, method)
+        solve(problem.mdp(), choice.regularizer(problem), 1e-300, method)
     assert "\n" not in str(caught.value)
-    solution = caught.value.solution
-    assert not solution.converged
-    assert_enclosed(solution, truth(problem.name, choice.name))
-    assert_certificates_true(solution, mdp, true_support(problem.name, choice.name))
+    assert not checked(problem, choice, 1e-300, method).converged
 
 
 CHECKS = (

@@ -55,7 +55,7 @@ def rounding(*arrays):
     return 1e-13 * (1 + max(np.max(np.abs(a)) for a in arrays))
 
 
-@settings(max_examples=100)
+@settings(max_examples=60)
 @given(case=cases())
 def test_lemma_1_the_operator_is_monotone(case):
     mdp, regularizer, v, step = case
@@ -63,7 +63,7 @@ def test_lemma_1_the_operator_is_monotone(case):
     assert np.all(lower <= upper + rounding(lower, upper))
 
 
-@settings(max_examples=100)
+@settings(max_examples=60)
 @given(case=cases(), c=st.floats(0, 1e3))
 def test_lemma_2_a_constant_is_discounted(case, c):
     """U(v + c) = Uv + gamma c, and at most that where episodes end."""
@@ -77,7 +77,7 @@ def test_lemma_2_a_constant_is_discounted(case, c):
         np.testing.assert_allclose(shifted, plain + mdp.discount * c, rtol=0, atol=slack)
 
 
-@settings(max_examples=100)
+@settings(max_examples=60)
 @given(case=cases())
 def test_lemma_3_the_operator_is_a_contraction(case):
     mdp, regularizer, v, step = case
@@ -86,7 +86,7 @@ def test_lemma_3_the_operator_is_a_contraction(case):
     assert after <= mdp.discount * np.max(np.abs(step)) + rounding(*images)
 
 
-@settings(max_examples=100)
+@settings(max_examples=60)
 @given(case=cases())
 def test_lemma_4_regularised_powers_lie_above_the_hard_ones_and_within_the_bound(case):
     mdp, regularizer, v, _ = case

@@ -6,7 +6,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.sparse import coo_array, csr_array
 
-from tsallax.errors import InvalidInput
 from tsallax.planning import forms
 
 
@@ -40,12 +39,6 @@ def test_pairs_are_sorted_by_state_and_action_without_terminal_states():
     assert layout.n_actions == 5
     assert forms.require_actions(layout, terminal).tolist() == [0, 1, 3, 3]
     assert layout.place(2) == "state 1 ('b'), action 4"
-
-
-def test_a_state_without_actions_is_an_error():
-    layout = forms.read_layout([(0, 0)], (1, 2), 0, np.zeros(2, bool))
-    with pytest.raises(InvalidInput, match="state 1 has no actions"):
-        forms.require_actions(layout, np.zeros(2, bool))
 
 
 def test_a_frozen_view_leaves_the_array_writeable():

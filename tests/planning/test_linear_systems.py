@@ -52,7 +52,9 @@ def test_a_system_is_solved_to_its_precision_at_any_scale(precision, accuracy, s
     b = scale * np.random.default_rng(0).normal(size=60)
     stop = accuracy * float(np.abs(b).max())
     assert np.abs(b - dense(mdp, pi) @ system.solve(b, stop)[0]).max() < 10 * stop
-    assert np.abs(b - dense(mdp, pi).T @ system.solve_transposed(b, stop)[0]).max() < 10 * stop
+    assert (
+        np.abs(b - dense(mdp, pi).T @ system.solve(b, stop, transposed=True)[0]).max() < 10 * stop
+    )
 
 
 def test_a_start_that_is_never_seen_again_is_no_end():
@@ -65,5 +67,5 @@ def test_a_start_that_is_never_seen_again_is_no_end():
     pi, order = np.ones(n + 1), np.arange(n + 1, dtype=np.uint32)
     system = PolicySystem(permuted(policy_matrix(kernel_arrays(mdp), pi), order), order)
     start = np.eye(n + 1)[0]
-    found, _ = system.solve_transposed(start, 1e-10)
+    found, _ = system.solve(start, 1e-10, transposed=True)
     assert np.abs(start - dense(mdp, pi).T @ found).max() < 1e-9

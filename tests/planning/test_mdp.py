@@ -14,6 +14,7 @@ import scipy.sparse as sp
 from hypothesis import given
 from hypothesis import strategies as st
 
+from mdp_checks import same
 from tsallax.errors import InvalidInput
 from tsallax.planning.mdp import MDP
 
@@ -26,27 +27,6 @@ def random_arrays(seed: int, states: int, actions: int) -> tuple[np.ndarray, np.
     chances = rng.random((states, actions, states)) * (rng.random((states, actions, states)) < 0.5)
     chances[..., 0] += 0.01
     return chances / chances.sum(-1, keepdims=True), rng.normal(size=(states, actions))
-
-
-def same(one: MDP, other: MDP, *, exact: bool = True) -> bool:
-    """Tell whether two MDPs hold the same arrays."""
-    close = np.array_equal if exact else lambda a, b: np.allclose(a, b, rtol=1e-14, atol=1e-15)
-    stops = [np.zeros(m.n_pairs) if m.termination is None else m.termination for m in (one, other)]
-    return (
-        one.transitions.shape == other.transitions.shape
-        and np.array_equal(one.transitions.indptr, other.transitions.indptr)
-        and np.array_equal(one.transitions.indices, other.transitions.indices)
-        and close(one.transitions.data, other.transitions.data)
-        and close(one.rewards, other.rewards)
-        and close(*stops)
-        and close(one.initial, other.initial)
-        and np.array_equal(one.pointer, other.pointer)
-        and np.array_equal(one.action_of, other.action_of)
-        and one.discount == other.discount
-        and one.n_actions == other.n_actions
-        and one.state_names == other.state_names
-        and one.action_names == other.action_names
-    )
 
 
 def assert_canonical(mdp: MDP) -> None:
@@ -86,12 +66,10 @@ def test_every_form_gives_the_same_mdp(seed, states, actions, fmt, new):
     flat = dense.reshape(states * actions, states)
     expected = MDP(dense, rewards, 0.9)
     assert_canonical(expected)
-    np.testing.assert_array_equal(
-        expected.transitions.toarray(), MDP(flat, rewards, 0.9).transitions.toarray()
-    )
     shuffled = rng.permutation(states * actions)
     pairs = np.stack([shuffled // actions, shuffled % actions], axis=1)
     forms = {
+        "one dense matrix": MDP(flat, rewards, 0.9),
         "nested lists": MDP(dense.tolist(), rewards.tolist(), 0.9),
         "one sparse matrix": MDP(sparse(flat), rewards, 0.9),
         "sparse matrices": MDP([sparse(dense[:, a]) for a in range(actions)], rewards, 0.9),
@@ -145,10 +123,8 @@ def test_unsorted_duplicates_and_zeros_are_merged_without_touching_the_input(
     order = rng.permutation(len(row))
     order = order[np.argsort(row[order], kind="stable")]
     starts = np.searchsorted(row[order], np.arange(states * actions + 1))
-    given_csr = sp.csr_array(
-        (data[order].astype(dtype), column[order].astype(np.int32), starts.astype(np.int32)),
-        shape=(states * actions, states),
-    )
+    rows = (data[order].astype(dtype), column[order].astype(np.int32), starts.astype(np.int32))
+    given_csr = sp.csr_array(rows, shape=(states * actions, states))
     before = [a.copy() for a in (given_csr.data, given_csr.indices, given_csr.indptr)]
     mdp = MDP(given_csr, rewards, 0.9)
     assert_canonical(mdp)
@@ -164,10 +140,8 @@ def test_unsorted_duplicates_and_zeros_are_merged_without_touching_the_input(
 def test_a_canonical_csr_is_shared_and_stays_the_callers_to_write():
     matrix = sp.csr_array(random_arrays(3, 5, 2)[0].reshape(10, 5).round(15))
     matrix.data /= np.repeat(matrix.sum(axis=1), np.diff(matrix.indptr))
-    matrix = sp.csr_array(
-        (matrix.data, matrix.indices.astype(np.int32), matrix.indptr.astype(np.int32)),
-        shape=matrix.shape,
-    )
+    indices, indptr = (a.astype(np.int32) for a in (matrix.indices, matrix.indptr))
+    matrix = sp.csr_array((matrix.data, indices, indptr), shape=matrix.shape)
     mdp = MDP(matrix, np.zeros(10), 0.5)
     assert np.shares_memory(mdp.transitions.data, matrix.data)
     assert np.shares_memory(mdp.transitions.indices, matrix.indices)
@@ -221,39 +195,20 @@ def test_terminal_states_have_no_pairs_and_their_rows_do_not_matter():
         np.testing.assert_array_equal(mdp.state_of, [0, 0, 0, 2, 2, 2])
         np.testing.assert_allclose(mdp.transitions.toarray(), dense[[0, 2]].reshape(6, 4))
         np.testing.assert_array_equal(mdp.initial, [0.5, 0, 0.5, 0])
+    expected = MDP(dense, rewards, 0.9, terminal=[1, 3])
     each = np.broadcast_to(rewards[..., None], dense.shape).copy()
     each[1] = np.nan
-    assert same(
-        MDP(broken, each, 0.9, terminal=[1, 3]),
-        MDP(broken, spoiled, 0.9, terminal=[1, 3]),
-        exact=False,
-    )
-    by_action = MDP(
-        list(np.swapaxes(broken, 0, 1)),
-        [sp.csr_array(each[:, a]) for a in range(3)],
-        0.9,
-        terminal=[1, 3],
-    )
-    assert same(by_action, MDP(dense, rewards, 0.9, terminal=[1, 3]), exact=False)
-    listed = MDP(
-        broken.reshape(12, 4),
-        spoiled,
-        0.9,
-        terminal=[1, 3],
-        pairs=[(s, a) for s in range(4) for a in range(3)],
-    )
-    assert same(listed, MDP(dense, rewards, 0.9, terminal=[1, 3]))
+    assert same(MDP(broken, each, 0.9, terminal=[1, 3]), expected, exact=False)
+    matrices = list(np.swapaxes(broken, 0, 1)), [sp.csr_array(each[:, a]) for a in range(3)]
+    assert same(MDP(*matrices, 0.9, terminal=[1, 3]), expected, exact=False)
+    pairs = [(s, a) for s in range(4) for a in range(3)]
+    assert same(MDP(broken.reshape(12, 4), spoiled, 0.9, terminal=[1, 3], pairs=pairs), expected)
     assert MDP(dense, rewards, 0.9, [0, 0.5, 0, 0.5], terminal=[1, 3]).initial[1] == 0.5
 
 
 def test_states_may_differ_in_their_actions():
-    mdp = MDP(
-        [[0, 1, 0], [0, 0, 1], [1, 0, 0]],
-        [3.0, 2.0, 1.0],
-        0.9,
-        pairs=[(1, 4), (0, 0), (1, 1)],
-        terminal=[2],
-    )
+    rows, pairs = [[0, 1, 0], [0, 0, 1], [1, 0, 0]], [(1, 4), (0, 0), (1, 1)]
+    mdp = MDP(rows, [3.0, 2.0, 1.0], 0.9, pairs=pairs, terminal=[2])
     assert_canonical(mdp)
     assert (mdp.n_states, mdp.n_actions, mdp.n_pairs) == (3, 5, 3)
     np.testing.assert_array_equal(mdp.state_of, [0, 1, 1])
@@ -265,17 +220,12 @@ def test_states_may_differ_in_their_actions():
     assert np.isneginf(table).sum() == 12
     np.testing.assert_array_equal(mdp.flatten(table), mdp.rewards)
     assert mdp.table(np.ones(3, bool), False).dtype == bool
-    from_table = MDP(
-        mdp.transitions,
-        np.nan_to_num(table),
-        0.9,
-        terminal=[2],
-        pairs=np.stack([mdp.state_of, mdp.action_of], 1),
-    )
+    pairs = np.stack([mdp.state_of, mdp.action_of], 1)
+    from_table = MDP(mdp.transitions, np.nan_to_num(table), 0.9, terminal=[2], pairs=pairs)
     assert same(from_table, mdp)
 
 
-def test_table_is_a_view_where_every_state_has_every_action():
+def test_tables_are_views_where_every_state_has_every_action_and_take_any_fill():
     mdp = MDP(*random_arrays(0, 3, 2), 0.9)
     assert np.shares_memory(mdp.table(mdp.rewards), mdp.rewards)
     assert np.shares_memory(mdp.flatten(mdp.table(mdp.rewards)), mdp.rewards)
@@ -283,6 +233,9 @@ def test_table_is_a_view_where_every_state_has_every_action():
         mdp.flatten(np.zeros((2, 3)))
     with pytest.raises(InvalidInput, match=re.escape("6 pairs")):
         mdp.table(np.zeros(5))
+    chain = MDP([[0.0, 1.0]], [1.0], 0.9, pairs=[(0, 0)], terminal=[1])
+    assert chain.table(np.array([3]), fill=-np.inf).tolist() == [[3.0], [-np.inf]]
+    assert chain.table(np.array([3])).dtype.kind == "i"
 
 
 @given(**sizes, stop=st.floats(0, 1))
@@ -298,11 +251,7 @@ def test_termination_and_probabilities_sum_to_one(seed, states, actions, stop):
     assert same(sparse, mdp)
     rough = MDP(left.astype(np.float32), rewards, 0.9, termination=stops.astype(np.float32))
     assert_canonical(rough)
-
-
-def test_no_termination_at_all_is_none():
-    dense, rewards = random_arrays(0, 3, 2)
-    assert MDP(dense, rewards, 0.9, termination=np.zeros((3, 2))).termination is None
+    assert MDP(dense, rewards, 0.9, termination=np.zeros((states, actions))).termination is None
 
 
 def test_initial_may_be_a_state_or_a_distribution():
@@ -319,12 +268,6 @@ def test_what_can_still_be_written_to_is_not_shared():
     mdp = MDP(np.full((2, 2, 2), 0.5), np.broadcast_to(rewards, (2, 2)), 0.9)
     rewards[0] = np.nan
     assert mdp.rewards.tolist() == [1.0, 0.5, 1.0, 0.5]
-
-
-def test_tables_of_whole_numbers_take_what_they_are_filled_with():
-    chain = MDP([[0.0, 1.0]], [1.0], 0.9, pairs=[(0, 0)], terminal=[1])
-    assert chain.table(np.array([3]), fill=-np.inf).tolist() == [[3.0], [-np.inf]]
-    assert chain.table(np.array([3])).dtype.kind == "i"
 
 
 def test_the_mdp_is_read_only_and_its_discount_can_be_exchanged():
@@ -362,16 +305,6 @@ def test_actions_of_terminal_states_alone_have_their_names():
     assert mdp.n_actions == 2
 
 
-def test_repr_is_one_line_with_the_sizes():
-    dense, rewards = random_arrays(0, 3, 2)
-    text = repr(MDP(dense, rewards, 0.95, terminal=[2]))
-    assert re.fullmatch(
-        r"MDP\(3 states \(1 terminal\), 2 actions, 4 pairs, \d+ transitions, "
-        r"discount 0\.95, 0\.0 MB\)",
-        text,
-    )
-
-
 T, R = random_arrays(11, 3, 2)
 
 
@@ -393,10 +326,8 @@ REFUSED: dict[str, tuple[tuple[Any, ...], dict[str, Any], str]] = {
         r"2 matrices of shape \(4, 4\), not 2 of shape \(2, 2\)"),
     "sparse rewards in three dimensions": (
         (T, sp.coo_array(np.ones((3, 2, 3))), 0.9), {}, "rewards is not a valid sparse matrix"),
-    "a name that is None": ((T, R, 0.9), {"state_names": ["a", None, "c"]}, "strings, not None"),
     "a name that a file would not keep": (
         (T, R, 0.9), {"action_names": ["a", "a\0"]}, "which a file would not keep"),
-    "a discount beyond float64": ((T, R, 10**400), {}, "discount must be a number"),
     "negative": ((changed(T, (1, 0), [-0.5, 1.0, 0.5]), R, 0.9), {},
         r"probability from state 1, action 0 to state 0 is negative: -0\.5"),
     "negative that merges": ((sp.csr_array((np.array([1.5, -0.5, 1, 1]), np.array([0, 0, 0, 0]),
@@ -427,7 +358,6 @@ REFUSED: dict[str, tuple[tuple[Any, ...], dict[str, Any], str]] = {
     "rows": ((sp.csr_array(FLAT[:5]), R, 0.9), {}, r"shape \(S\*A, S\), not \(5, 3\).*pairs="),
     "one dimension": ((T.ravel(), R, 0.9), {}, r"an array of shape \(S, A, S\).*not of shape"),
     "no states": ((np.zeros((0, 2, 0)), R, 0.9), {}, r"hold no state-action pair"),
-    "no actions": ((np.zeros((3, 0, 3)), R, 0.9), {}, r"hold no state-action pair"),
     "list": (([T[:, 0], T[:2, 1]], R, 0.9), {},
         r"matrices of shape \(S, S\), but that of action 1 has shape \(2, 3\)"),
     "list of numbers": (([np.float64(1.0)], R, 0.9), {}, r"that of action 0 has shape \(\)"),
@@ -454,8 +384,6 @@ REFUSED: dict[str, tuple[tuple[Any, ...], dict[str, Any], str]] = {
     "terminal floats": ((T, R, 0.9), {"terminal": [1.0]}, r"terminal must be a list of state"),
     "reward nan": ((T, changed(R, (1, 1), np.nan), 0.9), {},
         r"reward of state 1, action 1 is not finite: nan"),
-    "reward infinite": ((FLAT, changed(R.ravel(), 0, -np.inf), 0.9), ONE,
-        r"reward of state 0, action 0 is not finite: -inf"),
     "reward of a transition": ((T, changed(T, (2, 0, 1), np.inf), 0.9), {},
         r"a reward of state 2, action 0 is not finite"),
     "sparse reward": ((T, sp.csr_array(changed(FLAT, (3, 1), np.nan)), 0.9), {},
@@ -465,31 +393,21 @@ REFUSED: dict[str, tuple[tuple[Any, ...], dict[str, Any], str]] = {
     "reward shape of pairs": ((FLAT, R.T, 0.9), ONE,
         r"rewards must have shape \(3, 2\), \(6,\) or \(6, 3\), not \(2, 3\)"),
     "reward of states": ((T, np.zeros(3), 0.9), {}, r"left or entered; give shape \(3, 2\) or"),
-    "reward words": ((T, [["a"]], 0.9), {}, r"rewards must be real numbers"),
     "reward list with pairs": ((FLAT, [T[:, 0], T[:, 1]], 0.9), ONE, r"not be a list of matrices"),
     "reward ambiguous": ((np.eye(2), np.zeros((2, 2)), 0.9), {"pairs": [(0, 0), (1, 1)]},
         r"could be a table \(S, A\) or one row for each pair"),
     "reward of termination": ((T * 0.5, T, 0.9), {"termination": np.full((3, 2), 0.5)},
         r"do not say what a termination earns"),
     "discount one": ((T, R, 1.0), {}, "discount must be a number of .* below 1, got 1.0"),
-    "discount negative": ((T, R, -0.1), {}, "discount must be a number of .* got -0.1"),
-    "discount nan": ((T, R, float("nan")), {}, "discount must be a number of .* got nan"),
-    "discount word": ((T, R, "high"), {}, "discount must be a number of .* got 'high'"),
     "initial negative": ((T, R, 0.9, [1.5, -0.5, 0]), {}, r"initial probability of state 1 is -0"),
     "initial nan": ((T, R, 0.9, [np.nan, 1, 0]), {}, r"initial probability of state 0 is nan"),
     "initial sum": ((T, R, 0.9, [0.5, 0.25, 0]), {}, r"initial probabilities sum to 0\.75, not"),
     "initial length": ((T, R, 0.9, [0.5, 0.5]), {}, r"initial must have shape \(3,\), not \(2,\)"),
     "initial state": ((T, R, 0.9, 3), {}, r"initial names state 3, not 0 to 2"),
-    "initial words": ((T, R, 0.9, ["a", "b", "c"]), {}, r"initial must be real numbers"),
     "too few names": ((T, R, 0.9), {"state_names": ["a"]}, r"state_names has 1 names for 3 states"),
-    "too many names": ((T, R, 0.9), {"action_names": list("abc")},
-        r"action_names has 3 names for 2 actions"),
     "same name": ((T, R, 0.9), {"state_names": list("aba")}, r"state_names holds 'a' twice"),
     "name no string": ((T, R, 0.9), {"state_names": [0, 1, 2]}, r"state_names must be strings"),
     "names no list": ((T, R, 0.9), {"action_names": 5}, r"action_names must be a list of names"),
-    "ragged pairs": ((FLAT, R, 0.9), {"pairs": [[0, 0], [0]]}, r"pairs must be a regular array"),
-    "ragged terminal": ((T, R, 0.9), {"terminal": [[0], [0, 1]]}, r"terminal must be a regular"),
-    "ragged initial": ((T, R, 0.9, [[0], [0, 1]]), {}, r"initial must be a regular array"),
     "one string": ((T, R, 0.9), {"state_names": "abc"}, r"list of names, not one string"),
 }  # fmt: skip
 

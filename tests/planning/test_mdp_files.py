@@ -3,10 +3,7 @@
 from __future__ import annotations
 
 import io
-import json
 import os
-import subprocess
-import sys
 import zipfile
 from pathlib import Path
 from typing import Any
@@ -16,26 +13,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from mdp_checks import same
 from tsallax.errors import InvalidInput
 from tsallax.planning.mdp import MDP
 from tsallax.problems import garnet, gridworld
 
 
-def same(one: MDP, other: MDP) -> bool:
-    """Tell whether two MDPs hold the same arrays, bit by bit."""
-    arrays = [
-        (m.transitions.indptr, m.transitions.indices, m.transitions.data, m.rewards, m.pointer,
-         m.action_of, m.initial, np.zeros(0) if m.termination is None else m.termination)
-        for m in (one, other)
-    ]  # fmt: skip
-    rest = [(m.discount, m.n_actions, m.state_names, m.action_names) for m in (one, other)]
-    return rest[0] == rest[1] and all(
-        a.dtype == b.dtype and np.array_equal(a, b) for a, b in zip(*arrays, strict=True)
-    )
-
-
 def example() -> MDP:
-    """Build an MDP that uses every field."""
+    """An MDP that uses every field."""
     return MDP(
         [[0.25, 0.5, 0], [0, 0.1, 0.9], [1 / 3, 1 / 3, 1 / 3]], [1.0, -2.0, 3.0], 0.9,
         [0.5, 0.5, 0], pairs=[(0, 0), (1, 0), (1, 2)], terminal=[2],
@@ -43,29 +28,15 @@ def example() -> MDP:
     )  # fmt: skip
 
 
-def test_a_saved_mdp_is_the_same_in_a_new_process(tmp_path: Path):
-    path = tmp_path / "mdp.npz"
+@pytest.fixture(scope="module")
+def whole(tmp_path_factory) -> bytes:
+    """The file of the example."""
+    path = tmp_path_factory.mktemp("whole") / "mdp.npz"
     example().save(path)
-    program = (
-        "import json, sys; from tsallax.planning.mdp import MDP; m = MDP.load(sys.argv[1]);"
-        "print(json.dumps([repr(m), m.transitions.toarray().tolist(), m.rewards.tolist(),"
-        "m.termination.tolist(), m.state_names, m.action_names, m.initial.tolist(), m.discount,"
-        "m.pointer.tolist(), m.action_of.tolist(), m.terminal.tolist()]))"
-    )
-    command = [sys.executable, "-c", program, str(path)]
-    result = subprocess.run(command, capture_output=True, text=True, check=True)
-    m = example()
-    assert json.loads(result.stdout) == [
-        repr(m), m.transitions.toarray().tolist(), m.rewards.tolist(), m.termination.tolist(),
-        list(m.state_names), list(m.action_names), m.initial.tolist(), m.discount,
-        m.pointer.tolist(), m.action_of.tolist(), m.terminal.tolist(),
-    ]  # fmt: skip
+    return path.read_bytes()
 
 
-@given(seed=st.integers(0, 10**6), states=st.integers(1, 30), actions=st.integers(1, 5))
-def test_saving_and_loading_changes_no_bit(seed, states, actions, tmp_path_factory):
-    path = tmp_path_factory.getbasetemp() / "roundtrip.npz"
-    mdp = garnet(states, actions, (states + 1) // 2, seed=seed)
+def assert_unchanged_by_a_file(mdp: MDP, path: Path) -> None:
     mdp.save(str(path))
     loaded = MDP.load(str(path))
     assert same(loaded, mdp)
@@ -73,6 +44,17 @@ def test_saving_and_loading_changes_no_bit(seed, states, actions, tmp_path_facto
     loaded.save(path)
     assert path.read_bytes() == first
     assert [p.name for p in path.parent.iterdir() if "partial" in p.name] == []
+
+
+@given(seed=st.integers(0, 10**6), states=st.integers(1, 30), actions=st.integers(1, 5))
+def test_saving_and_loading_changes_no_bit(seed, states, actions, tmp_path_factory):
+    path = tmp_path_factory.getbasetemp() / "any name"
+    assert_unchanged_by_a_file(garnet(states, actions, (states + 1) // 2, seed=seed), path)
+
+
+@pytest.mark.parametrize("mdp", [example(), gridworld(4, 3)])
+def test_every_optional_field_is_kept(mdp: MDP, tmp_path: Path):
+    assert_unchanged_by_a_file(mdp, tmp_path / "mdp.npz")
 
 
 def test_saving_leaves_the_old_file_and_no_other_when_it_fails(tmp_path: Path, monkeypatch):
@@ -88,51 +70,41 @@ def test_saving_leaves_the_old_file_and_no_other_when_it_fails(tmp_path: Path, m
         gridworld(3).save(path)
     assert path.read_bytes() == before
     assert [p.name for p in tmp_path.iterdir()] == ["mdp.npz"]
-    with pytest.raises(InvalidInput, match="cannot be written"):
-        example().save(tmp_path / "absent" / "mdp.npz")
 
 
 def refuses(path: Path, message: str | None = None) -> None:
     """Check that a file is refused in one line with its name."""
     with pytest.raises(InvalidInput, match=message) as caught:
         MDP.load(path)
-    assert str(path) in str(caught.value)
+    assert str(caught.value).count(str(path)) == 1
     assert "\n" not in str(caught.value)
 
 
-def test_a_truncated_file_is_refused_wherever_it_ends(tmp_path: Path):
-    example().save(tmp_path / "whole.npz")
-    whole = (tmp_path / "whole.npz").read_bytes()
+def test_a_truncated_file_is_refused_wherever_it_ends(tmp_path: Path, whole):
     path = tmp_path / "part.npz"
     for end in [*range(0, len(whole), 61), len(whole) - 1]:
         path.write_bytes(whole[:end])
         refuses(path)
 
 
-def test_a_flipped_bit_is_refused_or_harmless(tmp_path: Path):
-    example().save(tmp_path / "whole.npz")
-    whole = bytearray((tmp_path / "whole.npz").read_bytes())
+def test_a_flipped_bit_is_refused_or_harmless(tmp_path: Path, whole):
     path = tmp_path / "flipped.npz"
-    messages = []
-    positions = range(0, len(whole), 5)
+    messages, positions = [], range(0, len(whole), 5)
     for at in positions:
         flipped = bytearray(whole)
         flipped[at] ^= 1 << (at % 8)
         path.write_bytes(flipped)
         try:
-            loaded = MDP.load(path)
+            assert same(MDP.load(path), example()), at
         except InvalidInput as error:
             messages.append(str(error))
-        else:
-            assert same(loaded, example()), at
     assert all(str(path) in message and "\n" not in message for message in messages)
     assert len(messages) > 0.6 * len(positions)
 
 
-def rewrite(path: Path, **changes: Any) -> None:
+def rewrite(path: Path, whole: bytes, **changes: Any) -> None:
     """Write a file with some arrays exchanged, or left out where None."""
-    example().save(path)
-    with np.load(path) as file:
+    with np.load(io.BytesIO(whole)) as file:
         arrays = {**{key: file[key] for key in file.files}, **changes}
     np.savez(path, **{key: value for key, value in arrays.items() if value is not None})
 
@@ -140,15 +112,12 @@ def rewrite(path: Path, **changes: Any) -> None:
 @pytest.mark.parametrize(
     ("changes", "message"),
     [
-        ({"format": "other"}, "not a file written by MDP.save"),
         ({"format": None}, "not a file written by MDP.save"),
-        ({"version": 2}, "version 2, but this tsallax reads version 1"),
         ({"version": None}, "version -1, but"),
         ({"version": "1"}, "version 1, but"),
         ({"rewards": None, "initial": None}, "incomplete: rewards, initial missing"),
         ({"rewards": np.array(["a"] * 3)}, "rewards has type <U1 and 1 dimensions"),
         ({"data": np.ones(6, complex)}, "data has type complex128"),
-        ({"data": np.ones((6, 1))}, "data has type float64 and 2 dimensions"),
         ({"data": np.ones(7)}, r"state 0 \('a'\), action 0 \('x'\) sum to 2.25"),
         ({"data": np.ones(5)}, "indptr does not divide 5 transitions"),
         ({"indices": np.array([0, 1, 1, 2, 0, 1, 9])}, "indices names state 9, not 0 to 2"),
@@ -158,10 +127,8 @@ def rewrite(path: Path, **changes: Any) -> None:
         ({"indptr": np.array([0, 5, 4, 7])}, "indptr does not divide 7 transitions"),
         ({"indptr": -np.array([0, 2, 4, 7])}, "indptr does not divide 7 transitions"),
         ({"indptr": np.array([1, 2, 4, 7])}, "indptr does not divide 7 transitions"),
-        ({"indptr": np.array([0, 2, 4, 6])}, "indptr does not divide 7 transitions"),
         ({"indptr": np.zeros(0, int)}, "indptr does not divide 7 transitions"),
         ({"pointer": np.array([0, 1, 2, 2])}, "pointer does not divide 3 pairs"),
-        ({"pointer": np.array([0, 4, 3, 3])}, "pointer does not divide 3 pairs"),
         ({"pointer": np.zeros(0, int)}, "pointer does not divide 3 pairs"),
         ({"action_of": np.array([0, 2, 2])}, "state 1, action 2 twice"),
         ({"action_of": np.array([0, -1, 2])}, "action -1"),
@@ -169,20 +136,17 @@ def rewrite(path: Path, **changes: Any) -> None:
         ({"rewards": np.zeros(2)}, "rewards has 2 numbers, not 3"),
         ({"termination": np.zeros(4)}, "termination has 4 numbers, not 3"),
         ({"discount": 1.0}, "discount must be a number"),
-        ({"discount": np.array([0.5, 0.5])}, "discount has type float64 and 1 dimensions"),
         ({"initial": np.zeros(3)}, "initial probabilities sum to 0"),
         ({"state_names": np.array(["a", "a", "b"])}, "holds 'a' twice"),
-        ({"state_names": np.array([1, 2, 3])}, "state_names has type int64"),
     ],
 )
-def test_a_file_with_wrong_contents_is_refused(tmp_path: Path, changes, message):
+def test_a_file_with_wrong_contents_is_refused(tmp_path: Path, whole, changes, message):
     path = tmp_path / "wrong.npz"
-    rewrite(path, **changes)
+    rewrite(path, whole, **changes)
     refuses(path, message)
 
 
 def test_what_is_no_such_file_is_refused(tmp_path: Path):
-    refuses(tmp_path / "absent.npz", "no such file")
     refuses(tmp_path, "no such file")
     text = tmp_path / "text.npz"
     text.write_text("hello")
@@ -203,36 +167,24 @@ class Bomb:
 
 
 @pytest.mark.parametrize("key", ["format", "version", "data", "state_names", "discount"])
-def test_a_pickle_inside_a_file_is_never_run(tmp_path: Path, key):
-    marker = tmp_path / "marker"
-    path = tmp_path / "bomb.npz"
+def test_a_pickle_inside_a_file_is_never_run(tmp_path: Path, whole, key):
+    marker, path = tmp_path / "marker", tmp_path / "bomb.npz"
     bomb = np.empty(1, object)
     bomb[0] = Bomb(marker)
-    rewrite(path, **{key: bomb})
+    rewrite(path, whole, **{key: bomb})
     refuses(path)
     assert not marker.exists()
     np.load(path, allow_pickle=True)[key]
     assert marker.exists(), "the file would have done harm"
 
 
-def test_a_header_that_promises_too_much_is_refused(tmp_path: Path):
+def test_a_header_that_promises_too_much_is_refused(tmp_path: Path, whole):
     path = tmp_path / "huge.npz"
-    example().save(path)
-    with np.load(path) as file:
-        arrays = {key: file[key] for key in file.files}
-    with zipfile.ZipFile(path, "w") as archive:
-        for key, value in arrays.items():
-            buffer = io.BytesIO()
-            np.lib.format.write_array(buffer, value)
-            content = buffer.getvalue()
-            if key == "rewards":
+    with zipfile.ZipFile(io.BytesIO(whole)) as old, zipfile.ZipFile(path, "w") as new:
+        for name in old.namelist():
+            content = old.read(name)
+            if name == "rewards.npy":
                 content = content.replace(b"(3,), }           ", b"(9999999999999,), }")
                 assert b"9999999999999" in content
-            archive.writestr(f"{key}.npy", content)
+            new.writestr(name, content)
     refuses(path, "not a readable MDP file")
-
-
-@pytest.mark.parametrize("mdp", [example(), gridworld(4, 3), garnet(6, 2, 3)])
-def test_every_optional_field_survives(mdp: MDP, tmp_path: Path):
-    mdp.save(tmp_path / "any name")
-    assert same(MDP.load(tmp_path / "any name"), mdp)

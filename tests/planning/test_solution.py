@@ -1,6 +1,5 @@
 """`Solution`: its tables, its certificates, and `NotConverged`."""
 
-import math
 import pickle
 
 import numpy as np
@@ -50,26 +49,6 @@ def test_full_supports_never_certify_an_action_out(regularizer):
     solution = solve(BY_NAME["many-actions"].mdp(), regularizer, 1e-9)
     assert np.all(solution.certified_support >= 0)
     assert np.all(solution.policy > 0)
-
-
-def test_repr_names_regularizer_method_and_work():
-    solution = solve(BY_NAME["garnet"].mdp(), Sparse(0.5), 1e-6)
-    text = repr(solution)
-    assert len(text) < 600
-    for word in ("parse", "converged", solution.method, str(solution.sweeps)):
-        assert word in text
-
-
-def test_solution_is_frozen():
-    solution = solve(BY_NAME["garnet"].mdp(), Sparse(0.5), 1e-6)
-    with pytest.raises(AttributeError):
-        solution.value = None
-
-
-def test_error_is_half_the_widest_enclosure():
-    solution = solve(BY_NAME["garnet"].mdp(), Sparse(0.5), 1e-3, "value_iteration")
-    half = np.max(solution.upper - solution.lower) / 2
-    assert math.isclose(solution.error, half, rel_tol=1e-6)
 
 
 def test_not_converged_survives_pickling_with_its_solution():

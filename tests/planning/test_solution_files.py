@@ -48,7 +48,6 @@ def saved(tmp_path_factory):
     ("changes", "message"),
     [
         ({"format": "tsallax-mdp"}, "not a file written by Solution.save"),
-        ({"version": 9}, "version 9"),
         ({"value": np.zeros(3)}, "value has 3 numbers, not 20"),
         ({"lower": np.full(20, np.nan)}, "lower of a converged solution is not finite"),
         ({"lower": np.full(20, 1e9)}, "outside its enclosure"),

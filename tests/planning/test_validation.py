@@ -6,7 +6,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.sparse import csr_array, random_array
 
-from tsallax.errors import InvalidInput
 from tsallax.planning import forms, validation
 
 
@@ -32,29 +31,6 @@ def test_rows_close_to_one_are_rescaled_and_the_given_matrix_is_not_changed(bloc
     np.testing.assert_allclose(rows.sum(axis=1), 1.0, atol=4e-16)
     np.testing.assert_array_equal(data, before)
     np.testing.assert_array_equal(rows.toarray()[:2], [[0.5, 0.5], [0.25, 0.75]])
-
-
-def test_rows_far_from_one_name_their_state_and_action():
-    rows = csr_array(np.array([[0.5, 0.5], [0.5, 0.25]]))
-    with pytest.raises(InvalidInput, match=r"state 1, action 0 sum to 0\.75"):
-        validation.distributions(rows, True, None, layout_of(2, 1))
-
-
-def test_the_initial_distribution_is_uniform_over_states_that_are_not_terminal():
-    terminal = np.array([False, True, False])
-    layout = layout_of(3, 1)
-    assert validation.read_initial(None, layout, terminal).tolist() == [0.5, 0.0, 0.5]
-    assert validation.read_initial(2, layout, terminal).tolist() == [0.0, 0.0, 1.0]
-    with pytest.raises(InvalidInput, match="initial names state 3"):
-        validation.read_initial(3, layout, terminal)
-
-
-def test_rewards_of_transitions_become_expectations():
-    rows = csr_array(np.array([[0.25, 0.75], [1.0, 0.0]]))
-    each = np.array([[[4.0, 8.0]], [[1.0, 5.0]]])
-    layout = layout_of(2, 1)
-    for rewards in (each, csr_array(each[:, 0]), [each[:, 0]]):
-        assert validation.read_rewards(rewards, rows, False, layout).tolist() == [7.0, 1.0]
 
 
 def test_only_arrays_that_nobody_can_write_to_are_shared():

@@ -25,6 +25,7 @@ from numpy.typing import NDArray
 from tsallax.errors import InvalidInput
 from tsallax.planning.kernels import bellman_sweep, policy_sweep
 from tsallax.planning.kernels.mdp_arrays import MDPArrays, Policy, action_values
+from tsallax.planning.kernels.sparse_linear import max_abs
 from tsallax.planning.kernels.support_certificates import certify_support
 from tsallax.planning.mdp import MDP
 from tsallax.planning.validation import ULPS
@@ -117,18 +118,15 @@ class Bellman:
         self.q = float(regularizer.q)
         self.arrays = kernel_arrays(mdp)
         self.width = mdp.max_actions
-        self.ends = bool(mdp.terminal.any()) or mdp.termination is not None
+        has_terminal = bool(mdp.terminal.any())
+        self.ends = has_terminal or mdp.termination is not None
         self.parallel = mdp.transitions.nnz >= PARALLEL_TRANSITIONS
-        self._regularizer = (
-            self.alpha if self.alpha > 0.0 else None,
-            self.q if self.q != 2.0 else None,
-        )  # alpha and q for the kernels, None for hard and sparse
-        self._blocks = thread_blocks()
+        # alpha and q for the kernels, None for hard and sparse
+        self._regularizer = (self.alpha or None, self.q if self.q != 2.0 else None)
         self._successors = mdp.max_successors
         row_error = ULPS + (self._successors + 8) * UNIT_ROUNDOFF  # of a row's exact sum, from one
         stays = 1.0 if mdp.termination is None else 1.0 - float(mdp.termination.max())
-        stays = max(mdp.discount * (stays - row_error), 0.0)
-        self._shift_low = 0.0 if mdp.terminal.any() else stays
+        self._shift_low = 0.0 if has_terminal else max(mdp.discount * (stays - row_error), 0.0)
         self._shift_high = mdp.discount * (1.0 + row_error)
         if self._shift_high >= 1.0:
             raise InvalidInput(f"discount {mdp.discount!r} is too close to 1 for float64")
@@ -140,17 +138,19 @@ class Bellman:
         searched = self.mdp.n_states if self.alpha > 0.0 and self.q != 1.0 else 0
         return Iterate(v, np.full(searched, -self.alpha if self.q == 2.0 else 0.0))
 
-    def apply(self, v: Floats) -> Floats:
-        """Uv."""
-        updated, _, _ = self._sweep(self.start(v))
-        return updated
-
     def certify(self, iterate: Iterate) -> Certificate:
         """Uv, the policy that is greedy in v, and the enclosure of V* that they prove."""
-        v = iterate.value
-        updated, policy, (low, high, used) = self._sweep(iterate)
-        before, after = (float(max(-x.min(), x.max())) for x in (v, updated))
-        rounding = self._rounding(max(before, after))
+        v, start, _ = iterate
+        updated = np.empty(len(v))
+        policy = Policy(np.empty(self.mdp.n_pairs), np.empty(len(v)), np.empty(len(start)))
+        common = (self.arrays, *self._regularizer, self.width)
+        if self.parallel:
+            found = bellman_sweep.sweep(*common, thread_blocks(), v, start, updated, policy)
+        else:
+            found = bellman_sweep.sweep_range(*common, 0, len(v), v, start, updated, policy)
+        low, high, used = found
+        size = max_abs(v)
+        rounding = self._rounding(max(size, max_abs(updated)))
         down = _gain(self._shift_high if low < 0 else self._shift_low) * low
         up = _gain(self._shift_high if high > 0 else self._shift_low) * high
         rounding += 4 * UNIT_ROUNDOFF * max(-down, up, 0.0)
@@ -162,7 +162,7 @@ class Bellman:
             low=down - rounding,
             high=up + rounding,
             rounding=rounding,
-            size=before,
+            size=size,
             terminal=self.mdp.terminal,
         )
 
@@ -179,7 +179,7 @@ class Bellman:
         if self.parallel:
             copy_rows = max_sweeps > 1 and 2 * certificate.pairs_used < self.mdp.n_pairs
             sweeps, span = policy_sweep.policy_sweeps(
-                self.arrays, policy, self._blocks, copy_rows, v, other, max_sweeps, max_span
+                self.arrays, policy, thread_blocks(), copy_rows, v, other, max_sweeps, max_span
             )
         else:
             sweeps, span = policy_sweep.policy_sweeps_serial(
@@ -232,10 +232,6 @@ class Bellman:
         """A bound on the sum of a row of gamma T_pi above gamma, by rounding."""
         return (2 * self.width + self._successors + 64) * UNIT_ROUNDOFF
 
-    def relax(self, order: NDArray[np.uint32], v: Floats) -> None:
-        """One Gauss-Seidel sweep v <- Uv of the hard operator, visiting the states in `order`."""
-        bellman_sweep.relax(self.arrays, order, v)
-
     def entropy(self, pi: Floats) -> Floats:
         """Omega(pi(s)) of every state, of a policy given for every pair."""
         omega = np.zeros(self.mdp.n_states)
@@ -248,19 +244,6 @@ class Bellman:
         out = np.empty_like(v)
         policy_sweep.policy_residual(self.arrays, pi, b, v, out)
         return out
-
-    def _sweep(self, iterate: Iterate) -> tuple[Floats, Policy, tuple[float, float, int]]:
-        """Uv, its greedy policy, and (min(Uv - v), max(Uv - v), pairs used)."""
-        v, start = iterate.value, iterate.thresholds
-        out = np.empty(len(v))
-        policy = Policy(np.empty(len(self.arrays.rewards)), np.empty(len(v)), np.empty(len(start)))
-        common = (self.arrays, *self._regularizer, self.width)
-        if self.parallel:
-            found = bellman_sweep.sweep(*common, self._blocks, v, start, out, policy)
-        else:
-            found = bellman_sweep.sweep_range(*common, 0, len(v), v, start, out, policy)
-        low, high, used = found
-        return out, policy, (float(low), float(high), int(used))
 
     def _rounding(self, size: float) -> float:
         """How far the enclosure moves by the rounding of one sweep (running error analysis)."""

@@ -11,6 +11,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -97,19 +98,14 @@ def evaluate(mdp: MDP, policy: ArrayLike, regularizer: Regularizer | None = None
         error=error,
     )
     apart = abs(found.regularized_return - float(mdp.initial @ value))
-    _require_accurate(operator, error, off * float(np.abs(total).max()), apart)
-    return found
-
-
-def _require_accurate(operator: Bellman, error: float, off: float, apart: float) -> None:
-    """Refuse a large error, and d'V and rho'r that differ by more than their errors."""
-    mdp = operator.mdp
+    off *= float(np.abs(total).max())
     largest = operator.scale / (1.0 - mdp.discount)
     if not (error + off <= MAX_RELATIVE_ERROR * largest and apart <= error + off):
         raise InvalidInput(
             f"the value of this policy cannot be computed in float64: its error is {error:.2g}, "
             f"and d'V and rho'r differ by {apart:.2g}; a discount below {mdp.discount!r} may help"
         )
+    return found
 
 
 def performance_bound(mdp: MDP, regularizer: Regularizer) -> float:
@@ -176,24 +172,16 @@ def _system(operator: Bellman, pi: Floats) -> tuple[Floats, Floats, PolicySystem
 
 def _solve(operator: Bellman, system: PolicySystem, pi: Floats, b: Floats) -> tuple[Floats, float]:
     """v with (I - gamma T_pi) v = b, and a bound on its error from the residual."""
-    gap = 1.0 - operator.mdp.discount
-    size = float(np.abs(b).max())
-
-    def residual_of(v: Floats) -> tuple[Floats, float]:
-        residual = operator.residual(pi, b, v)
-        return residual, float(np.abs(residual).max())
-
-    def rounding(v: Floats) -> float:
-        return operator.action_value_rounding(v) + 2 * UNIT_ROUNDOFF * size
-
-    v, norm = _refined(
-        lambda r: system.solve(r, 1e-15 * size * gap)[0],
+    gap, size = 1.0 - operator.mdp.discount, float(np.abs(b).max())
+    v, residual = _refined(
+        partial(system.solve, tolerance=1e-15 * size * gap),
         system.solve_exactly,
-        residual_of,
-        rounding,
-        b,
+        residual_of=lambda v: operator.residual(pi, b, v),
+        norm=np.max,
+        rounding=lambda v: operator.action_value_rounding(v) + 2 * UNIT_ROUNDOFF * size,
+        b=b,
     )
-    return v, (norm + rounding(v)) / (gap - operator.policy_sum_error)
+    return v, residual / (gap - operator.policy_sum_error)
 
 
 def _visits(operator: Bellman, system: PolicySystem) -> tuple[Floats, float]:
@@ -201,45 +189,41 @@ def _visits(operator: Bellman, system: PolicySystem) -> tuple[Floats, float]:
     d, n = operator.mdp.initial, operator.mdp.n_states
     predecessors = np.bincount(operator.mdp.transitions.indices, minlength=n).max()
     terms = (predecessors + 16) * UNIT_ROUNDOFF
-
-    def residual_of(x: Floats) -> tuple[Floats, float]:
-        residual = system.residual_transposed(d, x)
-        return residual, float(np.abs(residual).sum())
-
-    def rounding(x: Floats) -> float:
-        return float(terms * 2 * np.abs(x).sum())
-
-    x, norm = _refined(
-        lambda r: system.solve_transposed(r, 1e-16 / n)[0],
-        lambda r: system.solve_exactly(r, transposed=True),
-        residual_of,
-        rounding,
-        d,
+    x, residual = _refined(
+        partial(system.solve, tolerance=1e-16 / n, transposed=True),
+        partial(system.solve_exactly, transposed=True),
+        residual_of=lambda x: system.residual_transposed(d, x),
+        norm=np.sum,
+        rounding=lambda x: float(terms * 2 * np.abs(x).sum()),
+        b=d,
     )
-    gap = 1.0 - operator.mdp.discount - operator.policy_sum_error
-    return np.maximum(x, 0.0), (norm + rounding(x)) / gap
+    return np.maximum(x, 0.0), residual / (1.0 - operator.mdp.discount - operator.policy_sum_error)
 
 
 def _refined(
-    iterative: Callable[[Floats], Floats],
+    iterative: Callable[[Floats], tuple[Floats, float]],
     exact: Callable[[Floats], Floats],
-    residual_of: Callable[[Floats], tuple[Floats, float]],
+    residual_of: Callable[[Floats], Floats],
+    norm: Callable[[Floats], float],
     rounding: Callable[[Floats], float],
     b: Floats,
 ) -> tuple[Floats, float]:
-    """x of a linear system and the norm of its residual, by iterative refinement.
+    """x of a linear system and a bound on its residual, rounding included.
 
-    Corrections come from the iterative solver, and from the exact one where those do not bring the
-    residual down to rounding.  The x of the smallest residual is kept.
+    By iterative refinement: corrections come from the iterative solver, and from the exact one
+    where those do not bring the residual down to rounding.  The x of the smallest residual is kept.
     """
-    best, (residual, norm) = np.zeros_like(b), residual_of(np.zeros_like(b))
-    for solver, attempts in ((iterative, 3), (exact, 2)):
+    best = np.zeros_like(b)
+    residual = residual_of(best)
+    smallest = float(norm(np.abs(residual)))
+    for solver, attempts in ((lambda r: iterative(r)[0], 3), (exact, 2)):
         for _ in range(attempts):
             x = best + solver(residual)
-            new_residual, new_norm = residual_of(x)
-            if not new_norm < norm:
+            new = residual_of(x)
+            size = float(norm(np.abs(new)))
+            if not size < smallest:
                 break
-            best, residual, norm = x, new_residual, new_norm
-        if norm <= 4 * rounding(best):
+            best, residual, smallest = x, new, size
+        if smallest <= 4 * rounding(best):
             break
-    return best, norm
+    return best, smallest + rounding(best)

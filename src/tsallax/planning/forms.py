@@ -53,9 +53,8 @@ class Layout:
     def place(self, pair: int) -> str:
         """The state and the action of a pair as text for an error message."""
         state, action = int(self.state[pair]), int(self.action[pair])
-        return ", ".join(
-            [named("state", state, self.state_names), named("action", action, self.action_names)]
-        )
+        where = named("state", state, self.state_names)
+        return f"{where}, {named('action', action, self.action_names)}"
 
 
 def named(kind: str, index: int, names: tuple[str, ...] | None) -> str:

@@ -6,7 +6,7 @@ policy moves in long cycles: use `PolicySystem.solve_exactly` there.
 """
 
 from collections.abc import Callable
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Any
 
 import numpy as np
@@ -52,28 +52,43 @@ class PolicySystem:
     """
 
     def __init__(self, matrix: Matrix, order: NDArray[np.uint32]) -> None:
-        self._order = order
-        self._start, self._indices, self._data = matrix
-        factor = self._data.copy()
-        self._diagonal = kernel.incomplete_lu(self._start, self._indices, factor)
+        self._order, self._matrix = order, matrix
+        start, indices, data = matrix
+        factor = data.copy()
+        diagonal = kernel.incomplete_lu(start, indices, factor)
         # factors are applied in single precision, in half the time; they are computed in the
         # matrix's own, since with a discount near 1 pivots would cancel
-        self._factor = factor.astype(np.float32, copy=False)
-        self._blocks = thread_blocks()
+        factors = (start, indices, factor.astype(np.float32, copy=False), diagonal)
+        multiply = (
+            partial(kernel.multiply_rows, *matrix, 0, len(order))
+            if len(data) < PARALLEL_TRANSITIONS
+            else partial(kernel.multiply, *matrix, thread_blocks())
+        )
+        multiply_transposed = partial(kernel.multiply_transposed, *matrix)
+        self._maps: dict[bool, tuple[Map, Map]] = {
+            False: (multiply, partial(kernel.solve_lu, *factors)),
+            True: (multiply_transposed, partial(kernel.solve_lu_transposed, *factors)),
+        }  # x -> Ax and the preconditioner, or those of A', by whether it is transposed
 
-    def solve(self, b: Floats, tolerance: float) -> tuple[Floats, float]:
+    def solve(self, b: Floats, tolerance: float, transposed: bool = False) -> tuple[Floats, float]:
         """v with max|b - Av| <= tolerance, or the best that was found, and about max|b - Av|.
 
-        Both are to the matrix's precision.
+        Both are to the matrix's precision; A is transposed if asked for.
         """
-        return self._solve(self._multiply, self._precondition, b, tolerance)
-
-    def solve_transposed(self, b: Floats, tolerance: float) -> tuple[Floats, float]:
-        """x with max|b - A'x| <= tolerance, or the best that was found, and about max|b - A'x|."""
-        return self._solve(self._multiply_transposed, self._precondition_transposed, b, tolerance)
+        size = float(kernel.max_abs(b))
+        if not 0.0 < size < np.inf:
+            return np.zeros_like(b), size
+        vectors = np.empty((8, len(b)), self._matrix[2].dtype)
+        vectors[0] = b[self._order] / size  # within the range of single precision
+        with np.errstate(all="ignore"):  # a breakdown shows in the residual
+            best, residual = bicgstab(*self._maps[transposed], vectors, tolerance / size)
+        out = np.empty_like(b)
+        out[self._order] = best
+        out *= size
+        return out, residual * size
 
     def solve_exactly(self, b: Floats, transposed: bool = False) -> Floats:
-        """v with Av = b, or x with A'x = b, to the matrix's precision, by a complete factorisation.
+        """v with Av = b, or A'v = b, to the matrix's precision, by a complete factorisation.
 
         The matrix is diagonally dominant and needs no pivoting.
         """
@@ -83,9 +98,8 @@ class PolicySystem:
 
     def residual_transposed(self, b: Floats, x: Floats) -> Floats:
         """b - A'x."""
-        out = np.empty_like(b)
-        product = np.empty_like(b)
-        self._multiply_transposed(x[self._order], product)
+        out, product = np.empty_like(b), np.empty_like(b)
+        kernel.multiply_transposed(*self._matrix, x[self._order], product)
         out[self._order] = b[self._order] - product
         return out
 
@@ -93,47 +107,11 @@ class PolicySystem:
     def _factors(self) -> Any:
         from scipy.sparse.linalg import splu
 
-        n = len(self._order)
-        columns, start = self._indices.astype(np.int64), self._start.astype(np.int64)
-        data = self._data.astype(np.float64, copy=False)
-        matrix = csr_array((data, columns, start), shape=(n, n)).tocsc()
-        return splu(
-            matrix,
-            permc_spec="MMD_AT_PLUS_A",
-            diag_pivot_thresh=0.0,
-            options={"SymmetricMode": True},
-        )
-
-    def _solve(
-        self, matrix: Map, precondition: Map, b: Floats, tolerance: float
-    ) -> tuple[Floats, float]:
-        size = float(kernel.max_abs(b))
-        if not 0.0 < size < np.inf:
-            return np.zeros_like(b), size
-        vectors = np.empty((8, len(b)), self._data.dtype)
-        vectors[0] = b[self._order] / size  # within the range of single precision
-        with np.errstate(all="ignore"):  # a breakdown shows in the residual
-            best, residual = bicgstab(matrix, precondition, vectors, tolerance / size)
-        out = np.empty_like(b)
-        out[self._order] = best
-        out *= size
-        return out, residual * size
-
-    def _multiply(self, x: Floats, out: Floats) -> None:
-        matrix = (self._start, self._indices, self._data)
-        if len(self._data) < PARALLEL_TRANSITIONS:
-            kernel.multiply_rows(*matrix, 0, len(x), x, out)
-        else:
-            kernel.multiply(*matrix, self._blocks, x, out)
-
-    def _multiply_transposed(self, x: Floats, out: Floats) -> None:
-        kernel.multiply_transposed(self._start, self._indices, self._data, x, out)
-
-    def _precondition(self, b: Floats, x: Floats) -> None:
-        kernel.solve_lu(self._start, self._indices, self._factor, self._diagonal, b, x)
-
-    def _precondition_transposed(self, b: Floats, x: Floats) -> None:
-        kernel.solve_lu_transposed(self._start, self._indices, self._factor, self._diagonal, b, x)
+        start, columns = (array.astype(np.int64) for array in self._matrix[:2])
+        data = self._matrix[2].astype(np.float64, copy=False)
+        matrix = csr_array((data, columns, start), shape=(len(self._order),) * 2).tocsc()
+        symmetric = {"SymmetricMode": True}
+        return splu(matrix, "MMD_AT_PLUS_A", diag_pivot_thresh=0.0, options=symmetric)
 
 
 def bicgstab(

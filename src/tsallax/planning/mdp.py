@@ -163,7 +163,7 @@ class MDP:
         ...     MDP.load(pathlib.Path(folder, "one.npz")).rewards
         array([2.])
         """
-        mdp_files.write(path, mdp_files.arrays_of(self))
+        mdp_files.write(path, self)
 
     @property
     def n_states(self) -> int:

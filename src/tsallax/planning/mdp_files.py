@@ -5,7 +5,6 @@ This module only handles dictionaries of arrays; `MDP.save` and `MDP.load` use i
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from os import PathLike
 from typing import Any
 
@@ -36,64 +35,48 @@ FORMAT = npz.Format(
 )
 
 
-def write(path: str | PathLike[str], arrays: Mapping[str, Any]) -> None:
+def write(path: str | PathLike[str], mdp: Any) -> None:
     """Write the arrays of an MDP to a file, completely or not at all."""
-    npz.write(path, FORMAT, arrays)
+    npz.write(path, FORMAT, arrays_of(mdp))
 
 
 def read(path: str | PathLike[str]) -> dict[str, Any]:
     """Read the arguments of `MDP` from a file."""
-    return arguments(path, npz.read(path, FORMAT))
+    return arguments(npz.read(path, FORMAT))
 
 
 def arrays_of(mdp: Any) -> dict[str, Any]:
     """The arrays of an MDP by their names in a file."""
-    arrays: dict[str, Any] = {
-        "data": mdp.transitions.data,
-        "indices": mdp.transitions.indices,
-        "indptr": mdp.transitions.indptr,
-        "rewards": mdp.rewards,
-        "pointer": mdp.pointer,
-        "action_of": mdp.action_of,
-        "discount": mdp.discount,
-        "initial": mdp.initial,
-    }
-    for name in FORMAT.optional:
-        if (value := getattr(mdp, name)) is not None:
+    t = mdp.transitions
+    arrays = {"data": t.data, "indices": t.indices, "indptr": t.indptr}
+    for name in (*FORMAT.required, *FORMAT.optional):
+        if name not in arrays and (value := getattr(mdp, name)) is not None:
             arrays[name] = value
     return arrays
 
 
-def arguments(path: str | PathLike[str], arrays: dict[str, NDArray[Any]]) -> dict[str, Any]:
+def arguments(arrays: dict[str, NDArray[Any]]) -> dict[str, Any]:
     """Turn the arrays of a file into the arguments of `MDP`."""
     pointer, n_pairs = arrays["pointer"], len(arrays["action_of"])
     n_states, n_given = len(pointer) - 1, len(arrays["data"])
     if not _divides(pointer, n_pairs):
-        raise InvalidInput(f"pointer does not divide {n_pairs} pairs among the states", source=path)
+        raise InvalidInput(f"pointer does not divide {n_pairs} pairs among the states")
     if not _divides(arrays["indptr"], n_given):
-        raise InvalidInput(
-            f"indptr does not divide {n_given} transitions among the pairs", source=path
-        )
+        raise InvalidInput(f"indptr does not divide {n_given} transitions among the pairs")
     outside = arrays["indices"][(arrays["indices"] < 0) | (arrays["indices"] >= n_states)]
     if outside.size:
-        raise InvalidInput(
-            f"indices names state {outside[0]}, not 0 to {n_states - 1}", source=path
-        )
-    counts = np.diff(pointer)
+        raise InvalidInput(f"indices names state {outside[0]}, not 0 to {n_states - 1}")
     try:
-        transitions = csr_array(
-            (arrays["data"], arrays["indices"], arrays["indptr"]), shape=(n_pairs, n_states)
-        )
+        rows = (arrays["data"], arrays["indices"], arrays["indptr"])
+        transitions = csr_array(rows, shape=(n_pairs, n_states))
     except ValueError as error:
-        raise InvalidInput(f"transitions are damaged: {error}", source=path) from None
-    names = {key: arrays[key].tolist() for key in NAMES if key in arrays}
+        raise InvalidInput(f"transitions are damaged: {error}") from None
     for key in ("rewards", "termination"):
         if key in arrays:
             arrays[key].flags.writeable = False
             if arrays[key].shape != (n_pairs,):
-                raise InvalidInput(
-                    f"{key} has {arrays[key].size} numbers, not {n_pairs}", source=path
-                )
+                raise InvalidInput(f"{key} has {arrays[key].size} numbers, not {n_pairs}")
+    counts = np.diff(pointer)
     state_of = np.repeat(np.arange(n_states, dtype=np.int32), counts)
     return {
         "transitions": transitions,
@@ -103,8 +86,7 @@ def arguments(path: str | PathLike[str], arrays: dict[str, NDArray[Any]]) -> dic
         "pairs": np.stack([state_of, arrays["action_of"]], axis=1),
         "terminal": counts == 0,
         "termination": arrays.get("termination"),
-        "state_names": names.get("state_names"),
-        "action_names": names.get("action_names"),
+        **{key: arrays[key].tolist() for key in NAMES if key in arrays},
     }
 
 

@@ -62,13 +62,13 @@ def write(path: str | PathLike[str], fields: Mapping[str, Any]) -> None:
 def read(path: str | PathLike[str]) -> dict[str, Any]:
     """Read the fields of a `Solution` from a file, checked."""
     try:
-        return _fields(path, npz.read(path, FORMAT))
+        return _fields(npz.read(path, FORMAT))
     except InvalidInput as error:
         raise error.of(path) from None
 
 
-def _fields(path: str | PathLike[str], arrays: dict[str, Any]) -> dict[str, Any]:
-    mdp = MDP(**mdp_files.arguments(path, arrays))
+def _fields(arrays: dict[str, Any]) -> dict[str, Any]:
+    mdp = MDP(**mdp_files.arguments(arrays))
     name = str(arrays["regularizer"])
     parameters = {"hard": (), "tsallis": ("alpha", "q")}.get(name, ("alpha",))
     regularizer = by_name(name, **{key: float(arrays[key]) for key in parameters})

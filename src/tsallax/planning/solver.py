@@ -44,7 +44,8 @@ def bellman(mdp: MDP, regularizer: Regularizer, value: ArrayLike) -> Floats:
     array([0., 1., 4.])
     """
     check_problem("bellman", mdp, regularizer)
-    return Bellman(mdp, regularizer).apply(_read_value(mdp, value))
+    operator = Bellman(mdp, regularizer)
+    return operator.certify(operator.start(_read_value(mdp, value))).updated
 
 
 @interruptible()
@@ -109,7 +110,10 @@ def solve(
             best = min(best, certificate.error)
             reason = _reason_to_stop(operator, certificate, tolerance, stalled, size)
             if reason is None and sweeps >= limit:
-                reason = _out_of_sweeps(certificate.error, sweeps, tolerance)
+                reason = (
+                    f"error {certificate.error:.3g} after {sweeps} sweeps, above the tolerance "
+                    f"{tolerance:g}: raise max_sweeps or tolerance"
+                )
             if reason is not None:
                 break
             if stalled == RESTART_STALLS and may_restart:
@@ -195,13 +199,6 @@ def _reason_to_stop(
             "ask for a larger one, or scale rewards and alpha down"
         )
     return None
-
-
-def _out_of_sweeps(error: float, sweeps: int, tolerance: float) -> str:
-    return (
-        f"error {error:.3g} after {sweeps} sweeps, above the tolerance {tolerance:g}: "
-        "raise max_sweeps or tolerance"
-    )
 
 
 def _progress(first: float, error: float, tolerance: float) -> float:

@@ -15,26 +15,9 @@ from tsallax.planning.solution import Solution
 
 @dataclass(frozen=True)
 class Summary:
-    """The numbers of a solution, by the names that the Python API has for them.
+    """The numbers of a solution, by the names that the Python API has for them."""
 
-    Attributes:
-        source: what was solved.
-        states, terminal, actions, pairs, transitions, discount: its size.
-        regularizer, alpha, q: its regulariser; alpha is 0 and q None for a hard one.
-        method, tolerance, iterations, sweeps, seconds, converged: how it was solved.
-        error: a bound on |value - V*|, half the widest enclosure.
-        value_min, value_max: the smallest and the largest value of a state.
-        support_ratio: share of the pairs that the policy uses.
-        certified_in, certified_out: pairs proven to be in and not to be in the support of pi*.
-        certified_ratio: share of the pairs that are either.
-        expected_return: J, the expected discounted reward from the start, without entropy.
-        entropy: W or H, the expected discounted entropy.
-        regularized_return: J + alpha * entropy.
-        performance_bound: a bound on J(pi*) - J, by Theorem 4 or 5.
-        gap_certificate: the same for this MDP and policy, from the start.
-    """
-
-    source: str
+    source: str  # what was solved, and its size
     states: int
     terminal: int
     actions: int
@@ -42,26 +25,26 @@ class Summary:
     transitions: int
     discount: float
     regularizer: str
-    alpha: float
-    q: float | None
-    method: str
+    alpha: float  # 0 for a hard regulariser
+    q: float | None  # None for a hard regulariser
+    method: str  # how it was solved
     tolerance: float
     iterations: int
     sweeps: int
     seconds: float
     converged: bool
-    error: float
+    error: float  # a bound on |value - V*|, half the widest enclosure
     value_min: float
     value_max: float
-    support_ratio: float
-    certified_in: int
-    certified_out: int
-    certified_ratio: float
-    expected_return: float
-    entropy: float
-    regularized_return: float
-    performance_bound: float
-    gap_certificate: float
+    support_ratio: float  # the share of the pairs that the policy uses
+    certified_in: int  # pairs proven to be in the support of pi*
+    certified_out: int  # pairs proven not to be in it
+    certified_ratio: float  # the share of the pairs that are either
+    expected_return: float  # J, the expected discounted reward from the start, without entropy
+    entropy: float  # W or H, the expected discounted entropy
+    regularized_return: float  # J + alpha * entropy
+    performance_bound: float  # a bound on J(pi*) - J, by Theorem 4 or 5
+    gap_certificate: float  # the same for this MDP and policy, from the start
 
 
 def summarize(source: str, solution: Solution) -> Summary:
@@ -139,36 +122,24 @@ def as_text(s: Summary) -> str:
         return "not known" if math.isnan(x) else f"{x:,.{digits}f}"
 
     entropy = "not known" if math.isnan(s.entropy) else f"{s.entropy:.6g}"
-    rows = [
-        ("problem", f"{s.source}, discount {s.discount:.12g}"),
-        (
-            "size",
-            f"{s.states:,} states{ends}, {s.actions:,} actions, {s.pairs:,} pairs, "
-            f"{s.transitions:,} transitions",
-        ),
-        ("regularizer", name),
-        (
-            "method",
-            f"{s.method}: {s.iterations:,} iterations, {s.sweeps:,} sweeps, {s.seconds:.3g} s",
-        ),
-        ("value", f"{number(s.value_min)} to {number(s.value_max)}"),
-        (
-            "error",
-            f"{s.error:.2g} at most (tolerance {s.tolerance:g}; enclosure width {2 * s.error:.2g})",
-        ),
-        ("support ratio", f"{s.support_ratio:.4f} ({used:,} of {s.pairs:,} pairs)"),
-        (
-            "certified",
-            f"{s.certified_ratio:.2%} of the pairs: {s.certified_in:,} in the support, "
-            f"{s.certified_out:,} out, {undecided:,} open",
-        ),
-        ("expected return", f"{number(s.expected_return)} (J)"),
-        ("regularized return", f"{number(s.regularized_return)} (entropy {entropy})"),
-        (
-            "performance bound",
-            f"{s.performance_bound:.6g} (the most that the exact optimum's J can lose, by theorem)",
-        ),
-        ("gap certificate", f"{s.gap_certificate:.6g} (the most that J of this policy can lose)"),
-    ]
-    width = max(len(label) for label, _ in rows)
-    return "\n".join(f"{label:<{width}}  {text}" for label, text in rows)
+    rows = {
+        "problem": f"{s.source}, discount {s.discount:.12g}",
+        "size": f"{s.states:,} states{ends}, {s.actions:,} actions, {s.pairs:,} pairs, "
+        f"{s.transitions:,} transitions",
+        "regularizer": name,
+        "method": f"{s.method}: {s.iterations:,} iterations, {s.sweeps:,} sweeps, "
+        f"{s.seconds:.3g} s",
+        "value": f"{number(s.value_min)} to {number(s.value_max)}",
+        "error": f"{s.error:.2g} at most (tolerance {s.tolerance:g}; "
+        f"enclosure width {2 * s.error:.2g})",
+        "support ratio": f"{s.support_ratio:.4f} ({used:,} of {s.pairs:,} pairs)",
+        "certified": f"{s.certified_ratio:.2%} of the pairs: {s.certified_in:,} in the support, "
+        f"{s.certified_out:,} out, {undecided:,} open",
+        "expected return": f"{number(s.expected_return)} (J)",
+        "regularized return": f"{number(s.regularized_return)} (entropy {entropy})",
+        "performance bound": f"{s.performance_bound:.6g} "
+        "(the most that the exact optimum's J can lose, by theorem)",
+        "gap certificate": f"{s.gap_certificate:.6g} (the most that J of this policy can lose)",
+    }
+    width = max(map(len, rows))
+    return "\n".join(f"{label:<{width}}  {text}" for label, text in rows.items())

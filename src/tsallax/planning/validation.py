@@ -27,6 +27,11 @@ NEAR_ONE = 1e-6
 ULPS = 16 * float(np.finfo(np.float64).eps)
 """Sums of probabilities this close to one are taken to be one."""
 
+NO_OUTCOME_HINT = (
+    "; leave out an action that is not available with pairs=, "
+    "list terminal states in terminal=, or give termination="
+)
+
 BLOCK = 1 << 16
 """Number of rows checked at once, to keep temporary arrays small."""
 
@@ -106,8 +111,10 @@ def distributions(
         off = np.abs(sums - 1.0)
         if off.max() > NEAR_ONE:
             at = int(np.argmax(off > NEAR_ONE))
+            what = "probabilities" + (" and termination" if termination is not None else "")
+            hint = NO_OUTCOME_HINT if sums[at] == 0 else ""
             place = layout.place(first + at)
-            raise InvalidInput(_not_one(sums[at], termination is not None, place))
+            raise InvalidInput(f"{what} of {place} sum to {sums[at]:.17g}, not to 1{hint}")
         if off.max() > ULPS:
             if shared:
                 csr.data, shared = csr.data.copy(), False
@@ -118,17 +125,6 @@ def distributions(
                 termination[rows] /= sums
     csr.data, csr.indices, csr.indptr = map(frozen, (csr.data, csr.indices, csr.indptr))
     return csr, termination
-
-
-def _not_one(total: float, ends: bool, place: str) -> str:
-    what = "probabilities and termination" if ends else "probabilities"
-    hint = ""
-    if total == 0:
-        hint = (
-            "; leave out an action that is not available with pairs=, "
-            "list terminal states in terminal=, or give termination="
-        )
-    return f"{what} of {place} sum to {total:.17g}, not to 1{hint}"
 
 
 def row_sums(data: Floats, indptr: Ints) -> Floats:

@@ -12,7 +12,7 @@ import pytest
 from tsallax.planning.kernels import compilation
 from tsallax.planning.kernels.bellman_sweep import sweep
 from tsallax.planning.kernels.compilation import SOURCES, njit, source_key
-from tsallax.tabular.kernel import walk
+from tsallax.tabular.kernel import simulate
 
 
 @pytest.mark.parametrize("name", ["row.py", "vectors.py", "bellman_sweep.py"])
@@ -26,7 +26,7 @@ def test_an_edit_of_any_kernel_changes_the_key(tmp_path, name):
     assert source_key(sources) != before
 
 
-@pytest.mark.parametrize("kernel", [sweep, walk], ids=["sweep", "walk"])
+@pytest.mark.parametrize("kernel", [sweep, simulate], ids=["sweep", "simulate"])
 def test_kernels_are_cached_under_the_key(kernel):
     assert source_key() in kernel.stats.cache_path
 

@@ -47,7 +47,7 @@ def mapped(which, x, out):
 def test_exponentials_are_right_to_an_ulp():
     rng = np.random.default_rng(0)
     x = np.concatenate(
-        [-708 * rng.random(4000), -rng.random(4000), -(10.0 ** -rng.integers(1, 30, 400))]
+        [-708 * rng.random(1200), -rng.random(1200), -(10.0 ** -rng.integers(1, 30, 400))]
     )
     out = np.empty_like(x)
     mapped(0, x, out)
@@ -66,7 +66,7 @@ def test_logarithms_are_right_to_an_ulp():
     near = 1 + np.concatenate(
         [10.0 ** rng.uniform(-16, 0, 400), -(10.0 ** rng.uniform(-16, -1, 400))]
     )
-    x = np.concatenate([10.0 ** rng.uniform(-300, 300, 4000), rng.random(4000), near])
+    x = np.concatenate([10.0 ** rng.uniform(-300, 300, 1200), rng.random(1200), near])
     out = np.empty_like(x)
     mapped(1, x, out)
     for ours, number in zip(out, x, strict=True):

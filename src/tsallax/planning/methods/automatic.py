@@ -50,11 +50,6 @@ class Automatic:
         """The method to start with."""
         return ModifiedPolicyIteration(self.tolerance, min_sweeps=2)
 
-    @cached_property
-    def newton(self) -> PolicyIteration:
-        """The method to change to."""
-        return PolicyIteration(self.tolerance)
-
     def init(self) -> AutomaticState:
         """Start with modified policy iteration."""
         return AutomaticState(self.modified.init())
@@ -66,7 +61,9 @@ class Automatic:
         if not state.newton:
             state = self._observe(operator, certificate, state)
         if state.newton:
-            iterate, order = self.newton.step(operator, certificate, state.order)
+            iterate, order = PolicyIteration(self.tolerance).step(
+                operator, certificate, state.order
+            )
             return iterate, state._replace(order=order)
         v, evaluation = self.modified.advance(operator, certificate, state.evaluation)
         work = state.policy_work + evaluation.sweeps * certificate.support_ratio

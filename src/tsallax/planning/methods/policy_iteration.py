@@ -7,6 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tsallax.planning.bellman import Bellman, Certificate, Floats, Iterate
+from tsallax.planning.kernels.bellman_sweep import relax
 from tsallax.planning.kernels.breadth_first import breadth_first_order
 from tsallax.planning.kernels.sparse_linear import max_abs
 from tsallax.planning.linear_systems import PolicySystem, permuted, policy_matrix
@@ -39,47 +40,37 @@ class PolicyIteration:
         self, operator: Bellman, certificate: Certificate, state: Order | None
     ) -> tuple[Iterate, Order]:
         """The value of the greedy policy, from a linear system."""
-        sweeps, greedy, guess = 0, certificate, certificate.updated
-        if state is None:
+        sweeps, greedy, guess, order = 0, certificate, certificate.updated, state
+        if order is None:
             order, steps = _order_by_distance(operator, certificate)
-            if _is_far(certificate):
+            if certificate.error > 1e-3 * np.ptp(certificate.updated):  # v says little yet
+                # the policy that takes the shortest way to the best states
+                scale = 100.0 * (np.ptp(operator.mdp.rewards) + operator.alpha + 1.0)
+                greedy = operator.certify(Iterate(-scale * steps, certificate.policy.thresholds))
                 sweeps, guess = 1, certificate.shifted(certificate.low)
-                greedy = _towards_best_states(operator, certificate, steps)
-        else:
-            order = state
-        v = self._correction(operator, certificate, greedy, guess, order)
+        largest_change = max(abs(certificate.change[0]), abs(certificate.change[1]))
+        v = self._correction(operator, greedy, guess, order, largest_change)
         v += guess
         if guess is not certificate.updated:
             np.maximum(v, guess, out=v)
         if operator.alpha == 0.0:
-            operator.relax(order[::-1], v)
+            relax(operator.arrays, order[::-1], v)
             sweeps += 1
         return Iterate(v, greedy.policy.thresholds, sweeps), order
 
     def _correction(
-        self,
-        operator: Bellman,
-        certificate: Certificate,
-        greedy: Certificate,
-        guess: Floats,
-        order: Order,
+        self, operator: Bellman, greedy: Certificate, guess: Floats, order: Order, change: float
     ) -> Floats:
-        """V_pi - guess of the policy pi of `greedy`, to about a hundredth of the residual."""
+        """V_pi - guess of the policy pi of `greedy`, to about a hundredth of the last change."""
         missing, _, _ = operator.policy_sweeps(greedy, guess, 1, math.inf)
         missing -= guess
-        single = 1.0 - operator.mdp.discount > SINGLE_PRECISION_GAP * max(1.0, operator.width / 100)
+        gap = 1.0 - operator.mdp.discount
+        single = gap > SINGLE_PRECISION_GAP * max(1.0, operator.width / 100)
         precision = np.float32 if single else np.float64
         matrix = permuted(policy_matrix(operator.arrays, greedy.policy.weights, precision), order)
         system = PolicySystem(matrix, order)
-        size = max(abs(certificate.change[0]), abs(certificate.change[1]))
-        residual = self.tolerance * (1.0 - operator.mdp.discount)
-        x, left = system.solve(missing, max(1e-2 * size, 0.1 * residual))
+        x, left = system.solve(missing, max(1e-2 * change, 0.1 * (self.tolerance * gap)))
         return system.solve_exactly(missing) if left > 0.5 * max_abs(missing) else x
-
-
-def _is_far(certificate: Certificate) -> bool:
-    """Whether the error is not small against the differences between states."""
-    return bool(certificate.error > 1e-3 * np.ptp(certificate.updated))
 
 
 def _order_by_distance(
@@ -90,11 +81,3 @@ def _order_by_distance(
     best = np.flatnonzero(certificate.updated >= high - 0.01 * (high - low))
     nearest_first, steps = breadth_first_order(operator.arrays, best)
     return nearest_first[::-1].copy(), steps
-
-
-def _towards_best_states(
-    operator: Bellman, certificate: Certificate, steps: NDArray[np.int32]
-) -> Certificate:
-    """A certificate whose policy takes the shortest way to the best states."""
-    scale = 100.0 * (np.ptp(operator.mdp.rewards) + operator.alpha + 1.0)
-    return operator.certify(Iterate(-scale * steps, certificate.policy.thresholds))
