@@ -20,15 +20,10 @@ def svg() -> bytes:
     return file.getvalue()
 
 
-def test_settings_hold_inside_the_context_alone():
+def test_the_same_figure_gives_the_same_file_and_settings_are_restored():
     before = matplotlib.rcParams["font.size"]
-    with plotting.paper_style():
-        assert matplotlib.rcParams["font.size"] == plotting.SETTINGS["font.size"]
-    assert matplotlib.rcParams["font.size"] == before
-
-
-def test_the_same_figure_gives_the_same_file():
     assert svg() == svg()
+    assert matplotlib.rcParams["font.size"] == before != plotting.SETTINGS["font.size"]
 
 
 def test_sparse_and_soft_differ_in_hue_and_in_marker():

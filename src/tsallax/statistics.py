@@ -207,7 +207,7 @@ def improvement(
     weights: Mapping[K, Array],
     matches: Sequence[tuple[K, K]],
     better: Scores = higher,
-) -> tuple[Estimate, Array | None]:
+) -> Estimate:
     """The probability that a run of one cell beats one of its match, averaged over the matches.
 
     It has no interval where a cell has one run, nor where a side has fewer than six runs in all,
@@ -219,11 +219,8 @@ def improvement(
         matches: pairs of cells; a cell may be in several.
         better: which run beats which, `higher` or `earlier`.
 
-    Returns:
-        The estimate, and its bootstrap draws where it has an interval.
-
     >>> runs = {"a": np.array([3.0, 4, 5, 9, 2, 7]), "b": np.array([0.0, 4, 1, 2, 3, 6])}
-    >>> improvement(runs, resample({"a": 6, "b": 6}), [("a", "b")])[0]
+    >>> improvement(runs, resample({"a": 6, "b": 6}), [("a", "b")])
     Estimate(value=0.763..., low=0.4, high=1.0)
     """
     if not matches:
@@ -231,10 +228,9 @@ def improvement(
     scores = [better(runs[x], runs[y]) for x, y in matches]
     value = float(np.mean([s.mean() for s in scores]))
     if not has_interval(runs, matches):
-        return Estimate(value), None
+        return Estimate(value)
     draws = sum(((weights[x] @ s) * weights[y]).sum(1) for (x, y), s in zip(matches, scores))
-    mean = np.asarray(draws) / len(matches)
-    return estimate(value, mean), mean
+    return estimate(value, np.asarray(draws) / len(matches))
 
 
 def rise(values: Sequence[float], draws: Sequence[Array | None]) -> Estimate:

@@ -1,15 +1,16 @@
 """The runs with other schedules of epsilon are complete, and are compared as they should be."""
 
-import subprocess
-import sys
+import runpy
+from functools import cache
 from pathlib import Path
 from statistics import median
 
 import pytest
 
-from tsallax.paper.sweep.rows import read_file
+from tsallax.paper.sweep import rows
 
 ROOT = Path(__file__).parents[2]
+read_file = cache(rows.read_file)
 
 
 @pytest.fixture(scope="module")
@@ -24,23 +25,24 @@ def test_the_runs_are_complete_and_differ_in_epsilon_alone(ablations):
         for row in read_file(ROOT / "results" / f"{task}.jsonl")
         if row.explore == "epsilon"
     }
-    for row in (row for rows in ablations.values() for row in rows):
+    for row in (row for runs in ablations.values() for row in runs):
         before = usual[row.task, row.actions]
         names = before.keys() | row.config.keys()
         differ = {name for name in names if before.get(name) != row.config.get(name)}
         assert {"epsilon"} <= differ <= {"epsilon", "update", "alpha"}
-    sizes = {name: len({row.key for row in rows}) for name, rows in ablations.items()}
+    sizes = {name: len({row.key for row in runs}) for name, runs in ablations.items()}
     reacher = {f"reacher-epsilon-{steps}": 81 for steps in (50_000, 25_000, 12_500)}
     assert sizes == {**reacher, "pendulum-epsilon-0.001": 108}
 
 
-def test_the_comparison_counts_the_runs_that_reached_the_threshold(ablations):
-    command = [sys.executable, ROOT / "ablations" / "compare.py"]
-    printed = subprocess.run(command, capture_output=True, text=True, check=True).stdout
-    for name, rows in ablations.items():
+def test_the_comparison_counts_the_runs_that_reached_the_threshold(ablations, monkeypatch, capsys):
+    monkeypatch.setattr(rows, "read_file", read_file)
+    runpy.run_path(str(ROOT / "ablations" / "compare.py"), run_name="__main__")
+    printed = capsys.readouterr().out
+    for name, runs in ablations.items():
         label = name.split("-", 1)[1]
         lines = [line for line in printed.splitlines() if line.split()[:1] == [label]]
-        for line, actions in zip(lines, sorted({row.actions for row in rows}), strict=True):
-            times = [r.reached for r in rows if r.actions == actions and r.reached is not None]
+        for line, actions in zip(lines, sorted({row.actions for row in runs}), strict=True):
+            times = [r.reached for r in runs if r.actions == actions and r.reached is not None]
             assert line.split()[1:5] == [f"{len(times)}", "of", "27", f"{median(times):,.0f}"]
             assert 0 <= float(line.split()[5]) <= 1

@@ -1,15 +1,14 @@
-"""`tsallax reproduce` and `tsallax report`: from rows to tables and a page."""
+"""`tsallax reproduce`: from rows to tables and a page."""
 
 from __future__ import annotations
 
 import json
 from pathlib import Path
-from typing import Any
 
 import pytest
 
+from command_line import call
 from small_sweeps import EPISODES, NAME, OPTIONS, finished_folder
-from tsallax.cli import app
 from tsallax.cli.paper_commands import _sweep
 from tsallax.paper.experiments import EXPERIMENTS
 from tsallax.paper.sweep.rows import read_rows
@@ -17,15 +16,8 @@ from tsallax.paper.sweep.rows import read_rows
 SET = " ".join(f"--set {k}={v[0] if k == 'net_arch' else v}" for k, v in OPTIONS.items())
 
 
-def called(capsys: pytest.CaptureFixture[str], *words: Any) -> tuple[int, str, str]:
-    capsys.readouterr()
-    code = app.run([part for word in words for part in str(word).split()])
-    captured = capsys.readouterr()
-    return code, captured.out, captured.err
-
-
 def test_help_lists_every_experiment(capsys):
-    _, out, _ = called(capsys, "reproduce --help")
+    _, out, _ = call(capsys, "reproduce --help")
     for experiment in EXPERIMENTS.values():
         assert f"{experiment.name} " in out
         assert experiment.help in out
@@ -35,7 +27,7 @@ def test_reproduce_writes_tables_and_a_page_of_rows(tmp_path: Path, capsys):
     """The folder holds all runs, so that nothing is trained."""
     finished_folder(tmp_path)
     command = f"reproduce reacher --quick --episodes {EPISODES} --steps 20000 --variants {NAME}"
-    code, out, _ = called(capsys, command, SET, "--out", tmp_path)
+    code, out, _ = call(capsys, f"{command} {SET} --out {tmp_path}")
     assert (code, out) == (0, f"The report is in {tmp_path / 'index.html'}\n")
     assert json.loads((tmp_path / "reacher.json").read_text())["quick"] is True
     assert list(tmp_path.glob("reacher*.csv"))
@@ -45,30 +37,14 @@ def test_reproduce_writes_tables_and_a_page_of_rows(tmp_path: Path, capsys):
 @pytest.mark.slow
 def test_reproduce_trains_q_learning_and_ddpg(tmp_path: Path, capsys):
     command = f"reproduce reacher --quick --seeds 1 --episodes {EPISODES} --variants {NAME},DDPG"
-    assert called(capsys, command, SET, "--out", tmp_path)[0] == 0
+    assert call(capsys, f"{command} {SET} --out {tmp_path}")[0] == 0
     found = read_rows(tmp_path)
     assert {(row.algorithm, row.actions) for row in found} == {(NAME, 9), ("DDPG", None)}
     ddpg = next(row for row in found if row.algorithm == "DDPG")
     assert (ddpg.explore, ddpg.update, ddpg.alpha, ddpg.episodes) == (None, None, None, EPISODES)
 
 
-@pytest.mark.parametrize("episodes", [300, 3000, 30_000])
-def test_the_steps_of_a_sweep_are_scaled_with_its_episodes(episodes):
-    asked = _sweep("pendulum", None, None, None, None, episodes, None, None, False)
-    assert (asked.episodes, asked.steps) == (episodes, 400_000 * episodes // 3000)
-
-
-def test_report_makes_a_page_elsewhere(tmp_path: Path, capsys):
-    finished_folder(tmp_path / "rows")
-    code, out, _ = called(capsys, "report", tmp_path / "rows", "--out", tmp_path / "page")
-    assert (code, out) == (0, f"The report is in {tmp_path / 'page' / 'index.html'}\n")
-    assert NAME in (tmp_path / "page" / "index.html").read_text()
-
-
-@pytest.mark.parametrize("where", ["empty", "nowhere"])
-def test_report_of_a_folder_without_results_is_refused(where: str, tmp_path: Path, capsys):
-    (tmp_path / "empty").mkdir()
-    code, _, err = called(capsys, "report", tmp_path / where)
-    assert (code, err.count("\n")) == (2, 1)
-    assert err.startswith("tsallax: error: ")
-    assert str(tmp_path / where) in err
+def test_the_steps_of_a_sweep_are_scaled_with_its_episodes():
+    for episodes in (300, 3000, 30_000):
+        asked = _sweep("pendulum", None, None, None, None, episodes, None, None, False)
+        assert (asked.episodes, asked.steps) == (episodes, 400_000 * episodes // 3000)

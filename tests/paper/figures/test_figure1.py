@@ -8,12 +8,8 @@ from tsallax.paper.result import BoundViolated
 
 
 @pytest.fixture(scope="module")
-def result():
-    shares = []
-    made = figure1.compute(shares.append, grid=13)
-    assert shares == sorted(shares)
-    assert shares[-1] == 1.0
-    return made
+def result(computed):
+    return computed(figure1.compute, grid=13)
 
 
 def test_sparse_policy_moves_towards_the_four_goals_and_softmax_everywhere(result):

@@ -1,23 +1,13 @@
 """Sweeps in one process: what is missing is trained, statuses are displayed, rows come back."""
 
 from contextlib import contextmanager
-from pathlib import Path
 
 import pytest
 
 from small_sweeps import STATUS, finished_folder, finished_row, small
 from tsallax.errors import InvalidInput
-from tsallax.paper.sweep import execution, job_training
-from tsallax.paper.sweep.execution import check_resources, train_sweeps
-
-
-def test_nothing_is_trained_twice(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
-    finished_folder(tmp_path)
-    monkeypatch.setattr(job_training, "Fleet", None)
-    for seeds in (2, 1):
-        rows = train_sweeps([small(seeds)], tmp_path, at_once=2, progress=False)
-        assert [row.seed for row in rows] == [0, 1]
-    assert not (tmp_path / "fleets").exists()
+from tsallax.paper.sweep import execution
+from tsallax.paper.sweep.execution import train_sweeps
 
 
 def test_only_missing_runs_are_trained_and_their_statuses_displayed(tmp_path, monkeypatch):
@@ -45,20 +35,11 @@ def test_only_missing_runs_are_trained_and_their_statuses_displayed(tmp_path, mo
 
 @pytest.mark.parametrize(
     "options",
-    [
-        {"device": "tpu"},
-        {"device": "tpu", "ray": "local"},
-        {"at_once": 0},
-        {"processes": 0},
-        {"processes": 2, "ray": "local"},
-        {"ray": "somewhere"},
-    ],
+    [{"device": "tpu"}, {"device": "tpu", "ray": "local"}, {"at_once": 0}, {"processes": 0},
+     {"processes": 2, "ray": "local"}, {"ray": "somewhere"}],
     ids=str,
-)
+)  # fmt: skip
 def test_resources_that_cannot_be_used_are_refused_before_any_work(options, tmp_path):
-    given = {"device": None, "ray": None, "at_once": None, "processes": 1, **options}
-    with pytest.raises(InvalidInput):
-        check_resources(**given)
     with pytest.raises(InvalidInput):
         train_sweeps([small()], tmp_path / "out", **options)
     assert not (tmp_path / "out").exists()

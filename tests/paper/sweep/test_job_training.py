@@ -2,10 +2,6 @@
 
 from __future__ import annotations
 
-import os
-import subprocess
-import sys
-import time
 from pathlib import Path
 from typing import Any
 
@@ -17,7 +13,7 @@ from tsallax.deep.fleet import Diverged, Fleet, Member
 from tsallax.errors import InvalidInput
 from tsallax.paper.sweep import job_training, rows
 from tsallax.paper.sweep.job_status import read_status
-from tsallax.paper.sweep.job_training import check_device, train_job, use_device
+from tsallax.paper.sweep.job_training import train_job, use_device
 from tsallax.paper.sweep.jobs import Job
 from tsallax.paper.sweep.rows import RowFolder, compact, read_file, read_rows
 from tsallax.paper.sweep.specification import learner_config
@@ -60,12 +56,9 @@ def test_a_row_is_what_the_fleet_gives(whole: Path):
         assert row.returns == compact(returns)
         assert (row.episodes, row.steps, row.agents) == (EPISODES, 50 * EPISODES, 2)
         assert row.final == np.mean(returns)
-        for mean, error, deterministic in (
-            (row.greedy, row.greedy_error, True),
-            (row.sampled, row.sampled_error, False),
-        ):
-            expected = fleet.evaluate(i, 20, deterministic=deterministic)
-            assert (mean, error) == (expected.mean, expected.standard_error)
+        greedy, sampled = (fleet.evaluate(i, 20, deterministic=d) for d in (True, False))
+        assert (row.greedy, row.greedy_error) == (greedy.mean, greedy.standard_error)
+        assert (row.sampled, row.sampled_error) == (sampled.mean, sampled.standard_error)
         assert row.greedy != row.sampled
         assert (row.config["net_arch"], row.config["alpha"]) == ([8], 0.1)
 
@@ -84,18 +77,15 @@ def test_an_interrupted_job_is_resumed(whole: Path, tmp_path: Path, monkeypatch,
     assert [path.suffix for path in (tmp_path / "fleets").iterdir()] == [".json"]
 
 
-@pytest.mark.parametrize(("save_seconds", "again"), [(1e9, 8), (-1.0, 1)])
-def test_a_piece_that_was_interrupted_is_not_saved(
-    save_seconds: float, again: int, whole: Path, tmp_path: Path, pieces: Pieces
-):
+def test_a_piece_that_was_interrupted_is_not_saved(whole: Path, tmp_path: Path, pieces: Pieces):
     """A second Ctrl-C ends a piece before its end: the last whole state counts."""
-    job = new_job(tmp_path, save_seconds=save_seconds)
+    job = new_job(tmp_path, save_seconds=-1.0)
     pieces.interrupted = 8
     with pytest.raises(KeyboardInterrupt):
         train_job(job)
-    assert job.checkpoint_file.is_file() == (save_seconds < 0)
+    assert job.checkpoint_file.is_file()
     train_job(job)
-    assert pieces.count == PIECES + again
+    assert pieces.count == PIECES + 1
     assert outcome(tmp_path) == outcome(whole)
 
 
@@ -155,42 +145,10 @@ def test_a_job_that_another_process_trains_is_refused(tmp_path: Path):
     assert refusal.value.source == str(tmp_path)
 
 
-def test_unknown_and_missing_devices_are_refused():
+def test_a_device_that_this_machine_lacks_is_refused():
     import jax
 
-    with pytest.raises(InvalidInput, match="tpu"):
-        check_device("tpu")
-    other = "cpu" if jax.default_backend() == "gpu" else "gpu"
-    if other == "gpu":
-        with pytest.raises(InvalidInput, match="no GPU"):
-            use_device("gpu")
-    use_device(None)
-
-
-SCRIPT = f"""
-import sys
-from pathlib import Path
-sys.path.insert(0, {str(Path(__file__).parents[2])!r})
-from small_sweeps import plan, small
-from tsallax.paper.sweep.job_training import train_job
-(job,) = plan(small(), Path(sys.argv[1]), save_seconds=-1.0)
-train_job(job)
-"""
-
-
-@pytest.mark.slow
-def test_a_job_whose_process_was_killed_is_resumed(whole: Path, tmp_path: Path, pieces: Pieces):
-    job = new_job(tmp_path)
-    process = subprocess.Popen([sys.executable, "-c", SCRIPT, str(tmp_path)], env={**os.environ})
-    seen, end = set[int](), time.monotonic() + 90
-    while len(seen) < 3:
-        assert process.poll() is None
-        assert time.monotonic() < end
-        if job.checkpoint_file.is_file():
-            seen.add(job.checkpoint_file.stat().st_mtime_ns)
-    process.kill()
-    process.wait()
-    assert not outcome(tmp_path)
-    train_job(job)
-    assert 0 < pieces.count <= PIECES - 3
-    assert outcome(tmp_path) == outcome(whole)
+    if jax.default_backend() == "gpu":
+        pytest.skip("there is a GPU")
+    with pytest.raises(InvalidInput, match="no GPU"):
+        use_device("gpu")

@@ -1,4 +1,7 @@
-"""Fleets in processes of their own: rows are the same, Ctrl-C saves, errors are passed on."""
+"""Fleets in processes of their own: rows are the same, errors are passed on.
+
+That Ctrl-C saves them is tested beside Ray's workers.
+"""
 
 from __future__ import annotations
 
@@ -12,21 +15,7 @@ from small_sweeps import outcome, plan, small
 from tsallax.errors import InvalidInput
 from tsallax.paper.sweep import processes
 from tsallax.paper.sweep.execution import train_sweeps
-from tsallax.paper.sweep.job_status import read_status
 from tsallax.paper.sweep.processes import Worker, train_side_by_side
-
-
-def test_ctrl_c_saves_the_fleets_of_all_processes(tmp_path: Path):
-    (job,) = plan(small(episodes=2000, steps=100_000), tmp_path, save_seconds=1e9)
-
-    def poll() -> None:
-        status = read_status(job)
-        if status is not None and status.steps > 0:
-            raise KeyboardInterrupt
-
-    with pytest.raises(KeyboardInterrupt):
-        train_side_by_side([job], 2, poll)
-    assert job.checkpoint_file.is_file()
 
 
 @pytest.mark.slow
@@ -57,7 +46,6 @@ def test_the_error_of_a_process_is_raised(code, error, tmp_path: Path):
         assert job.name in str(refusal.value)
 
 
-@pytest.mark.slow
 def test_an_error_in_a_process_is_raised_in_one_line(tmp_path: Path):
     (job,) = plan(small(), tmp_path)
     job.checkpoint_file.parent.mkdir(parents=True)

@@ -47,10 +47,6 @@ def needs_ray(test: Any) -> Any:
     return pytest.mark.slow(imports_ray(test))
 
 
-def nothing() -> None:
-    pass
-
-
 @needs_ray
 def test_a_killed_worker_costs_no_more_than_its_time(long_sweep: Path, tmp_path: Path, capfd):
     jobs = plan(small(episodes=LONG), tmp_path, at_once=1, save_seconds=0.0)
@@ -77,11 +73,7 @@ def test_a_killed_worker_costs_no_more_than_its_time(long_sweep: Path, tmp_path:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(
-    "how",
-    [pytest.param("--ray local", marks=imports_ray), "--processes 2"],
-    ids=["ray", "processes"],
-)
+@pytest.mark.parametrize("how", [pytest.param("--ray local", marks=imports_ray), "--processes 2"])
 def test_ctrl_c_saves_the_fleets_of_the_workers(how: str, long_sweep: Path, tmp_path: Path):
     sets = [f"--set={k}={v}" for k, v in OPTIONS.items()]
     command = ["reproduce", "reacher", "--quick", "--variants", NAME]
@@ -115,7 +107,7 @@ def test_the_error_of_a_worker_is_raised_in_one_line(ray: Any, tmp_path: Path):
     jobs[0].checkpoint_file.parent.mkdir()
     jobs[0].checkpoint_file.write_text("no fleet")
     with pytest.raises(InvalidInput) as caught:
-        ray_workers.train_on_ray(jobs, "auto", nothing)
+        ray_workers.train_on_ray(jobs, "auto", lambda: None)
     assert str(jobs[0].checkpoint_file) in str(caught.value)
     assert "\n" not in str(caught.value)
     assert ray.is_initialized()
@@ -126,7 +118,7 @@ def test_a_folder_that_workers_do_not_see_is_refused(ray: Any, tmp_path: Path, m
     monkeypatch.setattr(ray_workers, "_sees", lambda marker, text: not Path(marker).is_file())
     jobs = plan(small(), tmp_path, at_once=2)
     with pytest.raises(InvalidInput, match="does not see it"):
-        ray_workers.train_on_ray(jobs, "auto", nothing)
+        ray_workers.train_on_ray(jobs, "auto", lambda: None)
     assert not list(tmp_path.iterdir())
 
 
@@ -144,19 +136,13 @@ def test_a_gpu_that_no_node_has_is_refused(ray: Any, tmp_path: Path):
         pytest.skip("there is a GPU")
     jobs = plan(small(), tmp_path, at_once=2, device="gpu")
     with pytest.raises(InvalidInput, match="no node of the Ray cluster has a GPU"):
-        ray_workers.train_on_ray(jobs, "auto", nothing)
+        ray_workers.train_on_ray(jobs, "auto", lambda: None)
 
 
 @imports_ray
 @pytest.mark.parametrize(
     ("address", "word"),
-    [
-        ("127.0.0.1:9", "refused"),
-        ("ray://127.0.0.1:9", "refused"),
-        ("nowhere", "host:port"),
-        ("nowhere:0", "host:port"),
-        ("", "host:port"),
-    ],
+    [("ray://127.0.0.1:9", "refused"), ("nowhere", "host:port"), ("nowhere:0", "host:port")],
 )
 def test_a_cluster_that_does_not_exist_is_refused(address: str, word: str, tmp_path: Path):
     with pytest.raises(InvalidInput, match=word):
@@ -178,7 +164,7 @@ def test_a_refused_connection_gives_a_hint_at_the_token(mode, tmp_path, monkeypa
     if mode is not None:
         monkeypatch.setenv("RAY_AUTH_MODE", mode)
     with pytest.raises(InvalidInput) as caught:
-        ray_workers.train_on_ray(plan(small(), tmp_path, at_once=2), "127.0.0.1:9", nothing)
+        ray_workers.train_on_ray(plan(small(), tmp_path, at_once=2), "127.0.0.1:9", lambda: None)
     assert ("RAY_AUTH_MODE=token" in str(caught.value)) == (mode is None)
     assert "Failed to connect" in str(caught.value)
     assert "\n" not in str(caught.value)

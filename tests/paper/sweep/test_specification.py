@@ -4,13 +4,8 @@ import pytest
 
 from small_sweeps import NAME, small
 from tsallax.errors import InvalidInput
-from tsallax.paper.sweep.specification import (
-    changed_sweep,
-    learner_config,
-    paper_sweep,
-    runs_of,
-)
-from tsallax.paper.sweep.tasks import DDPG, PENDULUM, REACHER, TASKS, choose_variants
+from tsallax.paper.sweep.specification import changed_sweep, learner_config, paper_sweep, runs_of
+from tsallax.paper.sweep.tasks import DDPG, PENDULUM, REACHER, choose_variants
 
 
 def test_epsilon_greedy_with_the_plain_update_has_other_seeds_for_every_alpha():
@@ -42,44 +37,24 @@ def test_seeds_do_not_depend_on_the_other_alphas_of_a_sweep():
 def test_runs_that_are_asked_for_twice_are_trained_once():
     made = small(actions=(9, 9), variants=tuple(choose_variants([NAME])) * 2)
     assert len(runs_of(made)) == 2
+    assert len(runs_of(paper_sweep(REACHER, quick=True))) == 8
 
 
-@pytest.mark.parametrize("task", TASKS.values(), ids=TASKS)
-def test_the_papers_sweep_has_all_its_runs(task):
-    runs = runs_of(paper_sweep(task))
-    assert len(set(runs)) == len(runs) == 81 * 4 + 3
-    assert {run.actions for run in runs} == {*task.actions, None}
-    assert len(runs_of(paper_sweep(task, quick=True))) == 8
-
-
-@pytest.mark.parametrize("variant", ["DDPG", "Soft+Bellman-0.1"])
-def test_the_options_of_a_task_hold_for_the_learners_that_have_them(variant):
-    made = changed_sweep(paper_sweep(PENDULUM), {"variants": tuple(choose_variants([variant]))})
-    config = learner_config(PENDULUM, made.variants[0], made.options)
-    assert getattr(config, "epsilon", (1.0, 0.02, 10_000)) == (1.0, 0.02, 10_000)
-
-
-def test_networks_are_those_of_the_paper_unless_given():
+def test_the_options_of_a_task_hold_for_the_learners_that_have_them():
     (variant,) = choose_variants([NAME])
+    assert learner_config(PENDULUM, variant, {}).epsilon == (1.0, 0.02, 10_000)
+    assert not hasattr(learner_config(PENDULUM, DDPG, {}), "epsilon")
     assert learner_config(REACHER, variant, {}).net_arch == (256,) * 4
     assert learner_config(REACHER, variant, {"net_arch": [8]}).net_arch == (8,)
 
 
 @pytest.mark.parametrize(
     "changes",
-    [
-        {"seeds": 0},
-        {"episodes": 0},
-        {"steps": 49},
-        {"actions": (10,)},
-        {"options": {"batches": 3}},
-        {"options": {"alpha": 3}},
-        {"options": {"batch_size": 0}},
-        {"options": {"n_envs": 2}},
-        {"options": {"sigma": 0.2}, "variants": tuple(choose_variants([NAME]))},
-    ],
+    [{"seeds": 0}, {"episodes": 0}, {"steps": 49}, {"actions": (10,)}, {"options": {"batches": 3}},
+     {"options": {"alpha": 3}}, {"options": {"batch_size": 0}}, {"options": {"n_envs": 2}},
+     {"options": {"sigma": 0.2}, "variants": tuple(choose_variants([NAME]))}],
     ids=str,
-)
+)  # fmt: skip
 def test_a_sweep_that_cannot_be_trained_is_refused(changes):
     with pytest.raises(InvalidInput):
         changed_sweep(paper_sweep(REACHER), changes)

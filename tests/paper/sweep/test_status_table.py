@@ -40,7 +40,7 @@ def test_of_many_jobs_those_in_training_are_shown():
     assert few[1:] == [("5 fleets: 1 done, 1 in training, 3 waiting",)]
 
 
-def test_lines_in_a_log(capsys, monkeypatch):
+def test_statuses_are_lines_in_a_log_and_a_table_on_a_terminal(capsys, monkeypatch):
     mine, other = job(), job(None)
     monkeypatch.setattr(status_table, "LINE_SECONDS", -1.0)
     with status_display([mine, other]) as show:
@@ -49,10 +49,6 @@ def test_lines_in_a_log(capsys, monkeypatch):
     with status_display([mine, other], show=False) as show:
         show({mine.name: STATUS})
     assert capsys.readouterr().err == ""
-
-
-def test_a_table_on_a_terminal(capsys, monkeypatch):
-    mine = job()
     monkeypatch.setattr("sys.stderr.isatty", lambda: True)
     with status_display([mine]) as show:
         show({mine.name: STATUS})

@@ -6,7 +6,6 @@ import numpy as np
 import pytest
 from scipy.stats import mannwhitneyu
 
-from made_up_rows import made_up_sweep
 from tsallax.paper.sweep.tasks import REACHER
 from tsallax.paper.tables.cells import gather
 from tsallax.paper.tables.improvement import (
@@ -70,9 +69,3 @@ def test_groups_count_the_pooled_algorithm_once_and_its_runs_all(data):
     ]
     assert (row["algorithms"], row["runs"]) == (7, 27)
     assert row["runs_that_reached_the_threshold"] == 27
-
-
-def test_every_pair_of_ways_is_compared_at_every_number_of_actions():
-    found = all_improvements(gather(REACHER, made_up_sweep(seeds=2)))
-    assert len(found) == 2 * 2 * 3 * len(REACHER.actions)
-    assert all(len(one.actions) == 1 for one in found)

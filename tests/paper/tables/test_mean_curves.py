@@ -38,6 +38,5 @@ def test_the_band_of_few_runs_is_their_range_and_one_run_has_none(whole):
         rows = [dataclasses.replace(whole[0], seed=s, returns=(1.0 * s,) * 500) for s in range(n)]
         (series,) = learning_curves_chart(gather(REACHER, rows), ()).series
         assert set(series.y) == {(n - 1) / 2}
-        assert (set(series.low), set(series.high)) == (
-            ({0.0}, {2.0}) if n > 1 else ({None}, {None})
-        )
+        ends = (0.0, 2.0) if n > 1 else (None, None)
+        assert (set(series.low), set(series.high)) == ({ends[0]}, {ends[1]})

@@ -10,18 +10,17 @@ from tsallax.paper.tables.run_options import missing, parameters
 
 
 def test_options_that_differ_are_named(whole):
-    data = gather(REACHER, whole)
-    found = parameters(data)
+    found = parameters(gather(REACHER, whole))
     assert found["options_of_all_variants"] == {"batch_size": 64, "gamma": 0.99}
     assert found["options_that_differ"] == {"alpha": [1.0, 0.1, 0.01]}
-    changed = dataclasses.replace(whole[0], config={**whole[0].config, "batch_size": 32})
+    config = {**whole[0].config, "batch_size": 32}
+    changed = dataclasses.replace(whole[0], config=config, seconds=1800.0)
     other = gather(REACHER, [changed, *whole[1:]])
+    assert parameters(other)["hours_of_the_longest_fleet"] == 0.5
     assert sorted(parameters(other)["options_that_differ"]) == ["alpha", "batch_size"]
     assert "alpha and batch_size" in missing(other)
     assert found["hardware"] == "gpu: H200, x"
-    longer = gather(REACHER, [dataclasses.replace(whole[0], seconds=1800.0), *whole[1:]])
     assert found["hours_of_the_longest_fleet"] == 0.167
-    assert parameters(longer)["hours_of_the_longest_fleet"] == 0.5
 
 
 @pytest.mark.parametrize(("explore", "named"), [("sparse", False), ("epsilon", True)])

@@ -11,58 +11,59 @@ from tsallax.paper.tables.verdicts import claims, tally
 from tsallax.statistics import FAILS, HOLDS, INCONCLUSIVE
 
 BETTER = "Sparse exploration ends at a higher return than {} exploration"
-
-
 FEWER = "Sparse exploration needs fewer episodes than {} exploration"
-
-
 TREND = "The more actions, the more sparse exploration leads {} exploration in {}"
-
-
+UPDATE = "The sparse update {} than the {} update"
 MOST = "Most of the top five explore sparsely"
-
-
+NONE = "None of the top five explores with softmax"
+DDPG = "Q-learning with sparse exploration outperforms DDPG {}"
 OTHERS = ("epsilon-greedy", "softmax")
+MEASURES = ("return", "episodes")
 
 
-@pytest.mark.parametrize(("size", "verdict"), [(0.6, HOLDS), (-0.6, FAILS)])
-def test_a_planted_lead_is_found_and_a_planted_lag_too(size, verdict):
-    found = judged(made_up_sweep(effect=lambda v, k: size * (v.explore == "sparse")))
+def swept(size, way, factor="explore", task=REACHER, **options):
+    """A made-up sweep in which one way to explore or update leads by `size`."""
+    return made_up_sweep(task, lambda v, k: size * (getattr(v, factor) == way), **options)
+
+
+def growing(size, **options):
+    """A made-up sweep in which sparse exploration leads the more, the more actions there are."""
+    return made_up_sweep(effect=lambda v, k: size * k * (v.explore == "sparse"), **options)
+
+
+def changed(rows, test, **changes):
+    """The rows, of which those that pass the test are changed."""
+    return [dataclasses.replace(r, **changes) if test(r) else r for r in rows]
+
+
+@pytest.mark.parametrize(("sign", "verdict"), [(1, HOLDS), (-1, FAILS)])
+def test_planted_effects_are_found_and_not_taken_for_others(sign, verdict):
+    found = judged(swept(0.6 * sign, "sparse"))
+    trends = judged(growing(0.3 * sign))
     for other in OTHERS:
         assert found[BETTER.format(other)].verdict == verdict
         assert found[FEWER.format(other)].verdict == verdict
-        for measure in ("return", "episodes"):
+        for measure in MEASURES:
             assert found[TREND.format(other, measure)].verdict == INCONCLUSIVE
+            assert trends[TREND.format(other, measure)].verdict == verdict
+    updates = judged(swept(0.6 * sign, "sparse", "update"))
     for rule in ("soft", "hard"):
-        for text in ("ends at a higher return than", "needs fewer episodes than"):
-            assert found[f"The sparse update {text} the {rule} update"].verdict == INCONCLUSIVE
-
-
-@pytest.mark.parametrize(("size", "verdict"), [(0.6, HOLDS), (-0.6, FAILS)])
-def test_most_of_the_top_five_is_judged_of_the_pendulum_alone(size, verdict):
-    def lead(v, k):
-        return size * (v.explore == "sparse")
-
-    assert judged(made_up_sweep(PENDULUM, lead), PENDULUM, True)[MOST].verdict == verdict
-    assert MOST not in judged(made_up_sweep(effect=lead), ranked=True)
-
-
-@pytest.mark.parametrize(("size", "verdict"), [(0.3, HOLDS), (-0.3, FAILS)])
-def test_a_lead_that_grows_with_the_actions_is_found(size, verdict):
-    found = judged(made_up_sweep(effect=lambda v, k: size * k * (v.explore == "sparse")))
+        higher, fewer = "ends at a higher return", "needs fewer episodes"
+        assert updates[UPDATE.format(higher, rule)].verdict == verdict
+        assert found[UPDATE.format(higher, rule)].verdict == INCONCLUSIVE
+        assert found[UPDATE.format(fewer, rule)].verdict == INCONCLUSIVE
     for other in OTHERS:
-        for measure in ("return", "episodes"):
-            assert found[TREND.format(other, measure)].verdict == verdict
+        assert updates[BETTER.format(other)].verdict == INCONCLUSIVE
 
 
-def test_a_planted_update_rule_is_not_taken_for_exploration():
-    found = judged(made_up_sweep(effect=lambda v, k: 0.6 * (v.update == "sparse")))
-    for rule in ("soft", "hard"):
-        assert found[
-            f"The sparse update ends at a higher return than the {rule} update"
-        ].verdict == (HOLDS)
-    for other in OTHERS:
-        assert found[BETTER.format(other)].verdict == INCONCLUSIVE
+@pytest.mark.parametrize(("sign", "verdict"), [(1, HOLDS), (-1, FAILS)])
+def test_the_top_five_are_judged_by_the_statement_on_their_task(sign, verdict):
+    pendulum = judged(swept(0.6 * sign, "sparse", task=PENDULUM), PENDULUM, ranked=True)
+    reacher = judged(swept(-2.0 * sign, "soft"), ranked=True)
+    assert pendulum[MOST].verdict == verdict
+    assert (reacher[NONE].verdict, reacher[NONE].found.value) == (verdict, 0 if sign > 0 else 5)
+    assert MOST not in reacher
+    assert NONE not in pendulum
 
 
 def test_without_effects_hardly_any_verdict_is_conclusive():
@@ -76,41 +77,31 @@ def test_without_effects_hardly_any_verdict_is_conclusive():
     assert conclusive <= 4
 
 
-def test_q_learning_is_above_ddpg_where_it_is_planted():
-    found = judged(made_up_sweep())
-    assert found["Q-learning with sparse exploration outperforms DDPG in return"].verdict == HOLDS
-    swapped = [
-        dataclasses.replace(r, greedy=5.0, reached=10) if r.actions is None else r
-        for r in made_up_sweep()
-    ]
-    found = judged(swapped)
+def test_ddpg_is_judged_both_ways_where_it_has_six_runs(whole):
+    found = judged(whole)
+    better = judged(changed(whole, lambda r: r.actions is None, greedy=5.0, reached=10))
+    few = judged([r for r in whole if r.actions or r.seed < 5])
     for what in ("in return", "with fewer episodes"):
-        claim = found[f"Q-learning with sparse exploration outperforms DDPG {what}"]
-        assert (claim.verdict, claim.found.value) == (FAILS, 0.0)
+        claim = DDPG.format(what)
+        assert found[claim].verdict == HOLDS
+        assert (better[claim].verdict, better[claim].found.value) == (FAILS, 0.0)
+        assert (few[claim].verdict, few[claim].found.low) == (INCONCLUSIVE, None)
+    hidden = judged(changed(whole, lambda r: r.actions is None, greedy=-4.0))
+    claim = hidden[DDPG.format("with fewer episodes")]
+    assert claim.verdict == INCONCLUSIVE, "at the threshold without exploration alone"
+    assert "6 of 6 of DDPG" in claim.more
 
 
 def test_a_missing_cell_does_not_make_a_trend():
     """One algorithm fails everywhere: to leave it out at one number would look like a change."""
-
-    def fails(v, k):
-        return -40.0 * (v.name == "Soft+Bellman-1")
-
-    rows = made_up_sweep(effect=fails)
+    rows = made_up_sweep(effect=lambda v, k: -40.0 * (v.name == "Soft+Bellman-1"))
     hole = [r for r in rows if (r.algorithm, r.actions) != ("Soft+Bellman-1", 9)]
     for given in (rows, hole):
         assert judged(given)[TREND.format("softmax", "return")].verdict == INCONCLUSIVE
 
 
-def test_no_softmax_in_the_top_five_is_judged_both_ways():
-    says = "None of the top five explores with softmax"
-    for effect, verdict, count in ((-2.0, HOLDS, 0), (2.0, FAILS, 5)):
-        rows = made_up_sweep(effect=lambda v, k, e=effect: e * (v.explore == "soft"))
-        claim = judged(rows, ranked=True)[says]
-        assert (claim.verdict, claim.found.value) == (verdict, count)
-
-
 def test_where_no_run_reached_the_threshold_episodes_are_inconclusive(whole):
-    found = judged([dataclasses.replace(r, reached=None) for r in whole])
+    found = judged(changed(whole, lambda r: True, reached=None))
     for other in OTHERS:
         claim = found[FEWER.format(other)]
         assert (claim.verdict, claim.found.value, claim.found.low) == (INCONCLUSIVE, 0.5, None)
@@ -122,9 +113,7 @@ def test_where_no_run_reached_the_threshold_episodes_are_inconclusive(whole):
 
 def test_numbers_of_actions_where_no_run_reached_the_threshold_do_not_count():
     """The leads are alike at the three others; no lead at the first would make a trend."""
-    rows = made_up_sweep(effect=lambda v, k: 2.0 * (v.explore == "sparse"))
-    rows = [dataclasses.replace(r, reached=None) if r.actions == 9 else r for r in rows]
-    found = judged(rows)
+    found = judged(changed(swept(2.0, "sparse"), lambda r: r.actions == 9, reached=None))
     for other in OTHERS:
         claim = found[TREND.format(other, "episodes")]
         assert claim.verdict == INCONCLUSIVE
@@ -139,7 +128,7 @@ def test_parts_that_are_the_same_in_every_draw_are_no_verdict():
     """All runs win four matches and lose five: that has no interval."""
 
     def sides(v, k):
-        won = (v.update, v.alpha) in {("sparse", a) for a in (1.0, 0.1, 0.01)} | {("soft", 1.0)}
+        won = v.update == "sparse" or (v.update, v.alpha) == ("soft", 1.0)
         return (9.0 if won else -9.0) * (v.explore == "sparse")
 
     claim = judged(made_up_sweep(effect=sides))[BETTER.format("softmax")]
@@ -147,42 +136,19 @@ def test_parts_that_are_the_same_in_every_draw_are_no_verdict():
     assert claim.found.value == pytest.approx(4 / 9)
 
 
-def test_ddpg_that_is_at_the_threshold_without_exploration_alone_is_not_judged_by_episodes(whole):
-    says = "Q-learning with sparse exploration outperforms DDPG with fewer episodes"
-    assert judged(whole)[says].verdict == HOLDS
-    good = [dataclasses.replace(r, greedy=-4.0) if r.actions is None else r for r in whole]
-    claim = judged(good)[says]
-    assert claim.verdict == INCONCLUSIVE
-    assert "6 of 6 of DDPG" in claim.more
-    few = [r for r in whole if r.actions or r.seed < 5]
-    for what in ("in return", "with fewer episodes"):
-        claim = judged(few)[f"Q-learning with sparse exploration outperforms DDPG {what}"]
-        assert (claim.verdict, claim.found.low) == (INCONCLUSIVE, None)
-
-
 def test_exploration_that_hides_what_was_learned_is_not_judged_by_episodes():
     """No epsilon-greedy run reaches the threshold in training, and all do without exploration."""
     rows = made_up_sweep(effect=lambda v, k: 1.0 + k if v.explore == "sparse" else 0.0)
-    before = judged(rows)
-    assert before[FEWER.format("epsilon-greedy")].verdict == HOLDS
-
-    def without(good):
-        greedy = {"greedy": REACHER.threshold + (1.0 if good else -1.0)}
-        changed = {"reached": None, **greedy}
-        return [dataclasses.replace(r, **changed) if r.explore == "epsilon" else r for r in rows]
-
-    for good, verdict in ((True, INCONCLUSIVE), (False, HOLDS)):
-        found = judged(without(good))
-        claim = found[FEWER.format("epsilon-greedy")]
-        assert claim.verdict == verdict
-        softmax = FEWER.format("softmax")
-        assert found[softmax].verdict == before[softmax].verdict == HOLDS
-    growing = judged(without(good=True))[TREND.format("epsilon-greedy", "episodes")]
-    assert growing.verdict == INCONCLUSIVE
+    for lead, verdict in ((1.0, INCONCLUSIVE), (-1.0, HOLDS)):
+        greedy = REACHER.threshold + lead
+        found = judged(changed(rows, lambda r: r.explore == "epsilon", reached=None, greedy=greedy))
+        assert found[FEWER.format("epsilon-greedy")].verdict == verdict
+        assert found[TREND.format("epsilon-greedy", "episodes")].verdict == verdict
+        assert found[FEWER.format("softmax")].verdict == HOLDS
 
 
 def test_a_cell_with_one_run_does_not_make_the_others_inconclusive():
-    rows = made_up_sweep(effect=lambda v, k: 2.0 * (v.explore == "sparse"))
+    rows = swept(2.0, "sparse")
     few = [r for r in rows if (r.algorithm, r.actions, r.seed > 0) != ("Soft+Bellman-1", 9, True)]
     claim = judged(few)[BETTER.format("softmax")]
     assert (claim.verdict, "35 matched pairs" in claim.measured) == (HOLDS, True)
@@ -190,12 +156,11 @@ def test_a_cell_with_one_run_does_not_make_the_others_inconclusive():
 
 def test_trends_need_as_many_runs_as_other_verdicts():
     """Two runs of two algorithms at two numbers of actions are inconclusive, however far apart."""
-    rows = made_up_sweep(effect=lambda v, k: 3.0 * k * (v.explore == "sparse"), noise=0.01, seeds=2)
+    rows = growing(3.0, noise=0.01, seeds=2)
     names = ("Sparse+SparseBellman-0.1", "EpsGrdy+SparseBellman-0.1")
     few = [r for r in rows if r.algorithm in names and r.actions in (9, 2601)]
-    trend = judged(few)[TREND.format("epsilon-greedy", "return")]
-    assert trend.verdict == INCONCLUSIVE
-    assert judged(rows)[TREND.format("epsilon-greedy", "return")].verdict == HOLDS
+    for given, verdict in ((few, INCONCLUSIVE), (rows, HOLDS)):
+        assert judged(given)[TREND.format("epsilon-greedy", "return")].verdict == verdict
 
 
 def test_tally_counts_every_claim_once(whole):

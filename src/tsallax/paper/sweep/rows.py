@@ -104,8 +104,8 @@ def first_episode_at(returns: list[float], threshold: float, window: int = WINDO
 def compact(returns: list[float], every: int = EVERY) -> tuple[float, ...]:
     """Means of `every` returns at a time, to five digits.
 
-    >>> compact([1.0, 2.0, 4.0], every=2)
-    (1.5, 4.0)
+    >>> compact([1.0, 2.0, 4 / 3], every=2)
+    (1.5, 1.3333)
     """
     parts = (returns[i : i + every] for i in range(0, len(returns), every))
     return tuple(float(f"{sum(part) / len(part):.5g}") for part in parts)

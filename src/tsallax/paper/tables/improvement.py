@@ -79,7 +79,7 @@ def improvement_between(
     runs, better = (sweep.greedy, higher) if measure == "return" else (sweep.times, earlier)
     if measure == "episodes":
         pairs = [pair for pair in pairs if _reached(sweep, pair)] or pairs
-    chance, _ = improvement(runs, sweep.weights, pairs, better)
+    chance = improvement(runs, sweep.weights, pairs, better)
     verdict = chance.verdict(0.5)
     if chance.low == chance.high:
         # Without spread over the draws only a comparison won or lost by all runs is conclusive.
