@@ -26,12 +26,7 @@ if TYPE_CHECKING:
     from tsallax.deep.load import load_agent
     from tsallax.errors import InvalidInput
     from tsallax.paper.report import reproduce
-    from tsallax.planning.evaluation import (
-        Evaluation,
-        evaluate,
-        gap_certificate,
-        performance_bound,
-    )
+    from tsallax.planning.evaluation import Evaluation, evaluate, gap_certificate, performance_bound
     from tsallax.planning.mdp import MDP
     from tsallax.planning.solution import NotConverged, Solution
     from tsallax.planning.solver import bellman, solve
@@ -41,37 +36,27 @@ if TYPE_CHECKING:
     from tsallax.tabular.tabular_result import Interrupted, TabularResult
 
 _MODULES = ("envs", "problems", "simplex")
-_MODULE_OF = {
-    "DDPG": "deep.ddpg_agent",
-    "DDPGConfig": "deep.ddpg_config",
-    "DeepQ": "deep.deep_q_agent",
-    "DeepQConfig": "deep.deep_q_config",
-    "Diverged": "deep.fleet",
-    "Episodes": "deep.evaluation_episodes",
-    "Evaluation": "planning.evaluation",
-    "Fleet": "deep.fleet",
-    "Hard": "regularizer",
-    "Interrupted": "tabular.tabular_result",
-    "InvalidInput": "errors",
-    "MDP": "planning.mdp",
-    "Member": "deep.fleet",
-    "NotConverged": "planning.solution",
-    "Regularizer": "regularizer",
-    "Soft": "regularizer",
-    "Solution": "planning.solution",
-    "Sparse": "regularizer",
-    "StepSize": "tabular.step_size",
-    "TabularResult": "tabular.tabular_result",
-    "Tsallis": "regularizer",
-    "bellman": "planning.solver",
-    "evaluate": "planning.evaluation",
-    "gap_certificate": "planning.evaluation",
-    "load_agent": "deep.load",
-    "performance_bound": "planning.evaluation",
-    "q_learning": "tabular.learning",
-    "reproduce": "paper.report",
-    "solve": "planning.solver",
+_NAMES = {
+    "deep.ddpg_agent": "DDPG",
+    "deep.ddpg_config": "DDPGConfig",
+    "deep.deep_q_agent": "DeepQ",
+    "deep.deep_q_config": "DeepQConfig",
+    "deep.evaluation_episodes": "Episodes",
+    "deep.fleet": "Diverged Fleet Member",
+    "deep.load": "load_agent",
+    "errors": "InvalidInput",
+    "paper.report": "reproduce",
+    "planning.evaluation": "Evaluation evaluate gap_certificate performance_bound",
+    "planning.mdp": "MDP",
+    "planning.solution": "NotConverged Solution",
+    "planning.solver": "bellman solve",
+    "regularizer": "Hard Regularizer Soft Sparse Tsallis",
+    "tabular.learning": "q_learning",
+    "tabular.step_size": "StepSize",
+    "tabular.tabular_result": "Interrupted TabularResult",
 }
+"""The public names of each private module."""
+_MODULE_OF = {name: module for module, names in _NAMES.items() for name in names.split()}
 
 __all__ = ["__version__", *_MODULES, *_MODULE_OF]
 

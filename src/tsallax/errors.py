@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from os import PathLike
 from typing import Any, Self
 
@@ -70,8 +71,5 @@ class InvalidInput(ValueError):
         return self.message()
 
     def __reduce__(self) -> Any:
-        return _rebuild, (type(self), self.problem, self.source, self.add, self.omit)
-
-
-def _rebuild(cls: type[InvalidInput], problem: str, source: Any, add: Any, omit: Any) -> Any:
-    return cls(problem, source=source, add=add, omit=omit)
+        make = partial(type(self), source=self.source, add=self.add, omit=self.omit)
+        return make, (self.problem,)

@@ -41,14 +41,11 @@ def bar(label: str, show: bool | None = None, after: float = 2.0) -> Iterator[Re
     def report(share: float, text: str = "") -> None:
         if not progress.live.is_started and (show or time.monotonic() - begin > after):
             progress.start()
-        progress.update(task, completed=share, text=_shortened(text, text_width))
+        shown = text if len(text) <= text_width else f"{text[: text_width - 1]}…"
+        progress.update(task, completed=share, text=shown)
 
     try:
         yield report
     finally:
         if progress.live.is_started:
             progress.stop()
-
-
-def _shortened(text: str, width: int) -> str:
-    return text if len(text) <= width else f"{text[: width - 1]}…"

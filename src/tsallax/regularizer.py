@@ -118,6 +118,10 @@ class Hard(Regularizer):
 class _Family(Regularizer):
     """The four functions of the Tsallis entropy with index q, for a coefficient alpha > 0."""
 
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "alpha", _positive(self.alpha))
+        object.__setattr__(self, "q", checks.entropic_index(self.q))
+
     def value(self, values: ArrayLike, axis: int = -1, where: ArrayLike | None = None) -> Array:
         """max_p <p, values> + alpha Omega_q(p)."""
         z, dtype = simplex.rows(values, axis, where)
@@ -161,9 +165,6 @@ class Soft(_Family):
     alpha: Any
     q: float = field(default=1.0, init=False, repr=False)
 
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "alpha", _positive(self.alpha))
-
 
 @final
 @dataclass(frozen=True, eq=False)
@@ -178,9 +179,6 @@ class Sparse(_Family):
     alpha: Any
     q: float = field(default=2.0, init=False, repr=False)
 
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "alpha", _positive(self.alpha))
-
 
 @final
 @dataclass(frozen=True, eq=False)
@@ -194,10 +192,6 @@ class Tsallis(_Family):
     name: ClassVar[str] = "tsallis"
     alpha: Any
     q: float
-
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "alpha", _positive(self.alpha))
-        object.__setattr__(self, "q", checks.entropic_index(self.q))
 
 
 def by_name(name: str, alpha: Any = None, q: float | None = None) -> Regularizer:
@@ -275,8 +269,7 @@ def _register(cls: type[Regularizer]) -> None:
     def unflatten(q: float, leaves: Any) -> Regularizer:
         r = object.__new__(cls)
         object.__setattr__(r, "alpha", leaves[0])
-        if not hasattr(cls, "q"):
-            object.__setattr__(r, "q", q)
+        object.__setattr__(r, "q", q)
         return r
 
     jax.tree_util.register_pytree_with_keys(cls, flatten_with_keys, unflatten, flatten)

@@ -2,12 +2,12 @@
 
 import warnings
 
-from tsallax.cli.output import aligned, print_error, print_note, warnings_as_notes
+from tsallax.cli.output import aligned, print_line, warnings_as_notes
 
 
 def test_messages_are_single_lines_on_standard_error(capsys):
-    print_error("two\n  lines")
-    print_note("a remark")
+    print_line("error", "two\n  lines")
+    print_line("note", "a remark")
     assert capsys.readouterr() == ("", "tsallax: error: two lines\ntsallax: note: a remark\n")
 
 

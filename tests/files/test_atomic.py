@@ -4,32 +4,24 @@ from pathlib import Path
 
 import pytest
 
-from tsallax.files.atomic import PARTIAL, whole
+from tsallax.files.atomic import whole
 
 
-def test_a_file_is_replaced_only_after_success(tmp_path: Path):
-    target = tmp_path / "a.txt"
-    target.write_text("old")
-    with whole(target) as draft:
-        draft.write_text("new")
-        assert draft.parent == tmp_path
-        assert draft in PARTIAL
-        assert target.read_text() == "old"
-    assert target.read_text() == "new"
-    assert [file.name for file in tmp_path.iterdir()] == ["a.txt"]
-
-
-def test_an_exception_leaves_the_old_file_and_no_other(tmp_path: Path):
+def test_a_file_is_replaced_after_success_and_left_alone_after_an_exception(tmp_path: Path):
     target = tmp_path / "a.txt"
     target.write_text("old")
 
-    def interrupted():
+    def write(text: str, error: type[BaseException] | None) -> None:
         with whole(target) as draft:
-            draft.write_text("half")
-            raise KeyboardInterrupt
+            draft.write_text(text)
+            assert draft.parent == tmp_path
+            assert target.read_text() == "old"
+            if error is not None:
+                raise error
 
     with pytest.raises(KeyboardInterrupt):
-        interrupted()
+        write("half", KeyboardInterrupt)
     assert target.read_text() == "old"
-    assert [file.name for file in tmp_path.iterdir()] == ["a.txt"]
-    assert not PARTIAL
+    write("new", None)
+    assert target.read_text() == "new"
+    assert [*tmp_path.iterdir()] == [target]

@@ -38,10 +38,7 @@ def test_forest_pays_for_cutting_before_the_last_class():
         (lambda: forest(fire="a"), "fire must be a number of .* got 'a'"),
         (lambda: forest(reward_cut="a"), "reward_cut must be a number, got 'a'"),
         (lambda: forest(fire=1.5), "fire must be a number of .* got 1.5"),
-        (
-            lambda: forest(fire=float("nan")),
-            "fire must be a number of .* got nan",
-        ),
+        (lambda: forest(fire=float("nan")), "fire must be a number of .* got nan"),
         (lambda: forest(reward_old=float("inf")), "reward_old must be a number, got inf"),
     ],
 )

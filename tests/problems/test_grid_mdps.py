@@ -145,10 +145,7 @@ def test_a_maze_is_reproducible_quick_and_far_from_open():
         (lambda: gridworld(1), "at least two cells, not 1 x 1"),
         (lambda: gridworld(0, 5), "rows must be an integer of at least 1, got 0"),
         (lambda: gridworld(5, "a"), "columns must be an integer of at least 1, got 'a'"),
-        (
-            lambda: gridworld(3, noise="a"),
-            "noise must be a number of .* got 'a'",
-        ),
+        (lambda: gridworld(3, noise="a"), "noise must be a number of .* got 'a'"),
         (lambda: gridworld(3, step_reward="a"), "step_reward must be a number, got 'a'"),
         (lambda: gridworld(3, walls=[[0], [0, 1]]), "walls must be a regular array"),
         (lambda: gridworld(3, goals=5), r"goals must be cells \(row, column\), not 5"),
@@ -156,14 +153,8 @@ def test_a_maze_is_reproducible_quick_and_far_from_open():
         (lambda: gridworld(3, start=(2, 2)), r"start \(2, 2\) is a goal"),
         (lambda: maze(3, seed="a"), "seed must be an integer of at least 0 .* got 'a'"),
         (lambda: maze(3, loops="a"), "loops must be a number of .* got 'a'"),
-        (
-            lambda: gridworld(3, noise=1.0),
-            "noise must be a number of .* got 1.0",
-        ),
-        (
-            lambda: gridworld(3, noise=-0.1),
-            "noise must be a number of .* got -0.1",
-        ),
+        (lambda: gridworld(3, noise=1.0), "noise must be a number of .* got 1.0"),
+        (lambda: gridworld(3, noise=-0.1), "noise must be a number of .* got -0.1"),
         (lambda: gridworld(3, walls=[[0, 1]]), r"walls must be a mask of shape \(3, 3\)"),
         (lambda: gridworld(3, walls=np.ones((3, 3))), "walls must be a mask"),
         (lambda: gridworld(3, walls=np.ones((3, 3), bool)), "walls leave no free cell"),

@@ -24,9 +24,7 @@ def condensed(eta) -> tuple[bool, bool]:
 
 
 @pytest.mark.parametrize(
-    "schedule",
-    [*SCHEDULES.values(), StepSize(0.501, scale=2.0), StepSize(1.0, scale=1.0)],
-    ids=str,
+    "schedule", [*SCHEDULES.values(), StepSize(0.501, scale=2.0), StepSize(1.0, scale=1.0)], ids=str
 )
 def test_schedules_satisfy_the_papers_condition(schedule):
     for discount in (0.0, 0.5, 0.999):
@@ -41,8 +39,7 @@ def test_schedules_that_are_refused_do_not_satisfy_the_condition():
 
 
 @pytest.mark.parametrize(
-    ("omega", "why"),
-    [(0.5, r"eta\^2"), (0.0, r"eta\^2"), (1.01, "sum eta would be finite")],
+    ("omega", "why"), [(0.5, r"eta\^2"), (0.0, r"eta\^2"), (1.01, "sum eta would be finite")]
 )
 def test_schedules_that_violate_the_condition_are_refused(omega, why):
     with pytest.raises(InvalidInput, match=why):

@@ -17,7 +17,7 @@ from tsallax.cli import paper_commands
 from tsallax.cli.arguments import spelling_of
 from tsallax.cli.config_command import config
 from tsallax.cli.evaluate_command import evaluate
-from tsallax.cli.output import print_error, print_interrupted
+from tsallax.cli.output import print_line
 from tsallax.cli.plot_command import plot
 from tsallax.cli.solve_command import solve
 from tsallax.cli.train_command import train
@@ -65,13 +65,13 @@ def run(arguments: list[str]) -> int:
     except typer.Exit as end:
         return end.exit_code
     except KeyboardInterrupt as error:
-        print_interrupted(str(error) or "no file was left incomplete")
+        print_line("interrupted", str(error) or "no file was left incomplete")
         return 130
     except InvalidInput as error:
-        print_error(error.message(spelling_of(group.commands[context.invoked_subcommand])))
+        print_line("error", error.message(spelling_of(group.commands[context.invoked_subcommand])))
         return 2
     except MemoryError:
-        print_error("the problem does not fit into memory")
+        print_line("error", "the problem does not fit into memory")
         return 2
     except BrokenPipeError:  # the program that reads the output, such as head, has ended
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
@@ -82,6 +82,6 @@ def run(arguments: list[str]) -> int:
         at = getattr(error, "ctx", None)
         message = error.format_message().rstrip(".")
         path = at.command_path if at else "tsallax"
-        print_error(f"{message[:1].lower()}{message[1:]}: see {path} --help")
+        print_line("error", f"{message[:1].lower()}{message[1:]}: see {path} --help")
         return 2
     return 0

@@ -55,15 +55,13 @@ def evaluate(
 
         path = checkpoint_of(source)
         if video is not None:
-            from tsallax.runs.video import check_video_file
+            from tsallax.runs.video import check_video_file, record
 
             check_video_file(video)
         from tsallax.deep.load import load_agent
 
         agent = load_agent(path, env)
         if video is not None:  # before the evaluation, as drawing may fail
-            from tsallax.runs.video import record
-
             record(agent, video, video_episodes, not sampled, agent.seed if seed is None else seed)
         played = agent.evaluate(episodes, deterministic=not sampled, seed=seed)
     typer.echo(_as_json(agent, played, sampled) if json else _as_text(agent, played, sampled))

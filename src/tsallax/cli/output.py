@@ -13,23 +13,9 @@ if TYPE_CHECKING:
     from tsallax.deep.agent import Agent
 
 
-def print_error(message: str) -> None:
-    """Print an error in one line."""
-    _print_line(f"error: {message}")
-
-
-def print_note(message: str) -> None:
-    """Print a remark in one line."""
-    _print_line(f"note: {message}")
-
-
-def print_interrupted(details: str) -> None:
-    """Print in one line that Ctrl-C or SIGTERM ended the command, and what it left behind."""
-    _print_line(f"interrupted: {details}")
-
-
-def _print_line(message: str) -> None:
-    sys.stderr.write(f"tsallax: {' '.join(message.split())}\n")
+def print_line(kind: str, message: str) -> None:
+    """Print a message on standard error, in one line; kind: `error`, `note` or `interrupted`."""
+    sys.stderr.write(f"tsallax: {kind}: {' '.join(message.split())}\n")
 
 
 @contextmanager
@@ -41,7 +27,7 @@ def warnings_as_notes() -> Iterator[None]:
         text = re.sub(r"\x1b\[[0-9;]*m", "", str(message))
         if issubclass(category, UserWarning) and text not in printed:
             printed.add(text)
-            print_note(text)
+            print_line("note", text)
 
     with warnings.catch_warnings():
         warnings.simplefilter("always", UserWarning)

@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from tsallax import checks
-from tsallax.cli.output import aligned, print_note
+from tsallax.cli.output import aligned, print_line
 from tsallax.errors import InvalidInput
 
 PICTURE_FORMATS = (".png", ".svg", ".pdf")
@@ -24,8 +24,7 @@ def plot(
     ] = Path("curves.png"),
     by: Annotated[str, typer.Option("--x", help="episodes or steps.")] = "episodes",
     window: Annotated[
-        int | None,
-        typer.Option(help="Episodes in a mean.  [default: about a tenth, 100 at most]"),
+        int | None, typer.Option(help="Episodes in a mean.  [default: about a tenth, 100 at most]")
     ] = None,
 ) -> None:
     """Draw learning curves: the mean return over seeds, with its interval.
@@ -50,7 +49,7 @@ def plot(
 
     groups = learning_curves.group(learning_curves.find(folders))
     for remark in learning_curves.remarks(groups):
-        print_note(remark)
+        print_line("note", remark)
     curve_figure.save(curve_figure.draw(groups, window, by), out)
     typer.echo(aligned(learning_curves.table(groups, window)))
     typer.echo(f"\nThe curves are in {out}")

@@ -11,7 +11,7 @@ import typer
 
 from tsallax import checks
 from tsallax.cli.arguments import key_values
-from tsallax.cli.output import print_error
+from tsallax.cli.output import print_line
 from tsallax.errors import InvalidInput
 
 if TYPE_CHECKING:
@@ -87,7 +87,7 @@ def solve(
     try:
         solution = solve_mdp(mdp, chosen, tolerance, method, max_sweeps=max_sweeps)
     except NotConverged as error:
-        print_error(f"not converged: {error}; nothing was written")
+        print_line("error", f"not converged: {error}; nothing was written")
         raise typer.Exit(1) from None
     if out is not None:
         solution.save(out)

@@ -9,13 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from tsallax.cli.arguments import key_values
-from tsallax.cli.output import (
-    aligned,
-    print_error,
-    print_note,
-    training_length,
-    warnings_as_notes,
-)
+from tsallax.cli.output import aligned, print_line, training_length, warnings_as_notes
 from tsallax.errors import InvalidInput
 
 if TYPE_CHECKING:
@@ -53,8 +47,7 @@ def train(
         int | None, typer.Option(help="Seed of all random numbers.  [default: 0]")
     ] = None,
     resume: Annotated[
-        bool,
-        typer.Option("--resume", help="Continue the run in DIR; start it if there is none."),
+        bool, typer.Option("--resume", help="Continue the run in DIR; start it if there is none.")
     ] = False,
     config: Annotated[
         Path | None,
@@ -137,11 +130,8 @@ def _train(training: TrainingRun) -> None:
     agent, first_step = training.agent, training.agent.steps
     was_finished = training.finished
     if training.resumed and not was_finished:
-        print_note(
-            f"continues after {training_length(agent)}"
-            if first_step
-            else "nothing was saved yet: starts again"
-        )
+        saved = f"continues after {training_length(agent)}"
+        print_line("note", saved if first_step else "nothing was saved yet: starts again")
     begin = time.monotonic()
     try:
         train_agent(training)
@@ -152,7 +142,7 @@ def _train(training: TrainingRun) -> None:
         ) from None
     except FloatingPointError as error:
         kept = (training.folder / AGENT_FILE).exists()
-        print_error(f"{error}{f'; {training.folder} holds the last checkpoint' * kept}")
+        print_line("error", f"{error}{f'; {training.folder} holds the last checkpoint' * kept}")
         raise typer.Exit(1) from None
     speed = (agent.steps - first_step) / (time.monotonic() - begin)
     typer.echo(_summary(agent, None if was_finished else speed))

@@ -42,20 +42,15 @@ class Discretize:
     @classmethod
     def of(cls, low: ArrayLike, high: ArrayLike, actions: int | Iterable[int]) -> Discretize:
         """A grid over a box with `actions` levels in every dimension, or a list of numbers."""
-        bounds = np.atleast_1d(np.asarray(low, float)), np.atleast_1d(np.asarray(high, float))
-        if bounds[0].shape != bounds[1].shape:
+        lows, highs = (np.atleast_1d(np.asarray(bound, float)) for bound in (low, high))
+        if lows.shape != highs.shape:
             raise InvalidInput(
-                f"low and high: shapes {bounds[0].shape} and {bounds[1].shape}, should be the same"
+                f"low and high: shapes {lows.shape} and {highs.shape}, should be the same"
             )
-        size = bounds[0].size
-        levels: list[Any] = [actions] * size
+        levels: Any = (actions,) * lows.size
         if isinstance(actions, Iterable) and not isinstance(actions, str):
-            levels = list(actions)
-        return cls(
-            tuple(float(x) for x in bounds[0].ravel()),
-            tuple(float(x) for x in bounds[1].ravel()),
-            tuple(levels),
-        )
+            levels = tuple(actions)
+        return cls(tuple(lows.ravel().tolist()), tuple(highs.ravel().tolist()), levels)
 
     def __post_init__(self) -> None:
         size = len(self.low)
@@ -63,8 +58,8 @@ class Discretize:
             raise InvalidInput(f"low and high: {size} and {len(self.high)} dimensions, not equal")
         if len(self.levels) != size:
             raise InvalidInput(
-                f"actions: {len(self.levels)} numbers of levels for {_dimensions(size)}; "
-                f"give one number for all, or {size}"
+                f"actions: {len(self.levels)} numbers of levels for {size} action "
+                f"dimension{'s' * (size > 1)}; give one number for all, or {size}"
             )
         for i, (low, high, n) in enumerate(zip(self.low, self.high, self.levels, strict=True)):
             if not (math.isfinite(low) and math.isfinite(high)):
@@ -80,7 +75,6 @@ class Discretize:
                 f"actions: {' x '.join(map(str, self.levels))} = {len(self)} actions, "
                 f"at most {MAX_ACTIONS}; give fewer levels"
             )
-
         object.__setattr__(self, "levels", tuple(int(n) for n in self.levels))
 
     def __len__(self) -> int:
@@ -108,7 +102,3 @@ class Discretize:
         index = np.clip(place, 0, levels - 1).astype(np.int64)
         flat = np.ravel_multi_index(tuple(np.moveaxis(index, -1, 0)), self.levels)
         return np.asarray(flat, np.int64)
-
-
-def _dimensions(size: int) -> str:
-    return "1 action dimension" if size == 1 else f"{size} action dimensions"

@@ -92,8 +92,7 @@ def read_all(path: str | PathLike[str], form: Format) -> dict[str, NDArray[Any]]
             version = file["version"] if "version" in file.files else np.array(-1)
             if version.shape != () or version.dtype.kind not in "iu" or version != form.version:
                 raise InvalidInput(
-                    f"version {version}, but this tsallax reads version {form.version}",
-                    source=path,
+                    f"version {version}, but this tsallax reads version {form.version}", source=path
                 )
             return {key: file[key] for key in file.files if key not in ("format", "version")}
     except InvalidInput:

@@ -9,7 +9,6 @@ from __future__ import annotations
 import csv
 from os import PathLike
 from pathlib import Path
-from types import TracebackType
 from typing import Any, Self, TextIO
 
 import numpy as np
@@ -78,12 +77,7 @@ class Logs:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self.close()
 
 
@@ -129,11 +123,9 @@ def _rows(history: History, name: str, begin: int) -> list[tuple[Any, ...]]:
     values: list[Any] = [history.columns[prefix + column][begin:] for column in columns[numbered:]]
     if numbered:
         values.insert(0, range(begin + 1, begin + 1 + len(values[0])))
-    return list(zip(*([_python_number(x) for x in column] for column in values), strict=True))
-
-
-def _python_number(x: Any) -> Any:
-    return x.item() if isinstance(x, np.generic) else x
+    return [
+        tuple(x.item() if isinstance(x, np.generic) else x for x in row) for row in zip(*values)
+    ]
 
 
 def _replace(path: Path, columns: tuple[str, ...], rows: list[tuple[Any, ...]]) -> TextIO:

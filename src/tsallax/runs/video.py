@@ -46,11 +46,7 @@ def _import_ffmpeg() -> Any:
 
 
 def record(
-    agent: Agent,
-    path: str | Path,
-    episodes: int = 5,
-    deterministic: bool = True,
-    seed: int = 0,
+    agent: Agent, path: str | Path, episodes: int = 5, deterministic: bool = True, seed: int = 0
 ) -> Episodes:
     """Play episodes and write them as a video, at the environment's own frame rate.
 

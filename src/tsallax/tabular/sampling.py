@@ -88,11 +88,9 @@ class MDPSource:
         """Do nothing: the MDP defines its terminal states."""
 
     def to_table(self, values: NDArray[Any], fill: float = 0.0) -> NDArray[Any]:
-        """A per-pair vector as a table (S, A)."""
         return self.mdp.table(values, fill)
 
     def flatten(self, table: NDArray[Any]) -> NDArray[Any]:
-        """The per-pair vector of a table (S, A)."""
         return self.mdp.flatten(table)
 
     def chunks(
@@ -173,7 +171,6 @@ class EnvironmentSource:
         return table
 
     def flatten(self, table: NDArray[Any]) -> NDArray[Any]:
-        """The per-pair vector of a table (S, A)."""
         return table.reshape(-1)
 
     def chunks(

@@ -68,11 +68,7 @@ def test_seeds_are_one_per_environment() -> None:
     ("env", "options", "message"),
     [
         ("CartPole-v1", {"n_envs": 0}, "n_envs must be an integer of at least 1, got 0"),
-        (
-            "Pendulum-v1",
-            {"actions": 3, "continuous": True},
-            "continuous=True: leave actions out",
-        ),
+        ("Pendulum-v1", {"actions": 3, "continuous": True}, "continuous=True: leave actions out"),
         (spaced(), {"n_envs": 2}, "n_envs: only for an environment given by its id"),
         (spaced(), {"render_mode": "rgb_array"}, "render_mode: only for an environment given"),
         (3, {}, "3: neither an id nor a Gymnasium environment"),

@@ -69,11 +69,7 @@ def test_observations_of_any_shape_are_flattened_into_a_new_array() -> None:
             "its actions are discrete, not real vectors; use DeepQ",
         ),
         ("Pendulum-v1", {}, "its actions are continuous, in 1 dimension: give actions"),
-        (
-            "Pendulum-v1",
-            {"actions": 1},
-            "Pendulum-v1: actions must be an integer of at least 2",
-        ),
+        ("Pendulum-v1", {"actions": 1}, "Pendulum-v1: actions must be an integer of at least 2"),
         ("Blackjack-v1", {}, "Tuple observations are not supported; wrap it with gymnasium"),
         (spaced(Dict(a=Discrete(2))), {}, "Count: Dict observations are not supported; wrap it"),
         (spaced(Sequence(Discrete(2))), {}, "Sequence observations are not supported; use Box"),

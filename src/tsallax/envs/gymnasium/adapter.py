@@ -18,7 +18,6 @@ from tsallax.envs.discretize import Discretize
 from tsallax.envs.gymnasium.environment_batch import (
     EnvironmentBatch,
     SeparateEnvironments,
-    StepResult,
     VectorEnvironment,
 )
 from tsallax.envs.gymnasium.gymnasium_make import import_gymnasium, make, one_line
@@ -124,18 +123,13 @@ class GymnasiumAdapter:
         `stepped` is True where the action was taken; it is False where a vector environment used
         the step to reset itself, which is not a transition.
         """
-        result: StepResult = self._batch.step(self._decode(np.asarray(actions)))
-        self.stepped = result.stepped
-        if not np.isfinite(result.rewards).all():
+        results = self._batch.step(self._decode(np.asarray(actions)))
+        observations, rewards, terminated, truncated, self.stepped = results
+        if not np.isfinite(rewards).all():
             raise InvalidInput(
-                f"returned the reward {_first_not_finite(result.rewards)}", source=self.name
+                f"returned the reward {_first_not_finite(rewards)}", source=self.name
             )
-        return (
-            self._vectors(result.observations),
-            result.rewards,
-            result.terminated,
-            result.truncated,
-        )
+        return self._vectors(observations), rewards, terminated, truncated
 
     def reset_one(self, i: int, seed: int) -> NDArray[np.float32]:
         """Start a new episode in environment i; return its first observation, (size,).
@@ -163,22 +157,20 @@ class GymnasiumAdapter:
     def frame(self) -> NDArray[np.uint8]:
         """An image (height, width, 3) of the (first) environment, with render_mode="rgb_array"."""
         if self._members[0].render_mode not in ("rgb_array", "rgb_array_list"):
-            raise InvalidInput(
-                "cannot be drawn", source=self.name, add=("render_mode", "'rgb_array'")
-            )
+            remedy = ("render_mode", "'rgb_array'")
+            raise InvalidInput("cannot be drawn", source=self.name, add=remedy)
         try:
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore")  # the error below includes them
                 picture = self._members[0].render()
         except Exception as error:  # libraries raise exceptions of any type
-            mujoco = "mujoco" in type(self._members[0].unwrapped).__module__
-            remedy = (
-                "; without a display, set MUJOCO_GL=egl, or MUJOCO_GL=osmesa, and install its "
-                "library, such as with: apt-get install libegl1 libosmesa6"
-                if mujoco
-                else ""
-            )
-            raise InvalidInput(f"{self.name}: cannot draw it: {one_line(error)}{remedy}") from None
+            problem = f"cannot draw it: {one_line(error)}"
+            if "mujoco" in type(self._members[0].unwrapped).__module__:
+                problem += (
+                    "; without a display, set MUJOCO_GL=egl, or MUJOCO_GL=osmesa, and install its "
+                    "library, such as with: apt-get install libegl1 libosmesa6"
+                )
+            raise InvalidInput(problem, source=self.name) from None
         if isinstance(picture, list | tuple):
             picture = picture[0 if self._vector else -1]
         return np.asarray(picture, np.uint8)

@@ -60,11 +60,9 @@ class SeparateEnvironments:
         self._stepped = np.ones(self.size, np.bool_)
 
     def reset(self, seeds: Sequence[int]) -> Any:
-        """Start an episode in every environment; return the first observations."""
         return [self.restart(i, seed) for i, seed in enumerate(seeds)]
 
     def step(self, actions: NDArray[Any]) -> StepResult:
-        """Take one action in every environment."""
         results = [env.step(a) for env, a in zip(self.environments, actions, strict=True)]
         observations, rewards, terminated, truncated, _ = zip(*results, strict=True)
         return StepResult(
@@ -76,7 +74,6 @@ class SeparateEnvironments:
         )
 
     def restart(self, i: int, seed: int) -> Any:
-        """Start a new episode in environment i; return the first observation."""
         return self.environments[i].reset(seed=seed)[0]
 
 
@@ -100,14 +97,12 @@ class VectorEnvironment:
         self._resetting = np.zeros(self.size, np.bool_)
 
     def reset(self, seeds: Sequence[int]) -> Any:
-        """Start an episode in every environment; return the first observations."""
         seed = list(seeds) if self._separate else seeds[0]
         self._resetting[:] = False
         self._current, _ = self.environment.reset(seed=seed)
         return self._current
 
     def step(self, actions: NDArray[Any]) -> StepResult:
-        """Take one action in every environment."""
         after, rewards, terminated, truncated, infos = self.environment.step(actions)
         self._current = after
         stepped = ~self._resetting
@@ -126,7 +121,7 @@ class VectorEnvironment:
         )
 
     def restart(self, i: int, seed: int) -> Any:
-        """Start a new episode in environment i; return the first observation.
+        """As in `EnvironmentBatch`.
 
         A NextStep environment that cannot reset one alone returns the last observation: the first
         one of the new episode is that of the next step.

@@ -14,7 +14,7 @@ import jax
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from tsallax.envs.jax.catalogue import jax_environment
+from tsallax.envs.jax.catalogue import BY_ID, jax_environment
 from tsallax.envs.jax.drawing import DRAW, Picture
 from tsallax.envs.jax.environment import Environment, State
 from tsallax.errors import InvalidInput
@@ -100,10 +100,9 @@ def register() -> None:
     >>> gymnasium.make("tsallax/MultiGoal-v0").spec.max_episode_steps
     50
     """
-    for name in DRAW:
-        environment = jax_environment(name)
+    for name, environment in BY_ID.items():
         identity = f"tsallax/{name}"
-        if environment is not None and identity not in gymnasium.registry:
+        if identity not in gymnasium.registry:
             gymnasium.register(
                 identity,
                 entry_point="tsallax.envs.gymnasium.registration:JaxEnv",

@@ -90,10 +90,7 @@ def fingertip(motion: Array) -> Array:
     """
     first, both = motion[0], motion[0] + motion[1]
     return jnp.stack(
-        [
-            LINK * jnp.cos(first) + TIP * jnp.cos(both),
-            LINK * jnp.sin(first) + TIP * jnp.sin(both),
-        ]
+        [LINK * jnp.cos(first) + TIP * jnp.cos(both), LINK * jnp.sin(first) + TIP * jnp.sin(both)]
     )
 
 
