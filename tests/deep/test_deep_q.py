@@ -215,18 +215,14 @@ OTHER_UPDATES = [
 
 
 @pytest.mark.parametrize(
-    "options",
-    [*UPDATES, *(pytest.param(x, marks=SLOW) for x in OTHER_UPDATES)],
-    ids=str,
+    "options", [*UPDATES, *(pytest.param(x, marks=SLOW) for x in OTHER_UPDATES)], ids=str
 )
 def test_an_update_is_the_one_of_the_formulas(options):
     check_updates(options)
 
 
 @pytest.mark.parametrize(
-    "options",
-    [{"update": "sparse", **ALL}, pytest.param(UPDATES[0], marks=SLOW)],
-    ids=str,
+    "options", [{"update": "sparse", **ALL}, pytest.param(UPDATES[0], marks=SLOW)], ids=str
 )
 def test_an_update_by_rows_as_with_many_actions_is_the_one_of_the_formulas(options, monkeypatch):
     monkeypatch.setattr(deep_q, "DENSE_ACTIONS", 0)
@@ -274,12 +270,7 @@ def test_an_exponent_of_zero_leaves_the_priorities_alone():
     recorded = Recorded()
     config = DeepQConfig(priority=0, batch_size=16, buffer_size=STEPS, net_arch=HIDDEN)
     recorded.algorithm = DeepQLearning(
-        INPUTS,
-        ACTIONS,
-        HIDDEN,
-        Choice((("sparse", None),)),
-        Choice((("sparse", None),)),
-        config,
+        INPUTS, ACTIONS, HIDDEN, Choice((("sparse", None),)), Choice((("sparse", None),)), config
     )
     recorded.store()
     learn = jax.jit(recorded.algorithm.learn)
