@@ -44,13 +44,7 @@ def _observe(state: Place) -> jax.Array:
 def _step(state: Place, action: Any) -> Any:
     after = Place(state.position + jnp.asarray(action)[0], state.step + 1)
     reward = after.position + 0.25 * after.step
-    return (
-        after,
-        _observe(after),
-        reward,
-        jnp.abs(after.position) >= WALL,
-        after.step >= LIMIT,
-    )
+    return (after, _observe(after), reward, jnp.abs(after.position) >= WALL, after.step >= LIMIT)
 
 
 CORRIDOR = Environment("Corridor-v0", 2, (-1.0,), (1.0,), LIMIT, _reset, _observe, _step)

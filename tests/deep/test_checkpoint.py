@@ -418,10 +418,7 @@ DAMAGE = {
     "steps that are no number": (lambda a, x: a.update(steps="many"), "agent"),
     "fewer than no steps": (lambda a, x: a.update(steps=-5), "cannot have made -5 steps"),
     "more steps than there are": (lambda a, x: a.update(steps=2**40), "cannot have made"),
-    "fewer steps than its history": (
-        lambda a, x: a.update(steps=1),
-        "a history of more than",
-    ),
+    "fewer steps than its history": (lambda a, x: a.update(steps=1), "a history of more than"),
     "a shape that is none": (
         lambda a, x: a["world"].update(observation_shape=7),
         "its description is wrong",

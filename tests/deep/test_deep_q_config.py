@@ -22,10 +22,7 @@ REFUSED = [
     ({"alpha": "warm"}, "alpha must be a number or start:end:steps, got 'warm'"),
     ({"alpha": "1:0:500"}, "alpha must be a number of at least 1e-30"),
     ({"alpha": None}, "alpha must be a number"),
-    (
-        {"explore": "tsallis"},
-        "explore=tsallis needs an entropic index: give explore_q",
-    ),
+    ({"explore": "tsallis"}, "explore=tsallis needs an entropic index: give explore_q"),
     ({"update": "tsallis"}, "update=tsallis needs an entropic index: give update_q"),
     ({"explore_q": 1.5}, "explore_q is for explore=tsallis, not sparse"),
     ({"explore": "tsallis", "explore_q": 0.0}, "explore_q must be a number above 0"),

@@ -15,7 +15,7 @@ import dataclasses
 import math
 import time
 import warnings
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager, suppress
 from os import PathLike
 from typing import Any, ClassVar, Self
@@ -28,14 +28,13 @@ from numpy.typing import ArrayLike, NDArray
 from tsallax import checks, provenance
 from tsallax.deep import checkpoint, options, replay
 from tsallax.deep.algorithm import Algorithm
-from tsallax.deep.environment_spec import EnvironmentSpec, from_description
+from tsallax.deep.environment_spec import EnvironmentSpec, from_description, make_spec
 from tsallax.deep.evaluation_episodes import (
     Episodes,
+    choose_actions,
     evaluation_seed,
-    greedy_action,
     play_gymnasium,
     play_jax,
-    sampled_action,
 )
 from tsallax.deep.history import History
 from tsallax.deep.loop import MAX_CYCLES, Loop, Segment
@@ -69,7 +68,37 @@ class Agent:
     continuous_actions: ClassVar[bool]
     """Whether its actions are real vectors rather than numbers of actions."""
 
-    def __init__(self, spec: EnvironmentSpec, config: Any, seed: int) -> None:
+    def __init__(
+        self,
+        env: Any,
+        *,
+        actions: int | Iterable[int] | None = None,
+        seed: int = 0,
+        config: Any = None,
+        backend: str = "auto",
+        env_options: Mapping[str, Any] | None = None,
+        **more: Any,
+    ) -> None:
+        settings = options.make_config(self.Config, config, more)
+        spec = make_spec(
+            env,
+            actions=actions,
+            n_envs=settings.n_envs,
+            continuous=self.continuous_actions,
+            backend=backend,
+            options=env_options,
+        )
+        self._start(spec, settings, seed)
+
+    @classmethod
+    def from_spec(cls, spec: EnvironmentSpec, config: Any, seed: int) -> Self:
+        """An agent in the environment of a specification."""
+        agent = cls.__new__(cls)
+        agent._start(spec, config, seed)
+        return agent
+
+    def _start(self, spec: EnvironmentSpec, config: Any, seed: int) -> None:
+        """Set the state before the first step."""
         self.seed = checks.seed(seed)
         if config.n_envs not in (1, spec.n_envs):
             made = f"{spec.n_envs} environments are already made"
@@ -84,19 +113,12 @@ class Agent:
         self._has_replay = True
         self._action_table = None if spec.table is None else jnp.asarray(spec.table)
         self._loop: Loop = (
-            GymnasiumLoop(spec, self.seed)
+            GymnasiumLoop(self._algorithm, spec, self.seed)
             if spec.jax is None
-            else JaxLoop(spec.jax, spec.n_envs, self._action_table, self.seed)
+            else JaxLoop(self._algorithm, spec.jax, spec.n_envs, self._action_table, self.seed)
         )
         self._predictions = 0
         self._seconds_per_cycle = 0.01
-
-    @classmethod
-    def from_spec(cls, spec: EnvironmentSpec, config: Any, seed: int) -> Self:
-        """An agent in the environment of a specification."""
-        agent = cls.__new__(cls)
-        Agent.__init__(agent, spec, config, seed)
-        return agent
 
     @staticmethod
     def build_algorithm(
@@ -177,26 +199,14 @@ class Agent:
         Ctrl-C ends it after the segment at hand, in a state that can be saved and continued.
         What an environment or a callback raises is passed on, after saving to `save_to`.
         """
-        self._check_learn(
-            callback,
-            eval_env,
-            save_to,
-            episodes=episodes,
-            steps=steps,
-            eval_every=eval_every,
-            eval_episodes=eval_episodes,
-            save_every=save_every,
-        )
-        schedule = TrainingSchedule.starting_at(
-            *self._position(),
-            episodes=episodes,
-            steps=steps,
-            eval_every=eval_every,
-            save_every=save_every,
-        )
+        goals = {"episodes": episodes, "steps": steps}
+        intervals = {"eval_every": eval_every, "save_every": save_every}
+        counts = {**goals, **intervals, "eval_episodes": eval_episodes}
+        self._check_learn(callback, eval_env, save_to, counts)
+        schedule = TrainingSchedule(*self._position(), **goals, **intervals)
         saves = SaveSchedule(self.steps, save_every)
         with (
-            bar(f"{self.environment}", progress) as report,
+            bar(self.environment, progress) as report,
             deferred() as interrupted,
             self._saved_on_error(save_to),
         ):
@@ -225,7 +235,7 @@ class Agent:
         callback: Any,
         eval_env: Any,
         save_to: str | PathLike[str] | None,
-        **counts: int | None,
+        counts: dict[str, int | None],
     ) -> None:
         """Refuse arguments of `learn` before any step."""
         for name, value in counts.items():
@@ -236,9 +246,8 @@ class Agent:
         if save_to is not None:
             checks.output_file("save_to", save_to)
         if self.spec.is_training_environment(eval_env):
-            raise InvalidInput(
-                f"eval_env: {self.environment} is the environment of training: give another one"
-            )
+            problem = f"{self.environment} is the environment of training: give another one"
+            raise InvalidInput(problem, source="eval_env")
         if callback is not None and not callable(callback):
             raise InvalidInput(f"callback must be a function of the agent, got {callback!r}")
         if counts["episodes"] is None and counts["steps"] is None:
@@ -289,14 +298,8 @@ class Agent:
         if self.history.lengths.any() and not self._loop.in_progress:
             self._drop_lost_episodes()
         begin = time.monotonic()
-        segment = self._loop.run(
-            self._algorithm,
-            self._learner,
-            learning=learning,
-            step=self.steps,
-            cycles=max(1, cycles),
-            episodes=1 if to_episode_end else max(1, episodes),
-        )
+        ends = 1 if to_episode_end else max(1, episodes)
+        segment = self._loop.run(self._learner, learning, self.steps, max(1, cycles), ends)
         done = len(segment.log.loss)
         self._seconds_per_cycle = (time.monotonic() - begin) / max(done, 1)
         self.steps += done * steps_per_cycle
@@ -340,32 +343,26 @@ class Agent:
 
     def _status(self, rate: float) -> str:
         """The line of the progress bar."""
-        support = self.history.columns["trace_support"]
-        parts = [f"{rate:.0f} steps/s", f"return {self.history.recent():.4g}"]
-        return "  ".join([*parts, f"support {support[-1]:.2g}"] if support else parts)
+        support = self.history.columns["trace_support"][-1:]
+        known = f"  support {support[0]:.2g}" if support and not math.isnan(support[0]) else ""
+        return f"{rate:.0f} steps/s  return {self.history.recent():.4g}{known}"
 
     def predict(self, observation: ArrayLike, deterministic: bool = True) -> Any:
         """An action for an observation, or one for each of several, as the environment takes it.
 
         Greedy, or sampled from the policy that explores, without its share of uniform actions.
         """
-        x, single = self._encode(observation)
-        if deterministic:
-            action = greedy_action(self._algorithm, self._learner, x)
-        else:
+        x, single = self.spec.encode(observation)
+        key = None
+        if not deterministic:
             self._predictions += 1
             key = jax.random.fold_in(jax.random.PRNGKey(self.seed ^ 0x5EED), self._predictions)
-            action = sampled_action(self._algorithm, self._learner, x, self.steps, key)
+        action = choose_actions(self._algorithm, self._learner, x, self.steps, key)
         actions = self.spec.decode(np.asarray(action))
         if not single:
             return actions
         discrete = self.spec.n_actions is not None and self.spec.table is None
         return int(actions[0]) if discrete else np.asarray(actions[0])
-
-    def _encode(self, observation: ArrayLike) -> tuple[Any, bool]:
-        """Observations as rows of a matrix, and whether it was a single one."""
-        x, single = self.spec.encode(observation)
-        return jnp.asarray(x), single
 
     def evaluate(
         self,
@@ -459,19 +456,17 @@ class Agent:
         with checkpoint.errors_of(path):
             if about["kind"] != cls.kind:
                 raise InvalidInput(f"holds a {about['kind']} agent, not {cls.kind}")
-            config: Any = options.from_mapping(
-                cls.Config, options.with_current_names(about["config"])
-            )
+            config: Any = options.from_file(cls.Config, about["config"])
             agent = cls.from_spec(from_description(about["world"], env), config, about["seed"])
             agent.steps, agent._predictions = int(about["steps"]), int(about["predictions"])
             if not (0 <= agent.steps < MAX_STEPS and agent._predictions >= 0):
                 raise InvalidInput(f"damaged: it cannot have made {agent.steps} steps")
             agent._has_replay = bool(about["replay"])
-            agent._restore(path, arrays)
+            agent._restore(arrays)
             agent.saved_at = agent.steps
         return agent
 
-    def _restore(self, path: str | PathLike[str], arrays: dict[str, NDArray[Any]]) -> None:
+    def _restore(self, arrays: dict[str, NDArray[Any]]) -> None:
         """Take history, learner and episodes in progress from the arrays of a file."""
         history = {k.removeprefix("history."): v for k, v in arrays.items() if k[:8] == "history."}
         try:
@@ -485,11 +480,11 @@ class Agent:
             raise InvalidInput(f"history.running has shape {self.history.running.shape}")
         like = jax.eval_shape(lambda: self._learner)
         if self._has_replay:
-            self._learner = checkpoint.restore(path, "learner.", like, arrays)
-            self._loop.restore(path, arrays, self._algorithm, self._learner, self.history.episodes)
+            self._learner = checkpoint.restore("learner.", like, arrays)
+            self._loop.restore(arrays, self._learner, self.history.episodes)
         else:
             like = self._algorithm.acting_state(like)
-            state = checkpoint.restore(path, "learner.", like, arrays)
+            state = checkpoint.restore("learner.", like, arrays)
             self._learner = self._algorithm.restore_acting(state, self._learner)
 
     def restore_acting(self, state: Any, steps: int) -> None:

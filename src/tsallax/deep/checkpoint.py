@@ -68,22 +68,21 @@ def flatten(prefix: str, tree: Any) -> dict[str, NDArray[Any]]:
     return {prefix + _name(path): np.asarray(leaf) for path, leaf in leaves}
 
 
-def restore(path: str | PathLike[str], prefix: str, like: T, arrays: dict[str, Any]) -> T:
+def restore(prefix: str, like: T, arrays: dict[str, Any]) -> T:
     """A pytree of the same shapes as `like`, from named arrays."""
 
     def leaf(location: Any, expected: Any) -> Any:
         name = prefix + _name(location)
         if name not in arrays:
-            raise InvalidInput(f"incomplete: {name} missing", source=path)
+            raise InvalidInput(f"incomplete: {name} missing")
         found = arrays[name]
         if found.shape != expected.shape or found.dtype != expected.dtype:
             raise InvalidInput(
                 f"{name} has type {found.dtype} and shape {found.shape}, "
-                f"not {expected.dtype} and {expected.shape}",
-                source=path,
+                f"not {expected.dtype} and {expected.shape}"
             )
         if found.dtype.kind == "f" and not np.isfinite(found).all():
-            raise InvalidInput(f"damaged: {name} has a number that is not finite", source=path)
+            raise InvalidInput(f"damaged: {name} has a number that is not finite")
         return jnp.array(found)
 
     restored: T = jax.tree_util.tree_map_with_path(leaf, like)

@@ -19,7 +19,6 @@ Everything here is a pure function of one agent; many agents are the same functi
 
 from __future__ import annotations
 
-import dataclasses
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -30,14 +29,7 @@ import jax.numpy as jnp
 from jax import Array
 from jax.typing import ArrayLike
 
-from tsallax.deep import (
-    adam,
-    exploration_noise,
-    linear_schedule,
-    network,
-    replay,
-    running_moments,
-)
+from tsallax.deep import adam, exploration_noise, linear_schedule, network, replay, running_moments
 from tsallax.deep.adam import Adam
 from tsallax.deep.algorithm import Metrics
 from tsallax.deep.ddpg_config import DDPGConfig
@@ -45,6 +37,7 @@ from tsallax.deep.environment_spec import EnvironmentSpec
 from tsallax.deep.exploration_noise import Noise
 from tsallax.deep.linear_schedule import Linear
 from tsallax.deep.network import Network
+from tsallax.deep.options import with_defaults
 from tsallax.deep.replay import Batch, Replay, Transition
 from tsallax.deep.running_moments import Moments
 from tsallax.errors import InvalidInput
@@ -111,27 +104,20 @@ class PolicyGradient:
         c, size, d = self.config, self.observation_size, len(self.low)
         actor = network.init(for_actor, size, c.net_arch, d, c.output_scale)
         critic = network.init(for_critic, size + d, c.net_arch, 1, c.output_scale)
-        online = Pair(actor, critic)
+        online, sigma = Pair(actor, critic), knobs.sigma.start
+        noise = exploration_noise.init(c.noise, for_noise, (c.n_envs, d), actor, sigma)
         return Learner(
             online=online,
             target=jax.tree.map(jnp.copy, online),
             actor_adam=adam.init(actor),
             critic_adam=adam.init(critic),
-            replay=replay.init(self.capacity, size, (d,), jnp.result_type(float)),
+            replay=replay.init(c.buffer_size, size, (d,), jnp.result_type(float), c.n_envs),
             moments=running_moments.init(size) if c.normalize else None,
             rewards=jnp.zeros(2),
-            noise=exploration_noise.init(
-                c.noise, for_noise, (c.n_envs, d), actor, knobs.sigma.start
-            ),
+            noise=noise,
             knobs=knobs,
             key=key,
         )
-
-    @property
-    def capacity(self) -> int:
-        """The buffer size, rounded up to a multiple of the number of environments."""
-        n = self.config.n_envs
-        return -(-self.config.buffer_size // n) * n
 
     def greedy(self, learner: Learner, observation: Array) -> Array:
         """mu(s; phi^-): an average over recent updates, which varies less than phi."""
@@ -155,13 +141,12 @@ class PolicyGradient:
 
     def store(self, learner: Learner, transition: Transition, step: ArrayLike) -> Learner:
         """Add a transition of each environment to the memory, and advance the noise."""
-        c, now = self.config, learner.noise
+        now = learner.noise
         key = jax.random.fold_in(jax.random.fold_in(learner.key, step), 3)
         ended = transition.terminated | transition.truncated
         if now.process is not None:
-            now = now._replace(
-                process=exploration_noise.ou_step(now.process, c.ou_rate, ended, key)
-            )
+            process = exploration_noise.ou_step(now.process, self.config.ou_rate, ended, key)
+            now = now._replace(process=process)
         if now.actor is not None and now.size is not None:
             redrawn = exploration_noise.perturb(learner.online.actor, now.size, key)
             pick = jax.tree.map(lambda a, b: jnp.where(ended[0], a, b), redrawn, now.actor)
@@ -183,20 +168,14 @@ class PolicyGradient:
         c, knobs = self.config, learner.knobs
         key, other = jax.random.split(key)
         batch = replay.sample(
-            learner.replay,
-            key,
-            c.batch_size,
-            written,
-            discount=c.gamma,
-            n_envs=c.n_envs,
-            n_step=c.n_step,
+            learner.replay, key, c.batch_size, written, c.gamma, c.n_envs, c.n_step
         )
         s, a = self._inputs(learner, batch.observation), self._scaled(batch.action)
         y = self._target(learner, batch)
         weight = jnp.ones(())
         if c.priority > 0:
             beta = linear_schedule.at(knobs.beta, written)
-            weight = replay.importance(batch, written, self.capacity, beta)
+            weight = replay.importance(batch, written, learner.replay.capacity, beta)
 
         def loss(critic: Network) -> tuple[Array, Array]:
             error = y - self._q(critic, s, a)
@@ -304,15 +283,6 @@ def build_algorithm(
     spec: EnvironmentSpec, configs: Sequence[DDPGConfig]
 ) -> tuple[PolicyGradient, list[Knobs]]:
     """The algorithm of agents whose options differ only in KNOBS, and the knobs of each."""
-    default = DDPGConfig()
-    static = {name: getattr(default, name) for name in KNOBS}
-    settings = dataclasses.replace(configs[0], **static)
-    algorithm = PolicyGradient(spec.observation_size, *_bounds(spec), settings)
-    return algorithm, [knobs_of(config) for config in configs]
-
-
-def _bounds(spec: EnvironmentSpec) -> tuple[tuple[float, ...], tuple[float, ...]]:
-    """The ends of the actions' ranges, which must be finite and apart."""
     assert spec.low is not None
     assert spec.high is not None
     for i, (low, high) in enumerate(zip(spec.low, spec.high, strict=True)):
@@ -322,21 +292,14 @@ def _bounds(spec: EnvironmentSpec) -> tuple[tuple[float, ...], tuple[float, ...]
                 "bounds, such as those of gymnasium.wrappers.RescaleAction",
                 source=spec.name,
             )
-    return spec.low, spec.high
+    static = with_defaults(configs[0], KNOBS)
+    algorithm = PolicyGradient(spec.observation_size, spec.low, spec.high, static)
+    return algorithm, [knobs_of(config) for config in configs]
 
 
 def knobs_of(config: DDPGConfig) -> Knobs:
     """The knobs of one agent's configuration."""
-
-    def array(schedule: Linear) -> Linear:
-        return Linear(*(jnp.asarray(x, jnp.float32) for x in schedule))
-
     rate = config.learning_rate
-    return Knobs(
-        sigma=array(config.sigma),
-        beta=array(config.beta),
-        learning_rate=jnp.asarray(rate, jnp.float32),
-        actor_rate=jnp.asarray(config.actor_learning_rate or rate, jnp.float32),
-        tau=jnp.asarray(config.tau, jnp.float32),
-        pull=jnp.asarray(config.action_penalty, jnp.float32),
-    )
+    actor_rate = config.actor_learning_rate or rate
+    numbers = config.sigma, config.beta, rate, actor_rate, config.tau, config.action_penalty
+    return Knobs(*jax.tree.map(jnp.float32, numbers))

@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any, ClassVar
+from typing import ClassVar
 
 from tsallax.deep import ddpg
 from tsallax.deep.agent import Agent
 from tsallax.deep.ddpg_config import DDPGConfig
-from tsallax.deep.environment_spec import make_spec
-from tsallax.deep.options import make_config
 
 
 class DDPG(Agent):
@@ -38,29 +35,5 @@ class DDPG(Agent):
     continuous_actions = True
     config: DDPGConfig
 
-    def __init__(
-        self,
-        env: Any,
-        *,
-        seed: int = 0,
-        config: DDPGConfig | Mapping[str, Any] | None = None,
-        backend: str = "auto",
-        env_options: Mapping[str, Any] | None = None,
-        **options: Any,
-    ) -> None:
-        settings = make_config(DDPGConfig, config, options)
-        spec = make_spec(
-            env,
-            actions=None,
-            n_envs=settings.n_envs,
-            continuous=self.continuous_actions,
-            backend=backend,
-            options=env_options,
-        )
-        super().__init__(spec, settings, seed)
-
     def _summary(self) -> str:
         return f"noise={self.config.noise!r}"
-
-    def _status(self, rate: float) -> str:
-        return f"{rate:.0f} steps/s  return {self.history.recent():.4g}"

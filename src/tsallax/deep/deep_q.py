@@ -15,10 +15,9 @@ function of one agent; many agents are the same functions under `jax.vmap`.
 
 from __future__ import annotations
 
-import dataclasses
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import jax
 import jax.numpy as jnp
@@ -32,22 +31,15 @@ from tsallax.deep.deep_q_config import DeepQConfig
 from tsallax.deep.environment_spec import EnvironmentSpec
 from tsallax.deep.linear_schedule import Linear
 from tsallax.deep.network import Body, Layer, Network
-from tsallax.deep.options import hidden_layers
+from tsallax.deep.options import hidden_layers, with_defaults
 from tsallax.deep.regularizer_choice import Choice
 from tsallax.deep.replay import Batch, Replay, Transition
 from tsallax.errors import InvalidInput
 
 KNOBS = (
-    "explore",
-    "update",
-    "alpha",
-    "explore_q",
-    "update_q",
-    "epsilon",
-    "uniform_share",
-    "beta",
+    "explore", "update", "alpha", "explore_q", "update_q", "epsilon", "uniform_share", "beta",
     "learning_rate",
-)
+)  # fmt: skip
 """The options in which agents that share a compiled program may differ."""
 
 DENSE_ACTIONS = 2
@@ -99,22 +91,14 @@ class DeepQLearning:
         )
         bias = jnp.full_like(online.output.bias, c.initial_value)
         online = online._replace(output=online.output._replace(bias=bias))
-        memory = replay.init(self.capacity, self.observation_size, (), jnp.int32)
+        memory = replay.init(c.buffer_size, self.observation_size, (), jnp.int32, c.n_envs)
         target = jax.tree.map(jnp.copy, online)
         return Learner(online, target, adam.init(online), memory, knobs, key)
 
-    @property
-    def capacity(self) -> int:
-        """The buffer size, rounded up to a multiple of the number of environments."""
-        n = self.config.n_envs
-        return -(-self.config.buffer_size // n) * n
-
     def policy(self, learner: Learner, observation: Array, step: ArrayLike) -> Array:
         """explore.policy(Q(s, .; theta)), without the uniform share."""
-        q = network.values(learner.online, observation)
-        return self.explore.policy(
-            q, learner.knobs.explore, linear_schedule.at(learner.knobs.alpha, step)
-        )
+        q, alpha = self.values(learner, observation), linear_schedule.at(learner.knobs.alpha, step)
+        return self.explore.policy(q, learner.knobs.explore, alpha)
 
     def values(self, learner: Learner, observation: Array) -> Array:
         """Q(s, .; theta)."""
@@ -122,7 +106,7 @@ class DeepQLearning:
 
     def greedy(self, learner: Learner, observation: Array) -> Array:
         """argmax_a Q(s, a; theta)."""
-        return jnp.argmax(network.values(learner.online, observation), -1)
+        return jnp.argmax(self.values(learner, observation), -1)
 
     def act(
         self, learner: Learner, observation: Array, step: ArrayLike, key: Array
@@ -130,9 +114,8 @@ class DeepQLearning:
         """An action of the exploring policy for each observation, and the mean support ratio."""
         p = self.policy(learner, observation, step)
         key, coin, other = jax.random.split(key, 3)
-        uniform = jax.random.bernoulli(
-            coin, linear_schedule.at(learner.knobs.uniform, step), p.shape[:-1]
-        )
+        share = linear_schedule.at(learner.knobs.uniform, step)
+        uniform = jax.random.bernoulli(coin, share, p.shape[:-1])
         anything = jax.random.randint(other, p.shape[:-1], 0, self.n_actions)
         action = jnp.where(uniform, anything, sample_rows(key, p))
         return action, jnp.mean(p > 0)
@@ -149,17 +132,10 @@ class DeepQLearning:
         """One update of theta and of the priorities, from `written` transitions."""
         c = self.config
         batch = replay.sample(
-            learner.replay,
-            key,
-            c.batch_size,
-            written,
-            discount=c.gamma,
-            n_envs=c.n_envs,
-            n_step=c.n_step,
+            learner.replay, key, c.batch_size, written, c.gamma, c.n_envs, c.n_step
         )
-        weight = replay.importance(
-            batch, written, self.capacity, linear_schedule.at(learner.knobs.beta, written)
-        )
+        beta = linear_schedule.at(learner.knobs.beta, written)
+        weight = replay.importance(batch, written, learner.replay.capacity, beta)
         y = batch.reward + batch.discount * self._value(learner, batch, written)
 
         def loss(body: Body, rows: Layer) -> tuple[Array, Array]:
@@ -221,9 +197,7 @@ class DeepQLearning:
         alpha, which = linear_schedule.at(learner.knobs.alpha, step), learner.knobs.update
         q = network.values(learner.target, batch.next_observation)
         if self.config.double:
-            p = self.update.policy(
-                network.values(learner.online, batch.next_observation), which, alpha
-            )
+            p = self.update.policy(self.values(learner, batch.next_observation), which, alpha)
             value = jnp.sum(p * q, -1) + alpha * self.update.entropy(p, which)
         else:
             value = self.update.value(q, which, alpha)
@@ -255,18 +229,14 @@ def build_algorithm(
         raise InvalidInput("DeepQ needs a finite number of actions", source=spec.name)
     rules = [_rules(config) for config in configs]
     explore, update = (tuple(dict.fromkeys(column)) for column in zip(*rules))
-    default = DeepQConfig()
-    static = {
-        name: getattr(default, name)
-        for name in (*KNOBS, "learning_starts", "target_update_interval")
-    }
+    names = (*KNOBS, "learning_starts", "target_update_interval")
     algorithm = DeepQLearning(
         spec.observation_size,
         spec.n_actions,
         hidden_layers(configs[0], spec.name),
         Choice(explore),
         Choice(update),
-        dataclasses.replace(configs[0], **static),
+        with_defaults(configs[0], names),
     )
     knobs = [
         knobs_of(config, explore.index(e), update.index(u))
@@ -282,16 +252,7 @@ def _rules(c: DeepQConfig) -> tuple[Rule, Rule]:
 
 def knobs_of(config: DeepQConfig, explore: int = 0, update: int = 0) -> Knobs:
     """The knobs of one agent's configuration; `explore` and `update` index its regularisers."""
-
-    def array(schedule: Linear) -> Any:
-        return Linear(*(jnp.asarray(x, jnp.float32) for x in schedule))
-
     share = config.epsilon if config.explore == "epsilon" else config.uniform_share
-    return Knobs(
-        alpha=array(config.alpha),
-        uniform=array(share),
-        beta=array(config.beta),
-        learning_rate=jnp.asarray(config.learning_rate, jnp.float32),
-        explore=jnp.asarray(explore, jnp.int32),
-        update=jnp.asarray(update, jnp.int32),
-    )
+    numbers = config.alpha, share, config.beta, config.learning_rate
+    which = {"explore": jnp.int32(explore), "update": jnp.int32(update)}
+    return Knobs(*jax.tree.map(jnp.float32, numbers), **which)

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import jax
 import numpy as np
@@ -12,8 +11,6 @@ from numpy.typing import ArrayLike, NDArray
 from tsallax.deep import deep_q
 from tsallax.deep.agent import Agent
 from tsallax.deep.deep_q_config import DeepQConfig
-from tsallax.deep.environment_spec import make_spec
-from tsallax.deep.options import make_config
 
 
 class DeepQ(Agent):
@@ -43,37 +40,15 @@ class DeepQ(Agent):
     config: DeepQConfig
     _algorithm: deep_q.DeepQLearning
 
-    def __init__(
-        self,
-        env: Any,
-        *,
-        actions: int | Iterable[int] | None = None,
-        seed: int = 0,
-        config: DeepQConfig | Mapping[str, Any] | None = None,
-        backend: str = "auto",
-        env_options: Mapping[str, Any] | None = None,
-        **options: Any,
-    ) -> None:
-        settings = make_config(DeepQConfig, config, options)
-        spec = make_spec(
-            env,
-            actions=actions,
-            n_envs=settings.n_envs,
-            continuous=self.continuous_actions,
-            backend=backend,
-            options=env_options,
-        )
-        super().__init__(spec, settings, seed)
-
     def policy(self, observation: ArrayLike) -> NDArray[np.float32]:
         """The probabilities of the actions, for an observation or for each of several."""
-        x, single = self._encode(observation)
+        x, single = self.spec.encode(observation)
         p = np.asarray(_policy(self._algorithm, self._learner, x, self.steps))
         return p[0] if single else p
 
     def q(self, observation: ArrayLike) -> NDArray[np.float32]:
         """Q(s, .; theta), for an observation or for each of several."""
-        x, single = self._encode(observation)
+        x, single = self.spec.encode(observation)
         q = np.asarray(_values(self._algorithm, self._learner, x))
         return q[0] if single else q
 

@@ -23,6 +23,11 @@ from tsallax.envs.jax.environment import Environment
 from tsallax.errors import InvalidInput
 
 BACKENDS = ("auto", "jax", "gymnasium")
+DESCRIBED = (
+    "name", "observation_size", "observation_shape", "first_observation", "first_action",
+    "action_shape", "n_actions", "low", "high", "n_envs", "limit",
+)  # fmt: skip
+"""The fields of a specification that are written to a file as they are."""
 
 
 @dataclass(kw_only=True)
@@ -60,6 +65,11 @@ class EnvironmentSpec:
         """The real actions by their numbers."""
         return None if self.discretize is None else self.discretize.table.astype(np.float32)
 
+    @property
+    def levels(self) -> Any:
+        """The number of levels in each dimension of the grid of actions."""
+        return None if self.discretize is None else self.discretize.levels
+
     def encode(self, observation: Any) -> tuple[NDArray[np.float32], bool]:
         """Observations as rows of a matrix, and whether it was a single one."""
         if self.first_observation is not None:
@@ -68,9 +78,8 @@ class EnvironmentSpec:
             if numbers.dtype.kind not in "iu" or numbers.ndim > 1:
                 raise InvalidInput(f"observation {observation!r}: {self.name} has integers")
             if np.any(numbers < first) or np.any(numbers >= first + n):
-                raise InvalidInput(
-                    f"observation {observation!r}: not from {first} to {first + n - 1}"
-                )
+                last = first + n - 1
+                raise InvalidInput(f"observation {observation!r}: not from {first} to {last}")
             return np.eye(n, dtype=np.float32)[np.atleast_1d(numbers) - first], numbers.ndim == 0
         shape = self.observation_shape
         try:
@@ -111,10 +120,8 @@ class EnvironmentSpec:
         if env is not None:
             made = self._make(env, 1, **options)
             if made.n_envs != 1:
-                raise InvalidInput(
-                    f"holds {made.n_envs} environments: give a single one to evaluate in",
-                    source=made.name,
-                )
+                problem = f"holds {made.n_envs} environments: give a single one to evaluate in"
+                raise InvalidInput(problem, source=made.name)
             return made
         source = self._known_source()
         if isinstance(source, str):
@@ -122,10 +129,8 @@ class EnvironmentSpec:
         remedy = "give one to evaluate in, evaluate(env=...) and learn(eval_env=...)"
         spec = getattr(source, "spec", None)
         if spec is None:
-            raise InvalidInput(
-                f"an environment without an id cannot be made a second time: {remedy}",
-                source=self.name,
-            )
+            problem = f"an environment without an id cannot be made a second time: {remedy}"
+            raise InvalidInput(problem, source=self.name)
         import gymnasium
 
         try:
@@ -135,9 +140,8 @@ class EnvironmentSpec:
                 again = gymnasium.make(spec, **options)
         except Exception as error:
             reason = " ".join(str(error).split()).split(". ")[0]
-            raise InvalidInput(
-                f"cannot be made a second time ({reason}): {remedy}", source=self.name
-            ) from None
+            problem = f"cannot be made a second time ({reason}): {remedy}"
+            raise InvalidInput(problem, source=self.name) from None
         return self._make(again, 1, owned=True)
 
     def rendered_environment(self) -> GymnasiumAdapter:
@@ -150,21 +154,10 @@ class EnvironmentSpec:
 
     def describe(self) -> dict[str, Any]:
         """Plain data, for a file, from which `from_description` makes an equal specification."""
-        grid = self.discretize
         return {
-            "name": self.name,
-            "observation_size": self.observation_size,
-            "observation_shape": self.observation_shape,
-            "first_observation": self.first_observation,
-            "first_action": self.first_action,
-            "action_shape": self.action_shape,
-            "n_actions": self.n_actions,
-            "low": self.low,
-            "high": self.high,
-            "levels": None if grid is None else grid.levels,
+            **{name: getattr(self, name) for name in DESCRIBED},
+            "levels": self.levels,
             "jax": self.jax is not None,
-            "n_envs": self.n_envs,
-            "limit": self.limit,
             "options": dict(self.options),
             "by_name": isinstance(self.source, str),
         }
@@ -181,16 +174,12 @@ class EnvironmentSpec:
     def _make(
         self, source: Any, n: int, owned: bool | None = None, **options: Any
     ) -> GymnasiumAdapter:
-        levels = None if self.discretize is None else self.discretize.levels
-        more = {**self.options, **options} if isinstance(source, str) else {}
-        made = GymnasiumAdapter(
-            source,
-            actions=levels,
-            n_envs=n if isinstance(source, str) else 1,
-            continuous=self.n_actions is None,
-            owned=owned,
-            **more,
-        )
+        continuous = self.n_actions is None
+        if isinstance(source, str):
+            options = {"n_envs": n, **self.options, **options}
+        else:
+            options = {"owned": owned}
+        made = GymnasiumAdapter(source, actions=self.levels, continuous=continuous, **options)
         try:
             for name in ("observation_shape", "observation_size", "n_actions", "action_shape"):
                 _require_same(made.name, name, getattr(made, name), getattr(self, name))
@@ -229,6 +218,8 @@ def make_spec(
     checks.one_of("backend", backend, BACKENDS)
     options = {} if options is None else options
     _check_options(env, backend, options)
+    if continuous and actions is not None:
+        raise InvalidInput(f"actions={actions} makes no sense with real actions", omit="actions")
     found = env if isinstance(env, Environment) else None
     if isinstance(env, Environment) and backend == "gymnasium":
         raise InvalidInput("given as an environment in JAX", source=env.name, omit="backend")
@@ -238,13 +229,8 @@ def make_spec(
         return _jax_spec(found, actions=actions, n_envs=n_envs, continuous=continuous)
     if backend == "jax":
         raise InvalidInput("there is no such environment in JAX", source=str(env), omit="backend")
-    host = GymnasiumAdapter(
-        env,
-        actions=actions,
-        n_envs=n_envs if isinstance(env, str) else 1,
-        continuous=continuous,
-        **options,
-    )
+    n = n_envs if isinstance(env, str) else 1
+    host = GymnasiumAdapter(env, actions=actions, n_envs=n, continuous=continuous, **options)
     first = host.first_observation
     return EnvironmentSpec(
         name=host.name,
@@ -285,9 +271,8 @@ def _jax_spec(
     grid = None
     if not continuous:
         if actions is None:
-            raise InvalidInput(
-                "its actions are real numbers", source=environment.name, add=("actions", 31)
-            )
+            problem = "its actions are real numbers"
+            raise InvalidInput(problem, source=environment.name, add=("actions", 31))
         grid = Discretize.of(environment.action_low, environment.action_high, actions)
     by_id = jax_environment(environment.name) is environment
     return EnvironmentSpec(
@@ -314,9 +299,8 @@ def from_description(about: Mapping[str, Any], env: Any = None) -> EnvironmentSp
     """
     if env is not None:
         return _replacement(about, env)
-    name = str(about["name"])
-    low: Any = None if about["low"] is None else tuple(about["low"])
-    high: Any = None if about["high"] is None else tuple(about["high"])
+    name, levels = str(about["name"]), about["levels"]
+    low, high = (None if about[end] is None else tuple(about[end]) for end in ("low", "high"))
     by_id = bool(about["by_name"]) and ":" not in name
     return EnvironmentSpec(
         name=name,
@@ -328,7 +312,7 @@ def from_description(about: Mapping[str, Any], env: Any = None) -> EnvironmentSp
         action_shape=tuple(about["action_shape"]),
         low=low,
         high=high,
-        discretize=(None if about["levels"] is None else Discretize.of(low, high, about["levels"])),
+        discretize=None if levels is None else Discretize.of(low, high, levels),  # type: ignore[arg-type]
         jax=jax_environment(name) if about["jax"] and by_id else None,
         n_envs=int(about["n_envs"]),
         limit=about["limit"],
@@ -356,6 +340,5 @@ def _replacement(about: Mapping[str, Any], env: Any) -> EnvironmentSpec:
 def _require_same(name: str, what: str, found: Any, expected: Any) -> None:
     """Refuse an environment that differs from the one that the agent was made for."""
     if found != expected:
-        raise InvalidInput(
-            f"has {what} {found}, but the agent was made for {expected}", source=name
-        )
+        problem = f"has {what} {found}, but the agent was made for {expected}"
+        raise InvalidInput(problem, source=name)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import jax
@@ -51,12 +52,14 @@ def evaluation_seed(seed: int) -> int:
     return (seed + 1_000_003) % 2**32
 
 
-greedy_action = jax.jit(lambda a, learner, x: a.greedy(learner, x), static_argnums=0)
-"""`algorithm.greedy(learner, observation)`, compiled."""
-sampled_action = jax.jit(
-    lambda a, learner, x, step, key: a.sample(learner, x, step, key), static_argnums=0
-)
-"""`algorithm.sample(learner, observation, step, key)`, compiled."""
+@partial(jax.jit, static_argnums=0)
+def choose_actions(
+    algorithm: Algorithm, learner: Any, observation: Any, step: int, key: Array | None
+) -> Array:
+    """An action of the stochastic policy for each observation, or the best one without a key."""
+    if key is None:
+        return algorithm.greedy(learner, observation)
+    return algorithm.sample(learner, observation, step, key)
 
 
 def play_jax(
@@ -96,11 +99,10 @@ def play_gymnasium(
         total, length, over = 0.0, 0, False
         on_state(over)
         while not over:
-            if deterministic:
-                action = greedy_action(algorithm, learner, observation)
-            else:
+            key = None
+            if not deterministic:
                 key = jax.random.PRNGKey(episode_seed(seed, length + 1, episode))
-                action = sampled_action(algorithm, learner, observation, step, key)
+            action = choose_actions(algorithm, learner, observation, step, key)
             observation, reward, terminated, truncated = environment.step(np.asarray(action))
             total, length = total + float(reward[0]), length + 1
             over = bool(terminated[0] or truncated[0])

@@ -15,6 +15,7 @@ import dataclasses
 import time
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
+from itertools import product
 from os import PathLike
 from typing import Any, Self
 
@@ -114,15 +115,8 @@ class Fleet:
         self.config = self.members[0].config
         """The options of the first member; those that shape the program are the same for all."""
         self._kind = learner_of(self.config)
-        if self._kind.continuous_actions and actions is not None:
-            problem = f"actions={actions} makes no sense with {self._kind.__name__}"
-            raise InvalidInput(problem, omit="actions")
         self.spec = make_spec(
-            env,
-            actions=actions,
-            n_envs=1,
-            continuous=self._kind.continuous_actions,
-            backend="jax",
+            env, actions=actions, n_envs=1, continuous=self._kind.continuous_actions, backend="jax"
         )
         assert self.spec.jax is not None
         self.environment: Environment = self.spec.jax
@@ -307,9 +301,8 @@ class Fleet:
 
     def _check_member(self, member: int) -> None:
         if not (checks.is_integer(member) and 0 <= member < len(self.records)):
-            raise InvalidInput(
-                f"a fleet of {len(self.records)} agents has none numbered {member!r}"
-            )
+            n = len(self.records)
+            raise InvalidInput(f"a fleet of {n} agents has none numbered {member!r}")
 
     def _acting_state(self, member: int) -> Any:
         """The acting state of an agent, as it is now or was when it finished."""
@@ -368,10 +361,7 @@ class Fleet:
                 raise InvalidInput(f"holds a {about.get('kind')} agent, not a fleet")
             kind = LEARNERS[about["algorithm"]].Config
             members = [
-                Member(
-                    options.from_mapping(kind, options.with_current_names(m["config"])),
-                    int(m["seed"]),
-                )
+                Member(options.from_file(kind, m["config"]), int(m["seed"]))
                 for m in about["members"]
             ]
             if env is None and not about["world"]["by_name"]:
@@ -385,12 +375,10 @@ class Fleet:
             fleet.steps, fleet.seconds = int(about["steps"]), float(about["seconds"])
             fleet._slots = [int(i) for i in about["alive"]]
             ends = [None if end is None else int(end) for end in about["finished_at"]]
-            fleet._restore(path, arrays, ends)
+            fleet._restore(arrays, ends)
         return fleet
 
-    def _restore(
-        self, path: str | PathLike[str], arrays: dict[str, NDArray[Any]], ends: list[int | None]
-    ) -> None:
+    def _restore(self, arrays: dict[str, NDArray[Any]], ends: list[int | None]) -> None:
         """Take learners, episodes in progress and records from the arrays of a file."""
         n, slots = len(self.members), self._slots
         known = slots and len(set(slots)) == len(slots) and 0 <= min(slots) <= max(slots) < n
@@ -399,8 +387,8 @@ class Fleet:
         learners, episodes = jax.eval_shape(
             lambda: jax.tree.map(lambda x: x[: len(slots)], (self._learner, self._episodes))
         )
-        self._learner = checkpoint.restore(path, "learner.", learners, arrays)
-        self._episodes = checkpoint.restore(path, "feed.", episodes, arrays)
+        self._learner = checkpoint.restore("learner.", learners, arrays)
+        self._episodes = checkpoint.restore("feed.", episodes, arrays)
         one = jax.eval_shape(lambda x: jax.tree.map(lambda leaf: leaf[0], x), learners)
         like = self._algorithm.acting_state(one)
         for i, record in enumerate(self.records):
@@ -410,7 +398,7 @@ class Fleet:
             record.returns, record.running = returns.tolist(), float(running)
             record.finished_at = ends[i]
             if ends[i] is not None:
-                state = checkpoint.restore(path, f"record.{i}.network.", like, arrays)
+                state = checkpoint.restore(f"record.{i}.network.", like, arrays)
                 record.acting_state = jax.tree.map(np.asarray, state)
 
 
@@ -430,18 +418,12 @@ def _checked_members(given: Any) -> tuple[Member, ...]:
     first = members[0].config
     if first.n_envs != 1:
         raise InvalidInput("an agent of a fleet has one environment", omit="n_envs")
-    for member in members[1:]:
-        _check_alike(first, member.config)
-    return tuple(Member(member.config, int(member.seed)) for member in members)
-
-
-def _check_alike(one: Any, other: Any) -> None:
-    """Refuse agents that cannot share a program."""
-    if type(one) is not type(other):
+    if len({type(member.config) for member in members}) > 1:
         known = " or all of ".join(learner.__name__ for learner in LEARNERS.values())
         raise InvalidInput(f"agents of a fleet must all be of {known}")
-    variable = learner_of(one).member_options
-    for name in (each.name for each in dataclasses.fields(one)):
-        a, b = getattr(one, name), getattr(other, name)
-        if name not in variable and a != b:
+    names = {f.name for f in dataclasses.fields(first)} - {*learner_of(first).member_options}
+    for member, name in product(members, sorted(names)):
+        a, b = getattr(first, name), getattr(member.config, name)
+        if a != b:
             raise InvalidInput(f"agents of a fleet must have the same {name}, not {a} and {b}")
+    return tuple(Member(member.config, int(member.seed)) for member in members)

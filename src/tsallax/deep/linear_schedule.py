@@ -30,14 +30,14 @@ def at(schedule: Linear, step: ArrayLike) -> Array:
     return jnp.asarray((1 - share) * schedule.start + share * schedule.end)
 
 
-def linear(value: Any, name: str, **limits: float) -> Linear:
+def linear(name: str, value: Any, **limits: float) -> Linear:
     """A schedule from a number, from (start, end, steps), or from the text start:end:steps.
 
     Both ends must be within the limits, which are those of `checks.number`.
 
-    >>> linear(0.1, "alpha")
+    >>> linear("alpha", 0.1)
     Linear(start=0.1, end=0.1, steps=0)
-    >>> linear("1:0.1:5000", "alpha")
+    >>> linear("alpha", "1:0.1:5000")
     Linear(start=1.0, end=0.1, steps=5000)
     """
     parts = value.split(":") if isinstance(value, str) else value

@@ -6,7 +6,6 @@ that run without the agent looking at them.
 
 from __future__ import annotations
 
-from os import PathLike
 from typing import Any, NamedTuple, Protocol
 
 import jax
@@ -14,8 +13,6 @@ import numpy as np
 from jax import Array
 from jax.typing import ArrayLike
 from numpy.typing import NDArray
-
-from tsallax.deep.algorithm import Algorithm
 
 MAX_CYCLES = 1000
 """The most cycles of a segment."""
@@ -52,16 +49,7 @@ class Loop(Protocol):
     def in_progress(self) -> bool:
         """Whether episodes are in progress; if not, `run` starts new ones."""
 
-    def run(
-        self,
-        algorithm: Algorithm,
-        learner: Any,
-        *,
-        learning: bool,
-        step: int,
-        cycles: int,
-        episodes: int,
-    ) -> Segment:
+    def run(self, learner: Any, learning: bool, step: int, cycles: int, episodes: int) -> Segment:
         """Run up to `cycles` cycles from `step`, and stop after the one that ends `episodes`."""
 
     def abandon(self, finished: int) -> None:
@@ -70,14 +58,7 @@ class Loop(Protocol):
     def arrays(self, between_episodes: bool) -> dict[str, NDArray[Any]]:
         """The state of the episodes in progress, as named arrays."""
 
-    def restore(
-        self,
-        path: str | PathLike[str],
-        arrays: dict[str, NDArray[Any]],
-        algorithm: Algorithm,
-        learner: Any,
-        finished: int,
-    ) -> None:
+    def restore(self, arrays: dict[str, NDArray[Any]], learner: Any, finished: int) -> None:
         """Take the state from the arrays of a file, saved after `finished` episodes in all."""
 
 

@@ -7,7 +7,6 @@ training in one call.
 from __future__ import annotations
 
 from functools import partial
-from os import PathLike
 from typing import Any, NamedTuple
 
 import jax
@@ -38,6 +37,7 @@ class JaxLoop:
     """The loop in `n_envs` copies of a JAX environment.
 
     Args:
+        algorithm: the algorithm that acts and learns.
         environment: the environment.
         n_envs: how many copies of it step side by side.
         action_table: the real actions by number, where the algorithm chooses numbers.
@@ -47,38 +47,32 @@ class JaxLoop:
     resumes_mid_episode = True
 
     def __init__(
-        self, environment: Environment, n_envs: int, action_table: Array | None, seed: int
+        self,
+        algorithm: Algorithm,
+        environment: Environment,
+        n_envs: int,
+        action_table: Array | None,
+        seed: int,
     ) -> None:
-        self.environment, self.n_envs = environment, n_envs
-        self.action_table, self.seed = action_table, seed
+        self.algorithm, self.environment, self.action_table = algorithm, environment, action_table
         self.episodes: JaxEpisodes | None = None
+        self._start = partial(start_episodes, environment, n_envs, first_key(seed))
 
     @property
     def in_progress(self) -> bool:
         return self.episodes is not None
 
-    def run(
-        self,
-        algorithm: Algorithm,
-        learner: Any,
-        *,
-        learning: bool,
-        step: int,
-        cycles: int,
-        episodes: int,
-    ) -> Segment:
+    def run(self, learner: Any, learning: bool, step: int, cycles: int, episodes: int) -> Segment:
         if self.episodes is None:
-            self.episodes = start_episodes(self.environment, self.n_envs, first_key(self.seed))
+            self.episodes = self._start()
         learner, self.episodes, log, done = run_cycles(
-            algorithm,
+            self.algorithm,
             self.environment,
             learning,
             learner,
             self.episodes,
             self.action_table,
-            jnp.asarray(step, jnp.int32),
-            jnp.asarray(cycles, jnp.int32),
-            jnp.asarray(episodes, jnp.int32),
+            *(jnp.asarray(n, jnp.int32) for n in (step, cycles, episodes)),
         )
         log = jax.tree.map(lambda x: np.asarray(x)[: int(done)], log)
         return Segment(learner, log, np.ones_like(log.ended))
@@ -89,19 +83,9 @@ class JaxLoop:
     def arrays(self, between_episodes: bool) -> dict[str, NDArray[Any]]:
         return {} if self.episodes is None else checkpoint.flatten(ARRAYS, self.episodes)
 
-    def restore(
-        self,
-        path: str | PathLike[str],
-        arrays: dict[str, NDArray[Any]],
-        algorithm: Algorithm,
-        learner: Any,
-        finished: int,
-    ) -> None:
+    def restore(self, arrays: dict[str, NDArray[Any]], learner: Any, finished: int) -> None:
         if f"{ARRAYS}observation" in arrays:
-            like = jax.eval_shape(
-                lambda: start_episodes(self.environment, self.n_envs, first_key(self.seed))
-            )
-            self.episodes = checkpoint.restore(path, ARRAYS, like, arrays)
+            self.episodes = checkpoint.restore(ARRAYS, jax.eval_shape(self._start), arrays)
 
 
 def first_key(seed: int) -> Array:
@@ -134,20 +118,18 @@ def run_cycle(
         act_key, _, reset_key = step_keys(learner.key, now)
         action, support = algorithm.act(learner, episodes.observation, now, act_key)
         real = action if action_table is None else action_table[action]
-        state, observation, reward, terminated, truncated = jax.vmap(environment.step)(
+        state, after, reward, terminated, truncated = jax.vmap(environment.step)(
             episodes.state, real
         )
-        transition = Transition(
-            episodes.observation, action, reward, observation, terminated, truncated
-        )
-        learner = algorithm.store(learner, transition, now)
+        row = Transition(episodes.observation, action, reward, after, terminated, truncated)
+        learner = algorithm.store(learner, row, now)
         ended = terminated | truncated
         started = start_episodes(environment, n, reset_key)
 
         def where_ended(a: Array, b: Array) -> Array:
             return jnp.where(ended.reshape(-1, *[1] * (a.ndim - 1)), a, b)
 
-        episodes = JaxEpisodes(*jax.tree.map(where_ended, tuple(started), (state, observation)))
+        episodes = JaxEpisodes(*jax.tree.map(where_ended, tuple(started), (state, after)))
         return (learner, episodes), (reward, ended, support)
 
     k = algorithm.config.train_freq
@@ -158,8 +140,7 @@ def run_cycle(
         (learner, episodes), (reward, ended, support) = lax.scan(
             step_once, (learner, episodes), jnp.arange(k, dtype=jnp.int32)
         )
-    zero = jnp.zeros(())
-    loss, value = zero, zero
+    loss = value = jnp.zeros(())
     if learning:
         last = step + (k - 1) * n
         learner, metrics = algorithm.learn(learner, last + n, step_keys(learner.key, last)[1])

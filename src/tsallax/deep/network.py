@@ -36,12 +36,7 @@ class Network(NamedTuple):
 
 
 def init(
-    key: Array,
-    inputs: int,
-    hidden: Sequence[int],
-    outputs: int,
-    scale: float,
-    common: bool = False,
+    key: Array, inputs: int, hidden: Sequence[int], outputs: int, scale: float, common: bool = False
 ) -> Network:
     """Weights uniform in +-1/sqrt(inputs), those of the output times `scale`; biases of zero.
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import difflib
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import field
 from typing import Any, TypeVar
 
@@ -35,9 +35,25 @@ DEFAULT_NETWORK = (256, 256)
 T = TypeVar("T")
 
 
-def option(default: Any, help: str) -> Any:
-    """A field of a configuration, with its default and what it does."""
-    return field(default=default, metadata={"help": help})
+def option(default: Any, help: str, check: Callable[..., Any] | None = None, **limits: Any) -> Any:
+    """A field of a configuration: its default, what it does, and the check of its values.
+
+    `check_options` calls check(name, value, **limits), except for a default of None.
+    """
+    return field(default=default, metadata={"help": help, "check": check, "limits": limits})
+
+
+def check_options(config: Any) -> None:
+    """Replace the fields by what their checks return, plain Python values, or refuse them."""
+    for f in dataclasses.fields(config):
+        value, about = getattr(config, f.name), f.metadata
+        if value is not None or f.default is not None:
+            checked = about["check"](f.name, value, **about["limits"])
+            object.__setattr__(config, f.name, checked)
+    if config.buffer_size < config.batch_size:
+        raise InvalidInput(
+            f"buffer_size {config.buffer_size} is less than batch_size {config.batch_size}"
+        )
 
 
 def with_current_names(values: Mapping[str, Any]) -> dict[str, Any]:
@@ -47,6 +63,11 @@ def with_current_names(values: Mapping[str, Any]) -> dict[str, Any]:
     {'batch_size': 64, 'alpha': 0.1}
     """
     return {RENAMED.get(name, name): value for name, value in values.items()}
+
+
+def from_file(kind: type[T], values: Mapping[str, Any]) -> T:
+    """A configuration from the options of a file, which may be of an earlier version."""
+    return from_mapping(kind, with_current_names(values))
 
 
 def from_mapping(kind: type[T], values: Mapping[str, Any]) -> T:
@@ -88,6 +109,12 @@ def to_mapping(config: Any) -> dict[str, Any]:
     return {f.name: plain(getattr(config, f.name)) for f in dataclasses.fields(config)}
 
 
+def with_defaults(config: Any, names: Iterable[str]) -> Any:
+    """The configuration with the default values of some options."""
+    default = type(config)()
+    return dataclasses.replace(config, **{name: getattr(default, name) for name in names})
+
+
 def hidden_layers(config: Any, environment: str) -> tuple[int, ...]:
     """The widths of the hidden layers, by default those of the paper for its environments."""
     if config.net_arch is not None:
@@ -98,43 +125,17 @@ def hidden_layers(config: Any, environment: str) -> tuple[int, ...]:
     return DEFAULT_NETWORK
 
 
-def layer_widths(net_arch: Any) -> tuple[int, ...]:
+def layer_widths(name: str, value: Any) -> tuple[int, ...]:
     """Widths of hidden layers from one integer, several, or a text such as "64,64".
 
-    >>> layer_widths(64), layer_widths([64, 64]), layer_widths("64,64")
-    ((64,), (64, 64), (64, 64))
+    >>> layer_widths("net_arch", 64), layer_widths("net_arch", "64,64")
+    ((64,), (64, 64))
     """
-    if isinstance(net_arch, str):
-        parts = [part.strip() for part in net_arch.split(",")]
+    if isinstance(value, str):
+        parts = [part.strip() for part in value.split(",")]
         layers: list[Any] = [int(part) if part.isdecimal() else part for part in parts]
     else:
-        layers = list(net_arch) if isinstance(net_arch, Iterable) else [net_arch]
+        layers = list(value) if isinstance(value, Iterable) else [value]
     if not all(checks.is_integer(width) and width >= 1 for width in layers):
-        raise InvalidInput(f"net_arch must be integers, such as (256, 256), got {net_arch!r}")
+        raise InvalidInput(f"{name} must be integers, such as (256, 256), got {value!r}")
     return tuple(int(width) for width in layers)
-
-
-def check_one_of(config: Any, name: str, known: tuple[str, ...]) -> None:
-    """Refuse a field that is not one of the known words."""
-    checks.one_of(name, getattr(config, name), known)
-
-
-def check_flag(config: Any, name: str) -> None:
-    """Refuse a field that is neither True nor False."""
-    checks.flag(name, getattr(config, name))
-
-
-def check_count(config: Any, name: str, at_least: int) -> None:
-    """Make a field a Python integer, refused below a limit."""
-    object.__setattr__(config, name, checks.count(name, getattr(config, name), at_least))
-
-
-def check_number(config: Any, name: str, **limits: float) -> None:
-    """Make a field a Python float, refused outside its limits."""
-    object.__setattr__(config, name, checks.number(name, getattr(config, name), **limits))
-
-
-def check_schedule(config: Any, name: str, **limits: float) -> None:
-    """Make a field a linear schedule, refused where an end is outside its limits."""
-    schedule = linear_schedule.linear(getattr(config, name), name, **limits)
-    object.__setattr__(config, name, schedule)

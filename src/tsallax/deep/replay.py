@@ -68,35 +68,10 @@ class Replay:
         """The number of transitions it holds when it is full."""
         return len(self.rows)
 
-    @property
-    def observation(self) -> Array:
-        """s of all stored transitions."""
-        return self.rows[:, : self.size]
-
-    @property
-    def next_observation(self) -> Array:
-        """s' of all stored transitions."""
-        return self.rows[:, self.size : 2 * self.size]
-
-    @property
-    def action(self) -> Array:
-        """a of all stored transitions."""
-        return self.actions(self.rows)
-
-    @property
-    def reward(self) -> Array:
-        """r of all stored transitions."""
-        return self.rows[:, -2]
-
-    @property
-    def flags(self) -> Array:
-        """How the transitions ended."""
-        return self.rows[:, -1].astype(jnp.uint8)
-
-    def actions(self, rows: Array) -> Array:
-        """a of some rows."""
-        found = rows[:, 2 * self.size : -2]
-        return found.reshape(len(rows), *self.action_shape).astype(self.dtype)
+    def columns(self, rows: Array) -> tuple[Array, Array, Array]:
+        """s, s' and a of some rows."""
+        seen, following, action = jnp.split(rows[:, :-2], (self.size, 2 * self.size), 1)
+        return seen, following, action.reshape(-1, *self.action_shape).astype(self.dtype)
 
 
 class Batch(NamedTuple):
@@ -111,8 +86,11 @@ class Batch(NamedTuple):
     probability: Array
 
 
-def init(capacity: int, observation_size: int, action_shape: tuple[int, ...], dtype: Any) -> Replay:
-    """An empty ring for `capacity` transitions."""
+def init(
+    size: int, observation_size: int, action_shape: tuple[int, ...], dtype: Any, n_envs: int = 1
+) -> Replay:
+    """An empty ring for `size` transitions, rounded up to a multiple of `n_envs`."""
+    capacity = -(-size // n_envs) * n_envs
     side = math.isqrt(capacity - 1) + 1
     blocks = -(-capacity // side)
     return Replay(
@@ -162,9 +140,7 @@ def prioritize(replay: Replay, index: Array, error: Array, exponent: float) -> R
 
 def _set(replay: Replay, index: Array, weight: Array) -> Replay:
     side = replay.priority.shape[1]
-    if (
-        len(index) == 1
-    ):  # XLA would fuse a single write into each of its readers, with a copy of the array
+    if len(index) == 1:  # XLA would fuse a single write into its readers, and copy the array
         index, weight = jnp.tile(index, 2), jnp.tile(weight, 2)
     block = index // side
     priority = replay.priority.at[block, index % side].set(weight)
@@ -177,57 +153,24 @@ def sample(
     key: Array,
     size: int,
     written: ArrayLike,
-    *,
     discount: ArrayLike,
     n_envs: int = 1,
     n_step: int = 1,
 ) -> Batch:
-    """Draw a batch, one transition from each of `size` equal parts of the priorities' sum."""
-    side = replay.priority.shape[1]
+    """Draw a batch, one transition from each of `size` equal parts of the priorities' sum.
+
+    Its rewards are sums over up to `n_step` steps, which stop where the episode ends and at the
+    newest transition that was written.
+    """
     cumulative = jnp.cumsum(replay.sums)
     u = (jnp.arange(size) + jax.random.uniform(key, (size,))) * (cumulative[-1] / size)
     block = search(replay.sums, cumulative, u)
     rest = u - (cumulative - replay.sums)[block]
     weights = replay.priority[block]
     where = search(weights, jnp.cumsum(weights, -1), rest)
-    index = block * side + where
+    index = block * replay.priority.shape[1] + where
     weight = jnp.take_along_axis(weights, where[:, None], 1)[:, 0]
     first = replay.rows[index]
-    reward, last, factor = _returns(replay, index, first, written, discount, n_envs, n_step)
-    return Batch(
-        first[:, : replay.size],
-        replay.actions(first),
-        reward,
-        last[:, replay.size : 2 * replay.size],
-        factor,
-        index,
-        weight / cumulative[-1],
-    )
-
-
-def search(weight: Array, cumulative: Array, u: Array) -> Array:
-    """The first index of positive weight whose cumulative sum exceeds u.
-
-    Cumulative sums are rounded and may rise where the weight is zero: no such index is returned.
-    """
-    indices = jnp.arange(weight.shape[-1])
-    last = jnp.max(jnp.where(weight > 0, indices, 0), -1, keepdims=True)
-    return jnp.min(jnp.where((weight > 0) & (cumulative > u[..., None]), indices, last), -1)
-
-
-def _returns(
-    replay: Replay,
-    index: Array,
-    first: Array,
-    written: ArrayLike,
-    discount: ArrayLike,
-    n_envs: int,
-    n_step: int,
-) -> tuple[Array, Array, Array]:
-    """The reward of up to n steps, the row of the last one, and the discount of what follows.
-
-    The steps stop where the episode ends and at the newest transition that was written.
-    """
     reward, last, at = first[:, -2], first, index
     factor = jnp.full(index.shape, discount, jnp.float32)
     age = (jnp.asarray(written) - 1 - index) % replay.capacity
@@ -239,7 +182,21 @@ def _returns(
         factor = jnp.where(continues, factor * discount, factor)
         last = jnp.where(continues[:, None], following, last)
         age = jnp.where(continues, age, -1)
-    return reward, last, jnp.where(_has(last, TERMINATED), 0, factor)
+    factor = jnp.where(_has(last, TERMINATED), 0, factor)
+    observation, _, action = replay.columns(first)
+    following_observation = replay.columns(last)[1]
+    probability = weight / cumulative[-1]
+    return Batch(observation, action, reward, following_observation, factor, index, probability)
+
+
+def search(weight: Array, cumulative: Array, u: Array) -> Array:
+    """The first index of positive weight whose cumulative sum exceeds u.
+
+    Cumulative sums are rounded and may rise where the weight is zero: no such index is returned.
+    """
+    indices = jnp.arange(weight.shape[-1])
+    last = jnp.max(jnp.where(weight > 0, indices, 0), -1, keepdims=True)
+    return jnp.min(jnp.where((weight > 0) & (cumulative > u[..., None]), indices, last), -1)
 
 
 def _has(rows: Array, flag: int) -> Array:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -17,47 +16,34 @@ MAX_SAVE_DELAY = 10
 """For how many intervals a file waits for the end of an episode."""
 
 
-@dataclass(frozen=True, kw_only=True)
 class TrainingSchedule:
     """The goals of a call of `learn`, and where evaluations and saves fall on the way.
 
-    A position in training is a number of steps and a number of episodes, both in all.
+    A position in training is a number of steps and a number of episodes, both in all. The goals are
+    so many more episodes or steps, whichever is reached first; `eval_every` counts episodes, or
+    steps where only steps are limited.
 
-    >>> schedule = TrainingSchedule.starting_at(100, 7, steps=50, eval_every=20)
+    >>> schedule = TrainingSchedule(100, 7, steps=50, eval_every=20)
     >>> schedule.last_step, schedule.next_stop(100), schedule.evaluation_due((100, 7), (120, 8))
     (150, 120, True)
     """
 
-    first_step: int
-    first_episode: int
-    last_step: int
-    last_episode: int
-    by_episode: bool
-    """Whether `eval_every` counts episodes; it counts steps where only steps are limited."""
-    eval_every: int | None
-    save_every: int | None
-
-    @classmethod
-    def starting_at(
-        cls,
+    def __init__(
+        self,
         step: int,
         episode: int,
+        /,
         *,
         episodes: int | None = None,
         steps: int | None = None,
         eval_every: int | None = None,
         save_every: int | None = None,
-    ) -> TrainingSchedule:
-        """The schedule of so many more episodes or steps, whichever is reached first."""
-        return cls(
-            first_step=step,
-            first_episode=episode,
-            last_step=MAX_STEPS if steps is None else step + steps,
-            last_episode=MAX_STEPS if episodes is None else episode + episodes,
-            by_episode=episodes is not None,
-            eval_every=eval_every,
-            save_every=save_every,
-        )
+    ) -> None:
+        self.first_step, self.first_episode = step, episode
+        self.last_step = MAX_STEPS if steps is None else step + steps
+        self.last_episode = MAX_STEPS if episodes is None else episode + episodes
+        self.by_episode = episodes is not None
+        self.eval_every, self.save_every = eval_every, save_every
 
     def finished(self, step: int, episode: int) -> bool:
         """Whether a goal is reached."""

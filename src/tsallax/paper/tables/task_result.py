@@ -157,7 +157,7 @@ def _schedule(sweep: Runs) -> str:
     lengths = {row.steps / row.episodes for row in sweep.rows if row.episodes}
     if not reached or len(lengths) > 1 or any("epsilon" not in row.config for row in reached):
         return ""
-    ends = {linear(row.config["epsilon"], "epsilon").steps for row in reached}
+    ends = {linear("epsilon", row.config["epsilon"]).steps for row in reached}
     end, middle = max(ends) / lengths.pop(), float(np.median([row.reached or 0 for row in reached]))
     if len(ends) > 1 or not 0.95 * end <= middle <= 1.25 * end:
         return ""
