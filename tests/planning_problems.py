@@ -168,6 +168,13 @@ def random_policy(mdp: MDP, seed: int) -> Any:
     return policy
 
 
+def policy_transitions(mdp: MDP, pi: Any) -> Any:
+    """T_pi(s'|s) as a dense matrix."""
+    step = np.zeros((mdp.n_states, mdp.n_states))
+    np.add.at(step, mdp.state_of, pi[:, None] * mdp.transitions.toarray())
+    return step
+
+
 def puterman_two_state(discount: float = 0.95) -> Problem:
     """Puterman's two-state example (Markov Decision Processes, section 3.1).
 

@@ -203,15 +203,11 @@ def test_an_index_next_to_one_is_not_treated_as_one(distance):
 @pytest.mark.parametrize(
     ("call", "message"),
     [
-        (
-            lambda f: evaluate(f, [0, 0, 0], "sparse"),
-            "evaluate needs a regularizer .* not 'sparse'",
-        ),
-        (lambda f: performance_bound(f, "sparse"), "performance_bound needs a regularizer"),
+        (lambda f: evaluate(f, [0, 0, 0], "sparse"), "evaluate needs a regularizer .* 'sparse'"),
         (lambda f: performance_bound(f, Sparse(np.array([0.1, 0.2]))), "needs one alpha"),
-        (lambda f: performance_bound("f", Sparse(0.1)), "performance_bound needs an MDP, not str"),
         (lambda f: gap_certificate(f, "s"), "gap_certificate needs what solve returns, not 's'"),
         (lambda f: gap_certificate("f", solve(f, Hard())), "gap_certificate needs an MDP, not str"),
+        (lambda f: gap_certificate(f.with_discount(0.5), solve(f, Hard())), "of another MDP"),
     ],
 )
 def test_arguments_of_the_wrong_kind_are_refused_in_one_line(call, message):

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from planning_problems import random_policy
+from planning_problems import policy_transitions, random_policy
 from tsallax.planning.bellman import kernel_arrays
 from tsallax.planning.kernels import sparse_linear as kernel
 from tsallax.planning.linear_systems import PolicySystem, permuted, policy_matrix
@@ -15,8 +15,7 @@ ROWS = [1, 3, 12, 60]
 
 
 def dense(mdp, pi):
-    rows = (mdp.transitions.toarray() * pi[:, None]).reshape(mdp.n_states, mdp.n_actions, -1)
-    return np.eye(mdp.n_states) - mdp.discount * rows.sum(axis=1)
+    return np.eye(mdp.n_states) - mdp.discount * policy_transitions(mdp, pi)
 
 
 def as_dense(matrix):

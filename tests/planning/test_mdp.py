@@ -262,14 +262,6 @@ def test_initial_may_be_a_state_or_a_distribution():
     assert abs(rough.sum() - 1) < 4 * EPS
 
 
-def test_what_can_still_be_written_to_is_not_shared():
-    """A read-only view of an array that is not is no promise."""
-    rewards = np.array([1.0, 0.5])
-    mdp = MDP(np.full((2, 2, 2), 0.5), np.broadcast_to(rewards, (2, 2)), 0.9)
-    rewards[0] = np.nan
-    assert mdp.rewards.tolist() == [1.0, 0.5, 1.0, 0.5]
-
-
 def test_the_mdp_is_read_only_and_its_discount_can_be_exchanged():
     dense, rewards = random_arrays(0, 3, 2)
     mdp = MDP(dense, rewards, 0.9)

@@ -123,13 +123,12 @@ def test_a_misleading_start_is_overcome_and_left_alone(choice, method):
 
 @every_method
 def test_running_out_of_sweeps_names_error_and_remedy(method):
-    problem = BY_NAME["discount-0.999"]
-    with pytest.raises(NotConverged) as caught:
-        solve(problem.mdp(), Soft(0.5), 1e-5, method, max_sweeps=2)
-    assert "\n" not in str(caught.value)
-    assert "max_sweeps" in str(caught.value)
-    assert f"{caught.value.solution.sweeps} sweeps" in str(caught.value)
-    assert 2 <= caught.value.solution.sweeps <= 2 + 3
+    mdp = BY_NAME["discount-0.999"].mdp()
+    with pytest.raises(NotConverged, match=r"sweeps, .*: raise max_sweeps or tol") as caught:
+        solve(mdp, Soft(0.5), 1e-5, method, max_sweeps=np.int64(2))
+    sweeps = caught.value.solution.sweeps
+    assert f"after {sweeps} sweeps" in str(caught.value)
+    assert 2 <= sweeps <= 2 + 3
     assert isinstance(caught.value, RuntimeError)
 
 
@@ -151,21 +150,11 @@ def test_other_arguments_are_refused_by_name(options, message):
     assert "\n" not in str(caught.value)
 
 
-def test_a_limit_may_be_any_kind_of_integer():
-    with pytest.raises(NotConverged, match="after 3 sweeps"):
-        solve(BY_NAME["garnet"].mdp(), Hard(), 1e-9, "value_iteration", max_sweeps=np.int64(3))
-
-
 @every_method
-def test_a_start_far_beyond_all_values_is_overcome(method):
+def test_a_start_far_beyond_all_values_is_overcome_and_one_at_the_end_of_float64_named(method):
     mdp = garnet(200, 4, 5)
     solution = solve(mdp, Sparse(0.1), method=method, initial_value=np.full(200, 1e300))
     assert np.abs(solution.value - solve(mdp, Sparse(0.1)).value).max() < 1e-6
-
-
-@every_method
-def test_a_start_at_the_end_of_float64_is_named(method):
-    mdp = garnet(200, 4, 5)
     with pytest.raises(NotConverged, match=r"initial_value reaches 1.*at most: start nearer"):
         solve(mdp, Sparse(0.1), method=method, initial_value=np.full(200, 1.7e308))
 

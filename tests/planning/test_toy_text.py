@@ -87,23 +87,19 @@ def test_terminal_states_are_those_that_only_an_end_enters():
 
 
 @pytest.mark.parametrize(
-    ("name", "right"), [("FrozenLake-v1", 1), ("CliffWalking-v1", 37), ("Taxi", None)]
+    ("name", "moves"),
+    [
+        ("FrozenLake-v1", {"right": (0, 1), "down": (0, 4)}),
+        ("CliffWalking-v1", {"right": (0, 1), "down": (0, 12)}),
+        ("Taxi", {"east": ((2, 1, 0, 1), (2, 2, 0, 1)), "south": ((2, 1, 0, 1), (3, 1, 0, 1))}),
+    ],
 )
-def test_action_names_are_what_the_actions_do(name, right):
-    env = gymnasium.make(newest(name), **({"is_slippery": False} if right == 1 else {}))
-    mdp = MDP.from_gymnasium(env, 0.9)
-    assert mdp.action_names is not None
-    east = mdp.action_names.index("east" if right is None else "right")
-    table = env.unwrapped.P
-    if right is None:
-        start = env.unwrapped.encode(2, 1, 0, 1)
-        assert table[start][east][0][1] == env.unwrapped.encode(2, 2, 0, 1)
-        south = mdp.action_names.index("south")
-        assert table[start][south][0][1] == env.unwrapped.encode(3, 1, 0, 1)
-    else:
-        assert table[0][east][0][1] == 1
-        down = mdp.action_names.index("down")
-        assert table[0][down][0][1] == (4 if right == 1 else 12)
+def test_action_names_are_what_the_actions_do(name, moves):
+    env = gymnasium.make(newest(name), **({"is_slippery": False} if "Lake" in name else {}))
+    names = MDP.from_gymnasium(env, 0.9).action_names
+    for action, places in moves.items():
+        here, there = (env.unwrapped.encode(*p) if name == "Taxi" else p for p in places)
+        assert env.unwrapped.P[here][names.index(action)][0][1] == there
 
 
 def test_an_end_in_a_state_that_goes_on_is_a_termination():

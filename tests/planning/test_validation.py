@@ -36,6 +36,7 @@ def test_rows_close_to_one_are_rescaled_and_the_given_matrix_is_not_changed(bloc
 def test_only_arrays_that_nobody_can_write_to_are_shared():
     layout = layout_of(2, 1)
     values = np.array([1.0, 2.0])
-    assert not np.shares_memory(validation.per_pair(forms.frozen(values), layout), values)
+    for view in (values, forms.frozen(values), np.broadcast_to(values[:, None], (2, 1))):
+        assert not np.shares_memory(validation.per_pair(view, layout), values)
     values.flags.writeable = False
     assert np.shares_memory(validation.per_pair(values, layout), values)

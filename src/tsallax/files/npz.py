@@ -83,6 +83,8 @@ def read_all(path: str | PathLike[str], form: Format) -> dict[str, NDArray[Any]]
     try:
         with zipfile.ZipFile(path) as archive:
             damaged = archive.testzip()
+            if any(entry.comment for entry in archive.infolist()):  # it may hide other entries
+                raise InvalidInput("damaged: its table of contents", source=path)
         if damaged is not None:
             raise InvalidInput(f"damaged: {damaged} does not match its checksum", source=path)
         with np.load(path, allow_pickle=False) as file:

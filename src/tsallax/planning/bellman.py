@@ -39,41 +39,24 @@ PARALLEL_TRANSITIONS = 50_000
 
 
 class Iterate(NamedTuple):
-    """A value function v to be certified.
+    """A value function to be certified."""
 
-    Attributes:
-        value: v(s).
-        thresholds: where the search for the threshold of each state starts.
-        sweeps: applications of U to all states that were made to find v, besides certificates.
-    """
-
-    value: Floats
-    thresholds: Floats
-    sweeps: int = 0
+    value: Floats  # v(s)
+    thresholds: Floats  # where the search for the threshold of each state starts
+    sweeps: int = 0  # applications of U that were made to find v, besides certificates
 
 
 class Certificate(NamedTuple):
-    """What the sweep v -> Uv proves: updated + low <= V* <= updated + high, except at terminals.
+    """What the sweep v -> Uv proves: updated + low <= V* <= updated + high, except at terminals."""
 
-    Attributes:
-        updated: Uv.
-        policy: the policy that is greedy in v, with its thresholds.
-        pairs_used: about the number of state-action pairs to which it gives a probability.
-        change: min and max of Uv - v.
-        low, high: the ends of the enclosure of V*, relative to Uv.
-        rounding: the part of the enclosure that is rounding.
-        size: max|v|.
-        terminal: which states are terminal.
-    """
-
-    updated: Floats
-    policy: Policy
-    pairs_used: int
-    change: tuple[float, float]
-    low: float
+    updated: Floats  # Uv
+    policy: Policy  # greedy in v, with its thresholds
+    pairs_used: int  # about the number of pairs to which the policy gives a probability
+    change: tuple[float, float]  # min and max of Uv - v
+    low: float  # the ends of the enclosure of V*, relative to Uv
     high: float
-    rounding: float
-    size: float
+    rounding: float  # the part of the enclosure that is rounding
+    size: float  # max|v|
     terminal: NDArray[np.bool_]
 
     @property

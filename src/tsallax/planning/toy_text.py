@@ -77,12 +77,9 @@ def _table(env: Any, given_name: str | None = None) -> tuple[str, dict[str, Any]
     entered_alive = np.bincount(successor, ~ends, minlength=n_states) > 0
     terminal = entered & ~entered_alive & (starts == 0)
     stops = ends & ~terminal[successor]
-    shape = (len(pairs), n_states)
-    continues = ~stops
+    kept = (chance[~stops], (pair[~stops], successor[~stops]))
     return name, {
-        "transitions": csr_array(
-            (chance[continues], (pair[continues], successor[continues])), shape=shape
-        ),
+        "transitions": csr_array(kept, shape=(len(pairs), n_states)),
         "rewards": np.bincount(pair, chance * reward, minlength=len(pairs)),
         "initial": initial,
         "pairs": pairs,

@@ -19,14 +19,13 @@ def test_states_come_by_their_distance_to_the_targets(mdp, targets):
     order, steps = breadth_first_order(kernel_arrays(mdp), np.array(targets, np.int64))
     assert sorted(order) == list(range(mdp.n_states))
     assert np.all(np.diff(steps[order]) >= 0)
-    rows, columns = mdp.state_of, mdp.transitions
-    backwards = csr_array((np.ones(columns.nnz), (
-        columns.indices, np.repeat(rows, np.diff(columns.indptr)),
-    )), shape=(mdp.n_states, mdp.n_states))  # fmt: skip
-    backwards.data[:] = 1
     if not targets:
         assert np.all(steps == 0)
         return
+    successors = mdp.transitions.indices
+    predecessors = np.repeat(mdp.state_of, np.diff(mdp.transitions.indptr))
+    shape = (mdp.n_states, mdp.n_states)
+    backwards = csr_array((np.ones(len(successors)), (successors, predecessors)), shape=shape)
     distance = dijkstra(backwards, unweighted=True, indices=targets).min(axis=0)
     reachable = np.isfinite(distance)
     assert np.array_equal(steps[reachable], distance[reachable])

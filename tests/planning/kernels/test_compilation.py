@@ -2,7 +2,6 @@
 
 import os
 import shutil
-import stat
 import subprocess
 import sys
 
@@ -47,29 +46,26 @@ def test_old_code_is_not_run_after_an_edit_in_another_file(tmp_path):
     found = []
     for summand in ("1.0", "10.0"):
         (package / "inner.py").write_text(decorated.format("", "inner", f"x + {summand}"))
-        command = [sys.executable, "-c", PROGRAM]
         environment = {k: v for k, v in os.environ.items() if k != "NUMBA_CACHE_DIR"}
-        result = subprocess.run(
-            command, cwd=tmp_path, env=environment, capture_output=True, text=True, check=True
-        )
-        found.append(result.stdout.strip())
+        command = [sys.executable, "-c", PROGRAM]
+        output = subprocess.check_output(command, cwd=tmp_path, env=environment, text=True)
+        found.append(output.strip())
     assert found == ["4.0", "22.0"]
 
 
-def test_the_users_own_folder_comes_first(tmp_path, monkeypatch):
-    monkeypatch.setattr(numba.config, "CACHE_DIR", str(tmp_path))
-    assert compilation.cache_folder() == tmp_path / f"kernels-{source_key()}"
-
-
-def test_an_installation_that_cannot_be_written_to_has_its_cache_at_home(tmp_path, monkeypatch):
+def test_the_cache_is_in_the_users_folder_or_beside_the_sources_or_at_home(tmp_path, monkeypatch):
     locked, home = tmp_path / "locked", tmp_path / "home"
     locked.write_text("a file, not a folder")
-    monkeypatch.setattr(compilation, "SOURCES", locked)
     monkeypatch.setattr(compilation, "source_key", lambda: "key")
-    monkeypatch.setattr(numba.config, "CACHE_DIR", "")
     monkeypatch.setenv("HOME", str(home))
+    monkeypatch.setattr(numba.config, "CACHE_DIR", str(tmp_path))
+    assert compilation.cache_folder() == tmp_path / "kernels-key"
+    monkeypatch.setattr(numba.config, "CACHE_DIR", "")
+    monkeypatch.setattr(compilation, "SOURCES", tmp_path)
+    assert compilation.cache_folder() == tmp_path / "__pycache__" / "kernels-key"
+    monkeypatch.setattr(compilation, "SOURCES", locked)
     assert compilation.cache_folder() == home / ".cache" / "tsallax" / "kernels-key"
-    assert stat.S_ISDIR((home / ".cache").stat().st_mode)
+    assert compilation.cache_folder().is_dir()
 
 
 def test_without_any_folder_kernels_are_compiled_without_a_cache(monkeypatch):

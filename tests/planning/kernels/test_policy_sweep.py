@@ -5,7 +5,7 @@ import math
 import numpy as np
 import pytest
 
-from planning_problems import BY_NAME, random_policy
+from planning_problems import BY_NAME, policy_transitions, random_policy
 from tsallax import Soft, Sparse, Tsallis
 from tsallax.planning.bellman import kernel_arrays
 from tsallax.planning.kernels import policy_sweep
@@ -20,12 +20,6 @@ PROBLEMS = {
 every_problem = pytest.mark.parametrize("mdp", PROBLEMS.values(), ids=PROBLEMS.keys())
 
 
-def dense(mdp, pi):
-    step = np.zeros((mdp.n_states, mdp.n_states))
-    np.add.at(step, mdp.state_of, pi[:, None] * mdp.transitions.toarray())
-    return mdp.discount * step
-
-
 def ways(mdp, policy):
     """The three ways to sweep, as functions of (v, out, max_sweeps, max_span)."""
     m = kernel_arrays(mdp)
@@ -38,7 +32,7 @@ def ways(mdp, policy):
 def test_sweeps_are_those_of_dense_algebra(mdp):
     pi, rng = random_policy(mdp, 1), np.random.default_rng(0)
     rewards, v = rng.normal(size=mdp.n_states), rng.normal(size=mdp.n_states)
-    policy, matrix = Policy(pi, rewards, np.empty(0)), dense(mdp, pi)
+    policy, matrix = Policy(pi, rewards, np.empty(0)), mdp.discount * policy_transitions(mdp, pi)
     for sweep in ways(mdp, policy):
         for sweeps in (1, 2, 5):
             x, other, expected = v.copy(), np.empty_like(v), v
@@ -67,7 +61,7 @@ def test_the_residual_is_that_of_dense_algebra(mdp):
     b, v = rng.normal(size=mdp.n_states), rng.normal(size=mdp.n_states)
     out = np.empty_like(v)
     policy_sweep.policy_residual(kernel_arrays(mdp), pi, b, v, out)
-    expected = b - v + dense(mdp, pi) @ v
+    expected = b - v + mdp.discount * policy_transitions(mdp, pi) @ v
     np.testing.assert_allclose(out, expected, rtol=0, atol=1e-14)
 
 

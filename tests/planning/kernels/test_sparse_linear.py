@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 from scipy.sparse import csr_array, random_array
 
+from planning_problems import policy_transitions
 from tsallax.planning.bellman import kernel_arrays
 from tsallax.planning.kernels import sparse_linear as kernel
 from tsallax.problems import garnet
@@ -65,9 +66,8 @@ def test_a_matrix_longer_than_estimated_grows():
     start, indices, data = kernel.policy_matrix(kernel_arrays(mdp), pi, np.zeros(0))
     assert len(data) > 1.1 * 50 * (1 + mdp.transitions.nnz / mdp.n_pairs)
     found = csr_array((data, indices.astype(int), start.astype(int)), shape=(50, 50)).toarray()
-    step = np.zeros((50, 50))
-    np.add.at(step, mdp.state_of, pi[:, None] * mdp.transitions.toarray())
-    np.testing.assert_allclose(found, np.eye(50) - 0.9 * step, rtol=0, atol=1e-15)
+    expected = np.eye(50) - 0.9 * policy_transitions(mdp, pi)
+    np.testing.assert_allclose(found, expected, rtol=0, atol=1e-15)
 
 
 @pytest.mark.parametrize("n", [0, 1, 3, 4, 5, 9])

@@ -18,21 +18,13 @@ NEWTON_BREAK_EVEN_SWEEPS = 300.0
 
 
 class AutomaticState(NamedTuple):
-    """The state of the method in use, and the progress of the first one.
+    """The state of the method in use, and the progress of the first one."""
 
-    Attributes:
-        evaluation: the state of modified policy iteration.
-        history: error and work so far, of the last certificates.
-        policy_work: work spent on evaluating policies, in passes over the transitions.
-        newton: whether policy iteration is in use.
-        order: the state of policy iteration.
-    """
-
-    evaluation: PartialEvaluation
-    history: tuple[tuple[float, float], ...] = ()
-    policy_work: float = 0.0
-    newton: bool = False
-    order: Order | None = None
+    evaluation: PartialEvaluation  # the state of modified policy iteration
+    history: tuple[tuple[float, float], ...] = ()  # error and work so far, of the last certificates
+    policy_work: float = 0.0  # work spent on evaluating policies, in passes over the transitions
+    newton: bool = False  # whether policy iteration is in use
+    order: Order | None = None  # the state of policy iteration
 
 
 @dataclass(frozen=True)

@@ -14,28 +14,16 @@ WARM_UP_POLICIES = 4
 
 
 class PartialEvaluation(NamedTuple):
-    """The length of the next partial evaluation, and what was observed of the last one.
+    """The length of the next partial evaluation, and what was observed of the last one."""
 
-    Attributes:
-        max_sweeps: sweeps of the next policy, at most.
-        limit: the largest `max_sweeps` for now.
-        policies: certificates observed.
-        error: the error of the last certificate.
-        sweeps: sweeps of the last policy.
-        span_before: span of Uv - v before them.
-        span_after: span of the change by the last of them.
-        remaining_sweeps: estimated sweeps of the policy up to the tolerance, where its value is all
-            that is missing; 0 elsewhere.
-    """
-
-    max_sweeps: int
-    limit: int = MAX_EVALUATION_SWEEPS
-    policies: int = 0
-    error: float = math.inf
-    sweeps: int = 0
-    span_before: float = math.nan
-    span_after: float = math.nan
-    remaining_sweeps: float = 0.0
+    max_sweeps: int  # of the next policy
+    limit: int = MAX_EVALUATION_SWEEPS  # the largest `max_sweeps` for now
+    policies: int = 0  # certificates observed
+    error: float = math.inf  # of the last certificate
+    sweeps: int = 0  # of the last policy
+    span_before: float = math.nan  # span of Uv - v before them
+    span_after: float = math.nan  # span of the change by the last of them
+    remaining_sweeps: float = 0.0  # estimated, where only the policy's value is missing
 
 
 @dataclass(frozen=True)
