@@ -15,7 +15,10 @@ def test_every_experiment_is_of_planning_or_of_learning():
 
 def test_quick_options_are_options_of_the_function_and_passed_on(monkeypatch):
     for experiment in (EXPERIMENTS[name] for name in PLANNING):
-        module, seen = import_module(f"tsallax.paper.figures.{experiment.module}"), []
+        module, seen = (
+            import_module(f"tsallax.paper.figures.{experiment.module or experiment.name}"),
+            [],
+        )
         assert experiment.quick.keys() <= inspect.signature(module.compute).parameters.keys()
         monkeypatch.setattr(module, "compute", lambda report, seen=seen, **o: seen.append(o))
         experiment.compute(print, quick=True)

@@ -27,8 +27,8 @@ class Experiment:
         section: its entry in the menu of the page.
         title: the heading of its section.
         help: one line for `tsallax reproduce --help`.
-        module: its module in `tsallax.paper.figures`, for an experiment of planning.
         quick: options of `compute` with which it takes seconds.
+        module: its module in `tsallax.paper.figures`, where that has another name.
         task: what agents learn; None for an experiment of planning.
     """
 
@@ -36,13 +36,13 @@ class Experiment:
     section: str
     title: str
     help: str
-    module: str = ""
     quick: Mapping[str, Any] = field(default_factory=dict)
+    module: str = ""
     task: Task | None = None
 
     def compute(self, report: ProgressReport, *, quick: bool = False) -> Result:
         """Run an experiment of planning."""
-        module = import_module(f"tsallax.paper.figures.{self.module}")
+        module = import_module(f"tsallax.paper.figures.{self.module or self.name}")
         result: Result = module.compute(report, **(self.quick if quick else {}))
         return result
 
@@ -59,7 +59,6 @@ EXPERIMENTS: Mapping[str, Experiment] = {
             "Figure 1",
             "Figure 1: sparse and softmax policies as the number of actions grows",
             "multi-goal point mass: sparse and softmax policies of 9 and 49 actions",
-            "figure1",
             {"grid": 13},
         ),
         Experiment(
@@ -67,7 +66,6 @@ EXPERIMENTS: Mapping[str, Experiment] = {
             "Figure 2a",
             "Figure 2a: performance gap against the number of actions",
             "unicycle: the cost of regularisation against the number of actions",
-            "figure2a",
             {"actions": (9, 25, 49), "grid": (9, 9, 8)},
         ),
         Experiment(
@@ -75,7 +73,6 @@ EXPERIMENTS: Mapping[str, Experiment] = {
             "Figure 2b",
             "Figure 2b: support ratio against alpha",
             "unicycle: the support ratio against alpha",
-            "figure2b",
             {"alphas": (0.1, 1.0, 10.0, 100.0), "grid": (9, 9, 8)},
         ),
         Experiment(
@@ -83,8 +80,8 @@ EXPERIMENTS: Mapping[str, Experiment] = {
             "Theorems",
             "Every lemma and theorem, checked",
             "every lemma and theorem, checked on many random MDPs",
-            "theorem_table",
             {"cases": 6},
+            module="theorem_table",
         ),
         _learning(
             REACHER,

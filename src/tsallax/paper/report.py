@@ -14,7 +14,6 @@ import time
 from collections.abc import Sequence
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any
 
 from tsallax import checks, provenance
 from tsallax.errors import InvalidInput
@@ -124,7 +123,8 @@ def write_result(result: Result, folder: Path, *, seconds: float, quick: bool = 
             write_csv(table.rows, file)
     for chart in result.charts:
         with whole(folder / f"{chart.name}.chart.json") as path:
-            path.write_text(_json(dataclasses.asdict(chart)), encoding="utf-8")
+            text = json.dumps(dataclasses.asdict(chart), ensure_ascii=False, allow_nan=False)
+            path.write_text(f"{text}\n", encoding="utf-8")
     record = {
         "name": result.name,
         "title": result.title,
@@ -145,11 +145,6 @@ def write_result(result: Result, folder: Path, *, seconds: float, quick: bool = 
     }
     with whole(folder / f"{result.name}.json") as path:
         path.write_text(json.dumps(record, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
-
-
-def _json(data: Any) -> str:
-    """Data on one line."""
-    return json.dumps(data, ensure_ascii=False, allow_nan=False) + "\n"
 
 
 def write_page(folder: Path) -> Path:

@@ -148,14 +148,13 @@ def training_curve(group: Group, window: int, by: str = "episodes") -> Curve:
         values.append(smoothed(run.episodes["return"][order], window))
         steps = run.episodes["step"][order]
         places.append(steps if by == "steps" else np.arange(1.0, len(steps) + 1))
-    if min(map(len, values)) == 0:
-        return _mean_over_seeds(np.empty(0), np.empty((len(values), 0)))
-    begin, end = max(p[0] for p in places), min(p[-1] for p in places)
-    if end < begin:
-        return _mean_over_seeds(np.empty(0), np.empty((len(values), 0)))
-    x = np.unique(np.linspace(begin, end, POINTS).round())
+    x = np.empty(0)
+    if min(map(len, places)) and (begin := max(p[0] for p in places)) <= (
+        end := min(p[-1] for p in places)
+    ):
+        x = np.unique(np.linspace(begin, end, POINTS).round())
     last = [np.searchsorted(p, x, side="right") - 1 for p in places]
-    return _mean_over_seeds(x, np.array([v[i] for v, i in zip(values, last, strict=True)]))
+    return Curve(x, *mean_curve(np.array([v[i] for v, i in zip(values, last, strict=True)])))
 
 
 def evaluation_curve(group: Group, by: str = "episodes") -> Curve:
@@ -163,11 +162,7 @@ def evaluation_curve(group: Group, by: str = "episodes") -> Curve:
     tables = [run.evaluations for run in group.runs]
     n = min(len(table["return"]) for table in tables)
     x = np.mean([t["step" if by == "steps" else "episode"][:n] for t in tables], axis=0)
-    return _mean_over_seeds(x, np.array([t["return"][:n] for t in tables]))
-
-
-def _mean_over_seeds(x: NDArray[np.float64], returns: NDArray[np.float64]) -> Curve:
-    return Curve(x, *mean_curve(returns))
+    return Curve(x, *mean_curve(np.array([t["return"][:n] for t in tables])))
 
 
 def window_of(group: Group, groups: Sequence[Group], window: int | None) -> int:

@@ -87,7 +87,7 @@ def test_a_line_that_is_no_row_is_refused_with_its_number(tmp_path):
      {"agents": "x"}, {"provenance": []}, {"final": 10**400}, {"final": "high"},
      {"greedy": True}, {"greedy": None}, {"greedy_error": -1.0}, {"actions": -3},
      {"actions": [9]}, {"seed": None}, {"task": "dance"}, {"returns": [[]]}, {"returns": ["x"]},
-     {"returns": []}],
+     {"returns": []}, {"task": []}, {"explore": {}}],
     ids=str,
 )  # fmt: skip
 def test_impossible_values_are_refused_with_their_field(change, tmp_path):

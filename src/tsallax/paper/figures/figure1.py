@@ -181,35 +181,33 @@ def _draw_means(axes: Axes, levels: list[_Level]) -> None:
 
 def _map(axes: Axes, values: Floats, scale: Normalize) -> Any:
     """Draw a function of the location, x to the right and y upwards."""
-    image = axes.imshow(
-        values.T, origin="lower", extent=(-SIZE, SIZE, -SIZE, SIZE), cmap=MAP, norm=scale,
-        interpolation="nearest",
-    )  # fmt: skip
-    axes.set_xticks([-2, 0, 2])
-    axes.set_yticks([-2, 0, 2])
-    axes.tick_params(length=2, pad=2, colors=GREY)
-    axes.spines[:].set_visible(False)
-    return image
+    return _image(axes, values, SIZE, 2, scale)
 
 
 def _velocities(axes: Axes, values: Floats, title: str, scale: Normalize | None = None) -> Any:
     """Draw a function of the velocity as a grid of cells; zero probabilities are left blank."""
     side = round(len(values) ** 0.5)
-    step = SIZE / (side - 1)
+    half = SIZE + SIZE / (side - 1)
     cells = np.ma.masked_where(values == 0.0, values) if scale else np.ma.asarray(values)
     axes.set_facecolor("#ededed")
-    image = axes.imshow(
-        cells.reshape(side, side).T, origin="lower", cmap=MAP, norm=scale,
-        extent=(-SIZE - step, SIZE + step, -SIZE - step, SIZE + step), interpolation="nearest",
-    )  # fmt: skip
-    edges = np.linspace(-SIZE - step, SIZE + step, side + 1)
+    image = _image(axes, cells.reshape(side, side), half, 3, scale)
+    edges = np.linspace(-half, half, side + 1)
     axes.hlines(edges, edges[0], edges[-1], color="white", linewidth=0.5)
     axes.vlines(edges, edges[0], edges[-1], color="white", linewidth=0.5)
-    axes.set_xticks([-3, 0, 3])
-    axes.set_yticks([-3, 0, 3])
+    axes.set_title(title)
+    return image
+
+
+def _image(axes: Axes, values: Floats, half: float, tick: int, scale: Normalize | None) -> Any:
+    """Draw a square of values from -half to half."""
+    image = axes.imshow(
+        values.T, origin="lower", extent=(-half, half, -half, half), cmap=MAP, norm=scale,
+        interpolation="nearest",
+    )  # fmt: skip
+    axes.set_xticks([-tick, 0, tick])
+    axes.set_yticks([-tick, 0, tick])
     axes.tick_params(length=2, pad=2, colors=GREY)
     axes.spines[:].set_visible(False)
-    axes.set_title(title)
     return image
 
 
@@ -275,32 +273,29 @@ def _caption(levels: list[_Level], alpha: float) -> tuple[str, ...]:
 
 def _comparison(levels: list[_Level]) -> tuple[Comparison, ...]:
     few, many = levels
-    means = {k: [level.difference[k].mean() for level in levels] for k in KINDS}
+    both, most = f"{few.actions} and {many.actions} actions", f"{many.actions} actions"
+    names = {"sparse": "sparse", "soft": "softmax"}
     return (
-        Comparison(
-            f"mean difference to the optimum, {few.actions} and {many.actions} actions, sparse",
-            "less affected by more actions (map only)",
-            f"{means['sparse'][0]:.3f} and {means['sparse'][1]:.3f}",
-        ),
-        Comparison(
-            f"mean difference to the optimum, {few.actions} and {many.actions} actions, softmax",
-            "more affected by more actions (map only)",
-            f"{means['soft'][0]:.3f} and {means['soft'][1]:.3f}",
+        *(
+            Comparison(
+                f"mean difference to the optimum, {both}, {names[kind]}",
+                f"{affected} affected by more actions (map only)",
+                " and ".join(f"{level.difference[kind].mean():.3f}" for level in levels),
+            )
+            for kind, affected in (("sparse", "less"), ("soft", "more"))
         ),
         Comparison(
             f"velocities used at s of {many.actions}, sparse and softmax",
             "several modes; all of them",
             f"{_used(many, 'sparse')} and {_used(many, 'soft')}",
         ),
-        Comparison(
-            f"instance certificate and theorem's bound, {many.actions} actions, sparse",
-            "not given",
-            f"{many.certificate['sparse']:.3f} and {many.bound['sparse']:.3f}",
-        ),
-        Comparison(
-            f"instance certificate and theorem's bound, {many.actions} actions, softmax",
-            "not given",
-            f"{many.certificate['soft']:.3f} and {many.bound['soft']:.3f}",
+        *(
+            Comparison(
+                f"instance certificate and theorem's bound, {most}, {names[kind]}",
+                "not given",
+                f"{many.certificate[kind]:.3f} and {many.bound[kind]:.3f}",
+            )
+            for kind in KINDS
         ),
     )
 

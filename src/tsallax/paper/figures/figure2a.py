@@ -253,41 +253,21 @@ def _comparison(
     for alpha in alphas:
         limit = alpha / (1 - gamma)
         slope = log_slope(rows, alpha, "soft", "value_gap")
-        lines += [
-            Comparison(
-                f"sparse value gap, α = {alpha:g}",
-                f"levels off (limit of the bound: {limit / 2:.4g})",
-                _ends(rows, alpha, "sparse", "value_gap"),
-            ),
-            Comparison(
-                f"soft value gap, α = {alpha:g}",
-                "grows like a logarithm",
-                _ends(rows, alpha, "soft", "value_gap"),
-            ),
-            Comparison(
-                f"its slope against log|A|, α = {alpha:g}",
-                f"not given (the bound's: {limit:.4g})",
-                f"{slope:.4g}, {slope / limit:.0%} of the bound's",
-            ),
-            Comparison(
-                f"sparse return gap, α = {alpha:g}",
-                "not distinguished from the value gap",
-                _ends(rows, alpha, "sparse", "return_gap"),
-            ),
-            Comparison(
-                f"soft return gap, α = {alpha:g}",
-                "not distinguished from the value gap",
-                _ends(rows, alpha, "soft", "return_gap"),
-            ),
-        ]
+        same = "not distinguished from the value gap"
+        for quantity, paper, ours in (
+            ("sparse value gap", f"levels off (limit of the bound: {limit / 2:.4g})", None),
+            ("soft value gap", "grows like a logarithm", None),
+            ("its slope against log|A|", f"not given (the bound's: {limit:.4g})",
+             f"{slope:.4g}, {slope / limit:.0%} of the bound's"),
+            ("sparse return gap", same, None),
+            ("soft return gap", same, None),
+        ):  # fmt: skip
+            kind, _, column = quantity.partition(" ")
+            ours = ours or _ends(rows, alpha, kind, column.replace(" ", "_"))
+            lines.append(Comparison(f"{quantity}, α = {alpha:g}", paper, ours))
     least = min(float(row["margin"]) / float(row["bound"]) for row in rows)
-    lines.append(
-        Comparison(
-            "gaps below their bounds",
-            "always",
-            f"all {2 * len(rows)}, with at least {math.floor(1000 * least) / 10:.1f}% to spare",
-        )
-    )
+    spare = f"with at least {math.floor(1000 * least) / 10:.1f}% to spare"
+    lines.append(Comparison("gaps below their bounds", "always", f"all {2 * len(rows)}, {spare}"))
     return tuple(lines)
 
 

@@ -60,16 +60,16 @@ def compute(
         sparse = solve(mdp, Sparse(float(alpha)), TOLERANCE, progress=False)
         soft = solve(mdp, Soft(float(alpha)), TOLERANCE, progress=False)
         proven = sparse.certified_support
-        used = {
-            f"soft_above_{t:g}": float(np.mean(soft.pair_policy > t)) for t in (THRESHOLD, *OTHERS)
-        }
         rows.append(
             {
                 "alpha": tidy(alpha),
                 "sparse": tidy(sparse.support_ratio),
                 "sparse_proven_in": tidy(np.count_nonzero(proven == 1) / mdp.n_pairs),
                 "sparse_not_proven_out": tidy(1 - np.count_nonzero(proven == -1) / mdp.n_pairs),
-                **{name: tidy(ratio) for name, ratio in used.items()},
+                **{
+                    f"soft_above_{t:g}": tidy(float(np.mean(soft.pair_policy > t)))
+                    for t in (THRESHOLD, *OTHERS)
+                },
             }
         )
         report(len(rows) / (len(coefficients) + 1))

@@ -176,32 +176,34 @@ def _no_better_policy(case: Case, rng: np.random.Generator) -> Iterator[float]:
         yield (best - other) / case.size
 
 
+def _maxima(z: Floats, regularizer: Regularizer) -> Floats:
+    """The regularised maximum of each row."""
+    return bellman(_row_problem(z), regularizer, np.zeros(len(z)))
+
+
 def _maximum_below(case: Case, rng: np.random.Generator) -> Iterator[float]:
     z = _action_values(case, rng)
-    value = bellman(_row_problem(z), case.regularizer, np.zeros(len(z)))
-    yield float(((value - z.max(axis=1)) / (np.abs(z).max(axis=1) + case.alpha)).min())
+    above = _maxima(z, case.regularizer) - z.max(axis=1)
+    yield float((above / (np.abs(z).max(axis=1) + case.alpha)).min())
 
 
 def _maximum_above(case: Case, rng: np.random.Generator) -> Iterator[float]:
     z = _action_values(case, rng)
     z[0] = z[0, 0]  # equal values attain the bound
-    value = bellman(_row_problem(z), case.regularizer, np.zeros(len(z)))
-    above = z.max(axis=1) + case.alpha * case.largest - value
-    yield float((above / (np.abs(z).max(axis=1) + case.alpha)).min())
+    below = z.max(axis=1) + case.alpha * case.largest - _maxima(z, case.regularizer)
+    yield float((below / (np.abs(z).max(axis=1) + case.alpha)).min())
 
 
 def _spmax_formula(case: Case, rng: np.random.Generator) -> Iterator[float]:
     z = _action_values(case, rng)
-    value = bellman(_row_problem(z), case.regularizer, np.zeros(len(z)))
-    _, _, formula = projection(z, case.alpha)
-    yield -float((np.abs(value - formula) / (np.abs(z).max(axis=1) + case.alpha)).max())
+    error = np.abs(_maxima(z, case.regularizer) - projection(z, case.alpha)[2])
+    yield -float((error / (np.abs(z).max(axis=1) + case.alpha)).max())
 
 
 def _closer_than_log_sum_exp(case: Case, rng: np.random.Generator) -> Iterator[float]:
     z = _action_values(case, rng)
-    rows, start = _row_problem(z), np.zeros(len(z))
-    sparse, soft = (bellman(rows, r, start) for r in (Sparse(case.alpha), Soft(case.alpha)))
-    yield float(((soft - sparse) / (np.abs(z).max(axis=1) + case.alpha)).min())
+    above = _maxima(z, Soft(case.alpha)) - _maxima(z, Sparse(case.alpha))
+    yield float((above / (np.abs(z).max(axis=1) + case.alpha)).min())
     n = case.mdp.n_actions
     yield math.log(n) - (n - 1) / (2 * n)
 

@@ -10,6 +10,7 @@ import json
 import re
 from base64 import b64encode
 from collections.abc import Callable
+from functools import partial
 from hashlib import sha256
 from html import escape
 from importlib.resources import files
@@ -75,7 +76,7 @@ again.</p>
 </header>
 <nav aria-label="Sections"><ul>{links}</ul></nav>
 <main id="results" tabindex="-1">
-{"".join(_section(folder, one.name) for one in found)}
+{"".join(_of_record(folder, one.name, partial(_section, folder)) for one in found)}
 </main>
 <footer><p>{proof if any(one.task is None for one in found) else ""}The command
 <code>tsallax report DIR</code> makes this page from the files in a folder.</p></footer>
@@ -98,10 +99,6 @@ def _hash(text: str) -> str:
     return f"'sha256-{b64encode(sha256(text.encode()).digest()).decode()}'"
 
 
-def _section(folder: Path, name: str) -> str:
-    return _of_record(folder, name, lambda record: _result(folder, record))
-
-
 def _of_record(folder: Path, name: str, function: Callable[[dict[str, Any]], T]) -> T:
     """Apply a function to the record of a result; a file that is no record is refused."""
     path = folder / f"{name}.json"
@@ -119,15 +116,11 @@ def _of_record(folder: Path, name: str, function: Callable[[dict[str, Any]], T])
         ) from None
 
 
-def _result(folder: Path, record: dict[str, Any]) -> str:
+def _section(folder: Path, record: dict[str, Any]) -> str:
     name = record["name"]
     words = "".join(f"<p>{escape(str(text))}</p>" for text in record["caption"])
     images = "".join(_image(folder, picture) for picture in record["pictures"])
-    shown = (
-        f"<figure>{images}<figcaption>{words}</figcaption></figure>"
-        if images
-        else f'<div class="caption">{words}</div>'
-    )
+    shown = f"<figure>{images}<figcaption>{words}</figcaption></figure>"
     planned = EXPERIMENTS[name].task is None
     less = "smaller grids and fewer cases than" if planned else "less learning than in"
     quick = f'<p class="note">A quick run: {less} the full experiment: the numbers differ.</p>'
@@ -135,7 +128,7 @@ def _result(folder: Path, record: dict[str, Any]) -> str:
         f'<section id="{name}" aria-labelledby="{name}-title">',
         f'<h2 id="{name}-title">{escape(str(record["title"]))}</h2>',
         quick if record["quick"] else "",
-        shown,
+        shown if images else f'<div class="caption">{words}</div>',
         *(_chart(folder, str(item)) for item in record.get("charts", ())),
         _comparison(record["comparison"]),
         *(_data(folder, item) for item in record["tables"]),
@@ -223,11 +216,11 @@ def _run_again(record: dict[str, Any]) -> str:
     links = ", ".join(f'<a href="{escape(n)}">{escape(n)}</a>' for n in names)
     usual = COMMAND.format(name=record["name"], quick=" --quick" if record["quick"] else "")
     command = escape("\n".join(record["parameters"].get("commands", [usual])))
+    date = re.sub(r"^([\d-]+)T([\d:]+)\+00:00$", r"\1 \2 UTC", str(record["date"]))
     lines = {
         "Runs": escape(_runs(record)),
         "Tables" if record.get("hardware") else "Took": (
-            f"{_duration(float(record['seconds']))} on {escape(here)}, "
-            f"finished {_date(str(record['date']))}"
+            f"{_duration(float(record['seconds']))} on {escape(here)}, finished {escape(date)}"
         ),
         "Versions": escape(versions),
         "Files": f"{links} (the last has all parameters)",
@@ -246,10 +239,6 @@ def _runs(record: dict[str, Any]) -> str:
     known = record["parameters"].get("versions", {})
     versions = [f"{PROGRAMS.get(key, key)} {' and '.join(map(str, known[key]))}" for key in known]
     return "; ".join([f"on {record['hardware']}", *([", ".join(versions)] if versions else [])])
-
-
-def _date(text: str) -> str:
-    return escape(re.sub(r"^([\d-]+)T([\d:]+)\+00:00$", r"\1 \2 UTC", text))
 
 
 def _duration(seconds: float) -> str:

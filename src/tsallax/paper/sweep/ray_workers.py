@@ -53,7 +53,8 @@ def train_on_ray(jobs: Sequence[Job], address: str, poll: Callable[[], None]) ->
     if not jobs:
         return
     with _cluster(address) as ray:
-        _require_gpus(ray, jobs)
+        if any(job.device == "gpu" for job in jobs) and not ray.cluster_resources().get("GPU"):
+            raise InvalidInput("--device gpu: no node of the Ray cluster has a GPU")
         _require_shared(ray, {job.folder for job in jobs})
         task = ray.remote(max_retries=RETRIES)(_train)
         tasks = {}
@@ -95,7 +96,7 @@ def _wait(
             except ray.exceptions.RayError as error:
                 raise InvalidInput(
                     f"the fleet {tasks[each].name} lost its worker {RETRIES + 1} times "
-                    f"({_first_line(error)}): the same command resumes what is saved"
+                    f"({_lines(error)[0]}): the same command resumes what is saved"
                 ) from None
             if problem is not None:
                 raise InvalidInput(problem)
@@ -136,13 +137,9 @@ def _connect(ray: Any, address: str) -> None:
             ray.init(address=address, **options)
         except Exception as error:
             ray.shutdown()
-            hint = (
-                ""
-                if AUTH_MODE in os.environ
-                else f" (if it asks for a token, set {AUTH_MODE}=token)"
-            )
-            text = f"--ray {address}: cannot be reached: {_first_line(error)}{hint}"
-            raise InvalidInput(text) from None
+            hint = f" (if it asks for a token, set {AUTH_MODE}=token)"
+            text = f"--ray {address}: cannot be reached: {_lines(error)[0]}"
+            raise InvalidInput(text + hint * (AUTH_MODE not in os.environ)) from None
 
 
 def require_ray(address: str) -> None:
@@ -161,14 +158,8 @@ def require_ray(address: str) -> None:
     try:
         socket.create_connection((found[1], int(found[2])), CONNECT_SECONDS).close()
     except OSError as error:
-        raise InvalidInput(
-            f"--ray {address}: cannot be reached: {error.strerror or error}"
-        ) from None
-
-
-def _require_gpus(ray: Any, jobs: Sequence[Job]) -> None:
-    if any(job.device == "gpu" for job in jobs) and not ray.cluster_resources().get("GPU"):
-        raise InvalidInput("--device gpu: no node of the Ray cluster has a GPU")
+        reason = error.strerror or error
+        raise InvalidInput(f"--ray {address}: cannot be reached: {reason}") from None
 
 
 def _require_shared(ray: Any, folders: set[str]) -> None:
@@ -199,7 +190,7 @@ def _answer(ray: Any, task: Any, node: dict[str, Any]) -> Any:
         return ray.get(task, timeout=PROBE_SECONDS)
     except ray.exceptions.RayError as error:
         raise InvalidInput(
-            f"--ray: the node {node['NodeManagerAddress']} cannot work: {_last_line(error)}"
+            f"--ray: the node {node['NodeManagerAddress']} cannot work: {_lines(error)[-1]}"
         ) from None
 
 
@@ -214,9 +205,5 @@ def _sees(marker: str, text: str) -> bool:
     return False
 
 
-def _first_line(error: Exception) -> str:
-    return (str(error).strip().splitlines() or [type(error).__name__])[0]
-
-
-def _last_line(error: Exception) -> str:
-    return (str(error).strip().splitlines() or [type(error).__name__])[-1]
+def _lines(error: Exception) -> list[str]:
+    return str(error).strip().splitlines() or [type(error).__name__]

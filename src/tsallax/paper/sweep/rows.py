@@ -6,11 +6,10 @@ ignored; any other line that is not a row is refused.
 
 from __future__ import annotations
 
-import dataclasses
 import json
 import os
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass, fields, replace
 from pathlib import Path
 from typing import Any
 
@@ -27,9 +26,13 @@ EVERY = 20
 WINDOW = 100
 """Episodes over which a training return is averaged."""
 
+FINITE = ("final", "greedy", "sampled", "threshold", "seconds")
+ERRORS = ("greedy_error", "sampled_error")
 MINIMA = {"seed": 0, "episodes": 1, "steps": 1, "evaluated": 1, "every": 1, "agents": 1}
 """Of fields that are integers."""
 
+MAY_DIFFER = ("seconds", "agents", "provenance")
+"""Fields of time and place, in which two rows of one run may differ."""
 Key = tuple[str, str, int | None, int]
 
 
@@ -113,7 +116,7 @@ def compact(returns: list[float], every: int = EVERY) -> tuple[float, ...]:
 
 def append_row(row: Row, path: Path) -> None:
     """Append a row to a file, durably: as a whole line or not at all."""
-    text = json.dumps({"format": FORMAT, **dataclasses.asdict(row)}, allow_nan=False)
+    text = json.dumps({"format": FORMAT, **asdict(row)}, allow_nan=False)
     with path.open("a+b") as file:
         end = file.seek(0, os.SEEK_END)
         if end:
@@ -175,22 +178,12 @@ def _merged(files: Iterable[tuple[Path, list[Row]]]) -> list[Row]:
     for path, rows in files:
         for row in rows:
             before = found.setdefault(row.key, (row, path))
-            if not _same_run(before[0], row):
+            if replace(before[0], **{name: getattr(row, name) for name in MAY_DIFFER}) != row:
                 raise InvalidInput(
                     f"{path} and {before[1]} hold different runs of {row.algorithm}, "
                     f"{row.actions} actions, seed {row.seed}: remove one"
                 )
     return [row for row, _ in found.values()]
-
-
-def _same_run(one: Row, other: Row) -> bool:
-    """Whether two rows are equal but for time and place of the training."""
-    return (
-        dataclasses.replace(
-            other, seconds=one.seconds, agents=one.agents, provenance=one.provenance
-        )
-        == one
-    )
 
 
 def read_file(path: Path) -> list[Row]:
@@ -199,12 +192,8 @@ def read_file(path: Path) -> list[Row]:
         lines = path.read_text(encoding="utf-8").split("\n")
     except UnicodeDecodeError:
         raise InvalidInput("not a file of rows: it is not text", source=path) from None
-    rows = []
-    for number, line in enumerate(lines, 1):
-        if number == len(lines):  # after the last end of line: empty, or cut off by a crash
-            break
-        rows.append(_parse(line, f"{path}, line {number}"))
-    return rows
+    del lines[-1]  # after the last end of line: empty, or cut off by a crash
+    return [_parse(line, f"{path}, line {number}") for number, line in enumerate(lines, 1)]
 
 
 def _parse(line: str, where: str) -> Row:
@@ -214,12 +203,10 @@ def _parse(line: str, where: str) -> Row:
         raise InvalidInput("not JSON", source=where) from None
     if not isinstance(data, dict) or data.pop("format", None) != FORMAT:
         raise InvalidInput("not a row of a sweep of this version", source=where)
-    names = {field.name for field in dataclasses.fields(Row)}
+    names = {field.name for field in fields(Row)}
     if set(data) != names:
-        wrong = sorted(names ^ set(data))
-        raise InvalidInput(
-            f"not a row of a sweep: {', '.join(wrong)} missing or unknown", source=where
-        )
+        wrong = ", ".join(sorted(names ^ set(data)))
+        raise InvalidInput(f"not a row of a sweep: {wrong} missing or unknown", source=where)
     field = _invalid_field(data)
     if field is not None:
         raise InvalidInput(f"{field} cannot be {data[field]!r:.40}", source=where)
@@ -230,38 +217,32 @@ def _parse(line: str, where: str) -> Row:
 
 def _invalid_field(data: dict[str, Any]) -> str | None:
     """The first field of a row with an impossible value, or None."""
-    for name in ("final", "greedy", "sampled", "threshold", "seconds"):
-        if not _is_finite(data[name]):
+    fine = {name: _is_finite(data[name]) for name in FINITE}
+    fine |= {name: _is_finite(data[name]) and data[name] >= 0 for name in ERRORS}
+    fine |= {name: _is_count(data[name], least) for name, least in MINIMA.items()}
+    fine |= {name: isinstance(data[name], dict) for name in ("config", "provenance")}
+    fine["task"] = data["task"] in list(TASKS)
+    for name in fine:
+        if not fine[name]:
             return name
-    for name in ("greedy_error", "sampled_error"):
-        if not (_is_finite(data[name]) and data[name] >= 0):
-            return name
-    for name, least in MINIMA.items():
-        if not (checks.is_integer(data[name]) and data[name] >= least):
-            return name
-    if not (data["reached"] is None or checks.is_integer(data["reached"])):
+    explore, update, alpha, actions = (data[x] for x in ("explore", "update", "alpha", "actions"))
+    reached, episodes, returns = data["reached"], data["episodes"], data["returns"]
+    if reached is not None and not (_is_count(reached, 1) and reached <= episodes):
         return "reached"
-    if data["reached"] is not None and not 1 <= data["reached"] <= data["episodes"]:
-        return "reached"
-    for name in ("config", "provenance"):
-        if not isinstance(data[name], dict):
-            return name
-    if data["task"] not in TASKS:
-        return "task"
-    if not (
-        data["actions"] is None or (checks.is_integer(data["actions"]) and data["actions"] >= 2)
-    ):
+    if actions is not None and not _is_count(actions, 2):
         return "actions"
-    known = (data["explore"] in EXPLORE and data["update"] in UPDATE) and _is_finite(data["alpha"])
-    none = data["explore"] is data["update"] is data["alpha"] is data["actions"] is None
-    if not (known or none):
+    q_learning = explore in list(EXPLORE) and update in list(UPDATE) and _is_finite(alpha)
+    if not q_learning and not explore is update is alpha is actions is None:
         return "explore"
-    if Variant(data["explore"], data["update"], data["alpha"]).name != data["algorithm"]:
+    if Variant(explore, update, alpha).name != data["algorithm"]:
         return "algorithm"
-    returns = data["returns"]
     if not (isinstance(returns, list) and all(map(_is_finite, returns))):
         return "returns"
-    return None if len(returns) == -(-data["episodes"] // data["every"]) else "returns"
+    return None if len(returns) == -(-episodes // data["every"]) else "returns"
+
+
+def _is_count(value: Any, least: int) -> bool:
+    return checks.is_integer(value) and value >= least
 
 
 def _is_finite(value: Any) -> bool:

@@ -185,11 +185,9 @@ def ranking(sweep: Runs) -> Ranking:
     order = np.lexsort((-average, score))
     first = None
     if all(len(sweep.greedy[c]) > 1 for cells in grid for c in cells):
-        means = np.stack(
-            [np.stack([sweep.weights[c] @ sweep.greedy[c] for c in cells], 1) for cells in grid], 1
-        )
-        late = np.stack(
-            [np.stack([sweep.weights[c] @ sweep.waits[c] for c in cells], 1) for cells in grid], 1
+        means, late = (
+            np.stack([np.stack([sweep.weights[c] @ v[c] for c in cells], 1) for cells in grid], 1)
+            for v in (sweep.greedy, sweep.waits)
         )
         first = _first(_score(means, late))[:, order]
     return Ranking(

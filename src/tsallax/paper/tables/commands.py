@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
 from tsallax.deep import options
 from tsallax.paper.sweep.rows import Row
 from tsallax.paper.sweep.specification import SEED_SHIFT, Sweep, learner_config, paper_sweep
 from tsallax.paper.sweep.tasks import Task, Variant, choose_variants
-from tsallax.paper.tables.run_options import common_options
+from tsallax.paper.tables.run_options import options_of
 
 
 def commands_for(task: Task, rows: Sequence[Row]) -> list[str]:
@@ -38,8 +37,8 @@ def _command(usual: Sweep, quick: bool, rows: Sequence[Row], seeds: int, names: 
     actions = tuple(sorted({row.actions for row in rows if row.actions is not None}))
     if actions and actions != usual.actions:
         words.append(f"--actions {','.join(map(str, actions))}")
-    words += _changed({"seeds": seeds}, usual)
-    words += _changed(_protocol(rows, usual), usual)
+    asked = {"seeds": seeds, **_protocol(rows, usual)}
+    words += [f"--{k} {value}" for k, value in asked.items() if value != getattr(usual, k)]
     return " ".join([*words, *_set(usual, rows)])
 
 
@@ -49,11 +48,6 @@ def _protocol(rows: Sequence[Row], usual: Sweep) -> dict[str, int]:
     ended = {row.steps for row in rows}
     by_steps = episodes < usual.episodes and ended == {usual.steps}
     return {} if by_steps else {"episodes": episodes, "steps": max(steps, usual.task.length)}
-
-
-def _changed(found: dict[str, int], usual: Sweep) -> list[str]:
-    odd = {k: v for k, v in found.items() if v != getattr(usual, k)}
-    return [f"--{name} {value}" for name, value in odd.items()]
 
 
 def _named(names: set[str]) -> list[str]:
@@ -66,14 +60,9 @@ def _set(usual: Sweep, rows: Sequence[Row]) -> list[str]:
     first = rows[0]
     variant = Variant(first.explore, first.update, first.alpha)
     expected = options.to_mapping(learner_config(usual.task, variant, usual.options))
-    found: dict[str, Any] = common_options(rows)
     own = ("explore", "update", "alpha")
     return [
-        f"--set {name}={_text(value)}"
-        for name, value in found.items()
+        f"--set {name}={','.join(map(str, value)) if isinstance(value, list) else value}"
+        for name, value in options_of(rows)[0].items()
         if name not in own and name in expected and value != expected[name]
     ]
-
-
-def _text(value: Any) -> str:
-    return ",".join(map(str, value)) if isinstance(value, list) else str(value)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from matplotlib.colors import LinearSegmentedColormap
@@ -58,15 +58,13 @@ def _matrix(axes: Axes, ways: Sequence[str], found: Sequence[Improvement]) -> Ax
     for one in found:
         i, j = ways.index(one.x), ways.index(one.y)
         values[i, j], values[j, i] = one.chance.value, 1 - one.chance.value
-        sure = one.verdict != INCONCLUSIVE
-        _cell(axes, i, j, one.chance, sure)
-        e = one.chance
+        sure, e = one.verdict != INCONCLUSIVE, one.chance
+        _cell(axes, i, j, e, sure)
         low, high = (None, None) if e.low is None or e.high is None else (1 - e.high, 1 - e.low)
         _cell(axes, j, i, Estimate(1 - e.value, low, high), sure)
     axes.set_facecolor("#f0f0f0")
     axes.tick_params(length=0, colors=GREY, labelsize=7)
-    for spine in axes.spines.values():
-        spine.set_visible(False)
+    axes.spines[:].set_visible(False)
     axes.set_xticks(np.arange(2) + 0.5, minor=True)
     axes.set_yticks(np.arange(2) + 0.5, minor=True)
     axes.grid(which="minor", color="white", linewidth=1.5)
@@ -77,15 +75,13 @@ def _matrix(axes: Axes, ways: Sequence[str], found: Sequence[Improvement]) -> Ax
 def _cell(axes: Axes, i: int, j: int, one: Estimate, sure: bool) -> None:
     """The value, bold where its interval excludes a half, above the interval."""
     ink = "white" if abs(one.value - 0.5) > 0.38 else "black"
+    style: Any = {"ha": "center", "va": "center", "color": ink}
+    y = i - 0.15 * (one.low is not None)
     weight = "bold" if sure else "normal"
-    alone = one.low is None or one.high is None
-    axes.text(
-        j, i if alone else i - 0.15, _short(one.value), ha="center", va="center", color=ink,
-        fontsize=7.5, fontweight=weight,
-    )  # fmt: skip
+    axes.text(j, y, _short(one.value), fontsize=7.5, fontweight=weight, **style)
     if one.low is not None and one.high is not None:
         text = f"{_short(one.low)}–{_short(one.high)}"
-        axes.text(j, i + 0.22, text, ha="center", va="center", color=ink, fontsize=5.8)
+        axes.text(j, i + 0.22, text, fontsize=5.8, **style)
 
 
 def _short(value: float) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Collection, Sequence
 
 import numpy as np
@@ -38,7 +39,8 @@ def _total(row: Row, ends: Array) -> Array:
 def learning_curves_chart(sweep: Runs, shown: Collection[str]) -> Chart:
     """The learning curves of all algorithms, a panel for each number of actions."""
     series = []
-    for cell, rows in sweep.cells.items():
+    by_actions = sorted(sweep.cells.items(), key=lambda item: item[0][1] or math.inf)
+    for cell, rows in by_actions:
         x, runs = training_returns(rows)
         row = rows[0]
         groups = {
@@ -66,13 +68,8 @@ def learning_curves_chart(sweep: Runs, shown: Collection[str]) -> Chart:
         title=f"{sweep.task.title}: learning curves of all algorithms",
         x_label="episodes",
         y_label="mean training return",
-        series=tuple(sorted(series, key=lambda one: _panel(one.panel))),
+        series=tuple(series),
     )
-
-
-def _panel(text: str) -> int:
-    first = text.split()[0].replace(",", "")
-    return int(first) if first.isdecimal() else 10**9
 
 
 def _short(line: Array) -> tuple[float, ...]:

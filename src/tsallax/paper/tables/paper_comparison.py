@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 from tsallax.paper.result import Comparison, Row
 from tsallax.paper.sweep.tasks import EXPLORE, PaperResult, paper_results
@@ -25,20 +25,21 @@ def best_rows(sweep: Runs) -> tuple[Row, ...]:
             fast = _highest({cell: -float(sweep.waits[cell].mean()) for cell in cells})
             times = sweep.times[fast[0]]
             taken = mean_of(times[:, 0], sweep.weights[fast[0]])
-            theirs = _of(paper, explore, n)
-            said, quick = _top(theirs), _quick(theirs)
+            theirs = _at(paper, n, f"{EXPLORE[explore]}+")
+            said, by_said = _best(theirs, "expected_return", max)
+            quick, by_quick = _best(theirs, "episodes", min)
             rows.append(
                 {
                     "exploration": EXPLORERS[explore],
                     "actions": n,
                     "best return": shown(_mean(sweep, high[0]), digits(sweep.task)),
                     "of": _few([cell[0] for cell in high]),
-                    "paper's best": said[0],
-                    "of, there": said[1],
+                    "paper's best": "" if said is None else said,
+                    "of, there": _few(by_said),
                     "fewest episodes": episodes(times, taken),
                     "by": _few([cell[0] for cell in fast]),
-                    "paper's fewest": quick[0],
-                    "by, there": quick[1],
+                    "paper's fewest": "" if quick is None else quick,
+                    "by, there": _few(by_quick),
                 }
             )
     return tuple(rows)
@@ -54,25 +55,23 @@ def _mean(sweep: Runs, cell: Cell) -> Estimate:
     return mean_of(sweep.greedy[cell], sweep.weights[cell])
 
 
-def _of(paper: Mapping[Cell, PaperResult], explore: str, actions: int) -> dict[str, PaperResult]:
-    stem = f"{EXPLORE[explore]}+"
+def _at(paper: Mapping[Cell, PaperResult], actions: int, stem: str = "") -> dict[str, PaperResult]:
+    """The paper's results at a number of actions, of the algorithms whose names begin so."""
     return {one: cell for (one, n), cell in paper.items() if n == actions and one.startswith(stem)}
 
 
-def _top(cells: Mapping[str, PaperResult]) -> tuple[float | str, str]:
-    top = max((cell.expected_return for cell in cells.values()), default=None)
-    names = [one for one, cell in cells.items() if cell.expected_return == top]
-    return ("", "") if top is None else (top, _few(names))
-
-
-def _quick(cells: Mapping[str, PaperResult]) -> tuple[int | str, str]:
-    least = min((c.episodes for c in cells.values() if c.episodes is not None), default=None)
-    names = [one for one, cell in cells.items() if cell.episodes == least]
-    return ("", "") if least is None else (least, _few(names))
+def _best(
+    cells: Mapping[str, PaperResult], measure: str, best: Callable[..., float | None]
+) -> tuple[float | None, list[str]]:
+    """The highest or lowest of a column of the paper's, and the algorithms that have it."""
+    known = {one: getattr(cell, measure) for one, cell in cells.items()}
+    known = {one: value for one, value in known.items() if value is not None}
+    top = best(known.values(), default=None)
+    return top, [one for one, value in known.items() if value == top]
 
 
 def _few(names: Sequence[str]) -> str:
-    return names[0] if len(names) == 1 else f"{len(names)} algorithms"
+    return "".join(names) if len(names) < 2 else f"{len(names)} algorithms"
 
 
 def comparison(sweep: Runs) -> tuple[Comparison, ...]:
@@ -84,30 +83,23 @@ def comparison(sweep: Runs) -> tuple[Comparison, ...]:
         ours = {cell: float(v.mean()) for cell, v in sweep.greedy.items() if cell[1] == n}
         best = _highest(ours)
         text = f"{shown(_mean(sweep, best[0]), decimals)} ({listed([one for one, _ in best], 2)})"
-        lines.append(Comparison(f"best return at {n:,} actions", _best(paper, n), text))
+        top, names = _best(_at(paper, n), "expected_return", max)
+        said = "" if top is None else f"{number(top, 1)} ({listed(names, 2)})"
+        lines.append(Comparison(f"best return at {n:,} actions", said, text))
     for n in sweep.actions:
         if (OWN, n) in sweep.cells:
             known = sweep.times[OWN, n]
-            said = paper.get((OWN, n))
+            own = paper.get((OWN, n))
             lines.append(
                 Comparison(
                     f"{OWN}: episodes to {number(sweep.threshold, 0)} at {n:,} actions",
-                    "" if said is None or said.episodes is None else number(said.episodes, 0),
+                    "" if own is None or own.episodes is None else number(own.episodes, 0),
                     episodes(known, mean_of(known[:, 0], sweep.weights[OWN, n])),
                 )
             )
     if DDPG in sweep.cells:
-        own = _mean(sweep, DDPG)
-        said = paper.get(DDPG)
-        text = "" if said is None else number(said.expected_return, 1)
-        lines.append(Comparison("DDPG: expected return", text, shown(own, decimals)))
+        own = paper.get(DDPG)
+        said = "" if own is None else number(own.expected_return, 1)
+        ddpg = shown(_mean(sweep, DDPG), decimals)
+        lines.append(Comparison("DDPG: expected return", said, ddpg))
     return tuple(lines)
-
-
-def _best(paper: dict[Cell, PaperResult], actions: int) -> str:
-    mine = {one: cell.expected_return for (one, n), cell in paper.items() if n == actions}
-    if not mine:
-        return ""
-    top = max(mine.values())
-    names = [one for one, value in mine.items() if value == top]
-    return f"{number(top, 1)} ({listed(names, 2)})"

@@ -18,7 +18,7 @@ def parameters(sweep: Runs) -> dict[str, Any]:
     """Options, seeds, episodes, versions, hardware and time of all runs."""
     q_learning = [row for row in sweep.rows if row.actions is not None]
     ddpg = [row for row in sweep.rows if row.actions is None]
-    same, differ = _options(q_learning)
+    same, differ = options_of(q_learning)
     versions = sorted({key for row in sweep.rows for key in row.provenance} - {*HARDWARE, "date"})
     dates = sorted(_distinct(row.provenance.get("date", "") for row in sweep.rows))
     return {
@@ -32,7 +32,7 @@ def parameters(sweep: Runs) -> dict[str, Any]:
         "evaluation_episodes": _range([row.evaluated for row in sweep.rows]),
         "options_of_all_variants": same,
         "options_that_differ": differ,
-        **({"options_of_ddpg": _options(ddpg)[0]} if ddpg else {}),
+        **({"options_of_ddpg": options_of(ddpg)[0]} if ddpg else {}),
         "versions": {
             key: _distinct(row.provenance.get(key, "") for row in sweep.rows) for key in versions
         },
@@ -42,7 +42,7 @@ def parameters(sweep: Runs) -> dict[str, Any]:
     }
 
 
-def _options(rows: Sequence[Row]) -> tuple[dict[str, Any], dict[str, list[Any]]]:
+def options_of(rows: Sequence[Row]) -> tuple[dict[str, Any], dict[str, list[Any]]]:
     """Options with one value in all rows that use them, and the values of the others."""
     same: dict[str, Any] = {}
     differ: dict[str, list[Any]] = {}
@@ -56,11 +56,6 @@ def _options(rows: Sequence[Row]) -> tuple[dict[str, Any], dict[str, list[Any]]]
         else:
             differ[key] = values
     return same, differ
-
-
-def common_options(rows: Sequence[Row]) -> dict[str, Any]:
-    """Options with one value in all rows that use them."""
-    return _options(rows)[0]
 
 
 def hardware(sweep: Runs) -> str | None:
@@ -92,7 +87,7 @@ def missing(sweep: Runs) -> str:
     sentences = [
         f"Missing from the paper's 28 algorithms and 4 numbers of actions: {listed(parts)}."
     ]
-    differ = list(_options([row for row in sweep.rows if row.actions is not None])[1])
+    differ = list(options_of([row for row in sweep.rows if row.actions is not None])[1])
     sentences = sentences if parts else ["Nothing of the paper's 28 algorithms is missing."]
     own = "Options are the same in all runs of Q-learning"
     if have:

@@ -15,7 +15,7 @@ from tsallax.paper.tables.cells import DDPG, TOP, Ranking, Runs
 from tsallax.paper.tables.formatting import digits, listed, number
 from tsallax.paper.tables.mean_curves import DRAWS, training_returns
 from tsallax.plotting import GREY, letter
-from tsallax.statistics import Array, Estimate, mean_curve, mean_of
+from tsallax.statistics import Array, mean_curve, mean_of
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -26,6 +26,9 @@ MARKERS: Mapping[str | None, str] = {"sparse": "o", "soft": "s", "epsilon": "^"}
 OWN = "Sparse+SparseBellman-0.1"
 """The paper's own algorithm, with the alpha at which it does best on Reacher."""
 THIN = 0.9
+DDPG_LINE: Any = {
+    "color": "black", "linewidth": THIN, "linestyle": (0, (4, 2)), "label": "DDPG"
+}  # fmt: skip
 
 
 def returns_figure(sweep: Runs, order: Ranking) -> Picture:
@@ -33,21 +36,22 @@ def returns_figure(sweep: Runs, order: Ranking) -> Picture:
     figure = Figure(figsize=(7.0, 3.6), layout="constrained")
     left, right = figure.subplots(1, 2)
     best = order.names[:TOP]
-    for i, one in enumerate(best):
-        _line(left, sweep, one, i, len(best), "return")
-        _line(right, sweep, one, i, len(best), "episodes")
-    _paper(left, sweep, "return")
-    _paper(right, sweep, "episodes")
-    for axes in (left, right):
+    for axes, kind in ((left, "return"), (right, "episodes")):
+        for i, one in enumerate(best):
+            _line(axes, sweep, one, i, len(best), kind)
+        _paper(axes, sweep, kind)
         axes.set_xticks(range(len(sweep.actions)), [f"{n:,}" for n in sweep.actions])
         axes.set_xlim(-0.4, max(len(sweep.actions) - 0.6, 0.4))
         axes.set_xlabel("number of actions")
-        axes.yaxis.set_major_formatter(FuncFormatter(lambda v, place: number(v, _decimals(v))))
+        axes.yaxis.set_major_formatter(FuncFormatter(_tick))
         axes.grid(axis="y")
         axes.tick_params(colors=GREY)
-    _widen(left, 0.05 * abs(sweep.threshold))
+    low, high = left.get_ylim()
+    if high - low < (span := 0.05 * abs(sweep.threshold)):
+        left.set_ylim((low + high - span) / 2, (low + high + span) / 2)
     _ddpg(left, sweep)
-    _ddpg_episodes(right, sweep)
+    if DDPG in sweep.cells and sweep.times[DDPG][:, 1].all():
+        right.axhline(float(sweep.times[DDPG][:, 0].mean()), **DDPG_LINE)
     if any(not t[:, 1].all() for (one, _), t in sweep.times.items() if one in best):
         right.plot(
             [], [], linestyle="none", marker="o", markerfacecolor="white", color=GREY,
@@ -74,14 +78,8 @@ def _legend(figure: Figure, panels: Iterable[Axes]) -> None:
         )  # fmt: skip
 
 
-def _decimals(value: float) -> int:
-    return 0 if float(value).is_integer() else 1
-
-
-def _widen(axes: Axes, span: float) -> None:
-    low, high = axes.get_ylim()
-    if high - low < span:
-        axes.set_ylim((low + high - span) / 2, (low + high + span) / 2)
+def _tick(value: float, place: int) -> str:
+    return number(value, 0 if float(value).is_integer() else 1)
 
 
 def _line(axes: Axes, sweep: Runs, one: str, i: int, count: int, kind: str) -> None:
@@ -136,7 +134,7 @@ def _ddpg(axes: Axes, sweep: Runs) -> None:
     own = mean_of(sweep.greedy[DDPG], sweep.weights[DDPG])
     low, high = axes.get_ylim()
     if low - (high - low) <= own.value <= high + (high - low):
-        axes.axhline(own.value, color="black", linewidth=THIN, linestyle=(0, (4, 2)), label="DDPG")
+        axes.axhline(own.value, **DDPG_LINE)
         if own.low is not None and own.high is not None:
             axes.axhspan(own.low, own.high, color="black", alpha=0.07, linewidth=0)
     else:
@@ -145,13 +143,6 @@ def _ddpg(axes: Axes, sweep: Runs) -> None:
             1.0, 1.02, f"DDPG: {number(own.value, digits(sweep.task))}, {side} the scale",
             transform=axes.transAxes, ha="right", va="bottom", color=GREY, fontsize=7.5,
         )  # fmt: skip
-
-
-def _ddpg_episodes(axes: Axes, sweep: Runs) -> None:
-    """DDPG's episodes to the threshold as a line, where all its runs reached it."""
-    if DDPG in sweep.cells and sweep.times[DDPG][:, 1].all():
-        own = float(sweep.times[DDPG][:, 0].mean())
-        axes.axhline(own, color="black", linewidth=THIN, linestyle=(0, (4, 2)), label="DDPG")
 
 
 def chosen_curves(sweep: Runs, order: Ranking) -> list[str]:
@@ -189,7 +180,7 @@ def curves_figure(sweep: Runs, order: Ranking) -> Picture:
             axes.set_xlabel("episodes")
             axes.tick_params(labelbottom=True)
         axes.xaxis.set_major_formatter(FuncFormatter(lambda v, place: f"{v:,.0f}"))
-        axes.yaxis.set_major_formatter(FuncFormatter(lambda v, place: number(v, _decimals(v))))
+        axes.yaxis.set_major_formatter(FuncFormatter(_tick))
     if all(panel.dataLim.y1 < 0 for panel in panels[: len(sweep.actions)]):
         _logarithmic(panels)
     _legend(figure, panels)
@@ -238,8 +229,7 @@ def _alt(sweep: Runs, best: Sequence[str]) -> str:
     parts = []
     for one in best:
         cells = [(one, n) for n in sweep.actions if (one, n) in sweep.cells]
-        found = [Estimate(float(sweep.greedy[cell].mean())) for cell in cells]
-        values = [number(e.value, digits(sweep.task)) for e in found]
+        values = [number(sweep.greedy[cell].mean(), digits(sweep.task)) for cell in cells]
         parts.append(f"{one} {', '.join(values)}")
     counts = ", ".join(f"{n:,}" for n in sweep.actions) or "none"
     words = "; ".join(parts) or "no algorithm"

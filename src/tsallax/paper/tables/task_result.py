@@ -59,8 +59,14 @@ def summarize_runs(task: Task, rows: Sequence[Row]) -> Result:
             f"{task.name}-claims", "claims of the paper, and verdicts from these runs",
             rows_of(statements), "open",
         ),
-        Table(f"{task.name}-returns", _returns_title(), _returns(sweep, weights), "open"),
-        Table(f"{task.name}-episodes", _episodes_title(sweep), _episodes(sweep, weights), "open"),
+        Table(
+            f"{task.name}-returns", "expected return of the greedy policy, with the paper's beside "
+            "it", _returns(sweep, weights), "open",
+        ),
+        Table(
+            f"{task.name}-episodes", f"episodes to a return of {number(sweep.threshold, 0)}, with "
+            "the paper's beside them", _episodes(sweep, weights), "open",
+        ),
         Table(
             f"{task.name}-best", "the best algorithm of each way to explore, whatever its alpha",
             best_rows(sweep), "open",
@@ -80,10 +86,12 @@ def summarize_runs(task: Task, rows: Sequence[Row]) -> Result:
         Table(f"{task.name}-cells", "every algorithm at every number", _cells(sweep, weights)),
         Table(f"{task.name}-runs", "every run", _runs(sweep)),
     ]  # fmt: skip
+    names = {row.algorithm for row in sweep.rows if row.actions is not None}
+    learners = f"{plural(len(names), 'variant')} of deep Q-learning" if names else "DDPG"
     return Result(
         name=task.name,
-        title=f"{EXPERIMENTS[task.name].title}, {_who(sweep)}",
-        caption=(*_what(sweep, order, tally(statements)),),
+        title=f"{EXPERIMENTS[task.name].title}, {learners}",
+        caption=_caption(sweep, order, tally(statements)),
         parameters={**parameters(sweep), "commands": commands_for(task, sweep.rows)},
         tables=tuple(table for table in made if table.rows),
         comparison=comparison(sweep),
@@ -93,12 +101,7 @@ def summarize_runs(task: Task, rows: Sequence[Row]) -> Result:
     )
 
 
-def _who(sweep: Runs) -> str:
-    names = {row.algorithm for row in sweep.rows if row.actions is not None}
-    return f"{plural(len(names), 'variant')} of deep Q-learning" if names else "DDPG"
-
-
-def _what(sweep: Runs, order: Ranking, judged: str) -> tuple[str, ...]:
+def _caption(sweep: Runs, order: Ranking, judged: str) -> tuple[str, ...]:
     """The caption: what is shown, what is missing, and how the numbers were computed."""
     counts = sorted({len(runs) for runs in sweep.named.values()})
     each = f"{counts[0]}" if len(counts) == 1 else f"{counts[0]} to {counts[-1]}"
@@ -175,24 +178,12 @@ def _names(sweep: Runs) -> list[str]:
     return [*names, *(["DDPG"] if DDPG in sweep.named else [])]
 
 
-def _columns(sweep: Runs) -> list[int]:
-    return sorted({*sweep.task.actions, *sweep.actions})
-
-
-def _returns_title() -> str:
-    return "expected return of the greedy policy, with the paper's beside it"
-
-
-def _episodes_title(sweep: Runs) -> str:
-    return f"episodes to a return of {number(sweep.threshold, 0)}, with the paper's beside them"
-
-
 def _returns(sweep: Runs, weights: dict[Cell, Array]) -> tuple[Line, ...]:
     def ours(cell: Cell, runs: Sequence[Row]) -> str:
         greedy = np.array([row.greedy for row in runs])
         return shown(mean_of(greedy, weights[cell]), digits(sweep.task))
 
-    return _wide(sweep, ours, _paper_return)
+    return _wide(sweep, ours, "expected_return")
 
 
 def _episodes(sweep: Runs, weights: dict[Cell, Array]) -> tuple[Line, ...]:
@@ -200,34 +191,30 @@ def _episodes(sweep: Runs, weights: dict[Cell, Array]) -> tuple[Line, ...]:
         known = times(runs)
         return episodes(known, mean_of(known[:, 0], weights[cell]))
 
-    return _wide(sweep, ours, _paper_episodes)
+    return _wide(sweep, ours, "episodes")
 
 
 def _wide(
-    sweep: Runs,
-    ours: Callable[[Cell, Sequence[Row]], str],
-    theirs: Callable[[PaperResult | None], str | int | float],
+    sweep: Runs, ours: Callable[[Cell, Sequence[Row]], str], measure: str
 ) -> tuple[Line, ...]:
     """A line for each algorithm, with our cell and the paper's for each number of actions."""
     paper = paper_results(sweep.task)
     rows: list[Line] = []
     for one in _names(sweep):
         line: dict[str, str | int | float] = {"algorithm": one}
-        for n in _columns(sweep):
+        for n in sorted({*sweep.task.actions, *sweep.actions}):
             cell = DDPG if one == "DDPG" else (one, n)
             runs = sweep.named.get(cell)
             line[f"{n:,} actions"] = ours(cell, runs) if runs else "not run"
-            line[f"paper, {n:,}"] = theirs(paper.get(cell))
+            line[f"paper, {n:,}"] = _said(paper.get(cell), measure)
         rows.append(line)
     return tuple(rows)
 
 
-def _paper_return(cell: PaperResult | None) -> float | str:
-    return "" if cell is None else cell.expected_return
-
-
-def _paper_episodes(cell: PaperResult | None) -> int | str:
-    return "" if cell is None or cell.episodes is None else cell.episodes
+def _said(cell: PaperResult | None, measure: str) -> float | str:
+    """The paper's number, or nothing where it has none."""
+    value: float | None = getattr(cell, measure, None)
+    return "" if value is None else value
 
 
 def _cells(sweep: Runs, weights: dict[Cell, Array]) -> tuple[Line, ...]:
@@ -256,8 +243,8 @@ def _cells(sweep: Runs, weights: dict[Cell, Array]) -> tuple[Line, ...]:
             line |= {name: _tidy(mean.value), f"{name}_low": _tidy(mean.low)}
             line |= {f"{name}_high": _tidy(mean.high), f"{name}_iqm": _tidy(float(iqm(values)))}
         line["runs_that_reached"] = int(known[:, 1].sum())
-        line["paper_return"] = _paper_return(paper.get(cell))
-        line["paper_episodes"] = _paper_episodes(paper.get(cell))
+        line["paper_return"] = _said(paper.get(cell), "expected_return")
+        line["paper_episodes"] = _said(paper.get(cell), "episodes")
         lines.append(line)
     return tuple(lines)
 

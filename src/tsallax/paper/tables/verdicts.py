@@ -6,7 +6,7 @@ runs of one side did better than all of the other; otherwise it is inconclusive.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -23,6 +23,10 @@ PAPER_TOP = {
     "reacher": {"sparse": 2, "soft": 0, "epsilon": 3},
 }
 """How the paper's top five explore, by the marks in its tables."""
+OTHERS = ("epsilon", "soft")
+"""Ways to explore that sparse exploration is compared with."""
+MEASURES = ("episodes", "return")
+OPPOSITE = {HOLDS: FAILS, FAILS: HOLDS, INCONCLUSIVE: INCONCLUSIVE}
 
 
 @dataclass(frozen=True)
@@ -53,18 +57,19 @@ class Claim:
 def claims(sweep: Runs, order: Ranking) -> list[Claim]:
     """Every claim of which there are runs."""
     found = [
-        *_comparisons(sweep, "explore", "sparse", ("epsilon", "soft")),
-        *_trends(sweep),
-        *_top(sweep, order),
-        *_maximum(sweep, order),
-        *_ddpg(sweep),
+        *(_comparison(sweep, "explore", "sparse", y, m) for m in MEASURES for y in OTHERS),
+        *(_trend(sweep, y, m) for m in MEASURES for y in OTHERS),
+        _top(sweep, order),
+        _maximum(sweep, order),
+        *(_comparison(sweep, "explore", "sparse", "DDPG", m) for m in ("return", "episodes")),
     ]
     return [claim for claim in found if claim is not None]
 
 
 def updates(sweep: Runs) -> list[Claim]:
     """The same for ways to update, of which the paper draws no conclusion."""
-    found = _comparisons(sweep, "update", "sparse", ("soft", "hard"))
+    pairs = [(measure, y) for measure in MEASURES for y in ("soft", "hard")]
+    found = [_comparison(sweep, "update", "sparse", y, measure) for measure, y in pairs]
     return [claim for claim in found if claim is not None]
 
 
@@ -89,36 +94,41 @@ def _way(factor: str, kind: str) -> str:
     return f"{word} exploration" if factor == "explore" else f"the {word} update"
 
 
-def _comparisons(sweep: Runs, factor: str, x: str, others: Sequence[str]) -> list[Claim | None]:
-    return [
-        _comparison(sweep, factor, x, y, measure)
-        for measure in ("episodes", "return")
-        for y in others
-    ]
-
-
 def _comparison(sweep: Runs, factor: str, x: str, y: str, measure: str) -> Claim | None:
+    """Whether a run of x does better than its match of y."""
     one = improvement_between(sweep, factor, x, y, measure, sweep.actions)
     if one is None:
         return None
-    us, them = _way(factor, x), _way(factor, y)
-    what = "needs fewer episodes than" if measure == "episodes" else "ends at a higher return than"
-    over = f"over {plural(one.matches, 'matched pair')} of cells"
-    each = [improvement_between(sweep, factor, x, y, measure, [n]) for n in sweep.actions]
-    known = [part for part in each if part is not None]
-    parts = [
-        f"{shown(part.chance) if measure == 'return' or part.won + part.lost else 'undecided'} at "
-        f"{part.actions[0]:,}"
-        for part in known
-    ]
     verdict, more = one.verdict, ""
     if measure == "episodes":
         hidden = _hidden(sweep, factor, (x, y))
         more = f"{_shares(one)} {_reached(sweep, factor, (x, y))}{hidden}"
         verdict = INCONCLUSIVE if hidden else verdict
+    if y == "DDPG":
+        what = "in return" if measure == "return" else "with fewer episodes"
+        runs = sweep.greedy[DDPG]
+        mean = f"end at {number(runs.mean(), digits(sweep.task))} on average."
+        return Claim(
+            f"Q-learning with sparse exploration outperforms DDPG {what}",
+            f"Probability that a run does better than one of DDPG, over {one.matches} cells",
+            one.chance,
+            0.5,
+            verdict,
+            more or f"DDPG's {plural(len(runs), 'run')} {mean}",
+        )
+    us, them = _way(factor, x), _way(factor, y)
+    what = "needs fewer episodes than" if measure == "episodes" else "ends at a higher return than"
+    each = [improvement_between(sweep, factor, x, y, measure, [n]) for n in sweep.actions]
+    parts = [
+        f"{shown(part.chance) if measure == 'return' or part.won + part.lost else 'undecided'} at "
+        f"{part.actions[0]:,}"
+        for part in each
+        if part is not None
+    ]
     return Claim(
         f"{us[0].upper()}{us[1:]} {what} {them}",
-        f"Probability that a run does better than its match, {over}",
+        "Probability that a run does better than its match, over "
+        f"{plural(one.matches, 'matched pair')} of cells",
         one.chance,
         0.5,
         verdict,
@@ -146,7 +156,12 @@ def _reached(sweep: Runs, factor: str, ways: Sequence[str]) -> str:
         parts.append(f"{int(reached.sum())} of {len(reached)} {words}")
         good = int(good_at_last[~reached].sum())
         late += [f"{good} of {int((~reached).sum())} {words}"] if not reached.all() else []
-    few = _caution(sweep, factor, [way for way in ways if way != "DDPG"])
+    cells = [
+        cell for way in ways if way != "DDPG" for n in sweep.actions
+        for cell in sweep.of(factor, way, n)
+    ]  # fmt: skip
+    share = np.mean(np.concatenate([sweep.times[cell][:, 1] for cell in cells]))
+    few = " So few did that this is weak evidence." if share < 0.25 else ""
     others = f" Of the others, {listed(late)} have a greedy return at the threshold or above."
     text = f"Runs that reached {number(sweep.threshold, 0)}: {listed(parts)}."
     return f"{text}{others if late else ''}{few}"
@@ -172,20 +187,6 @@ def _hidden(sweep: Runs, factor: str, ways: Sequence[str]) -> str:
             they = "it explores" if way == "DDPG" else "they explore"
             return f" Inconclusive: {who} the threshold, but not while {they}."
     return ""
-
-
-def _caution(sweep: Runs, factor: str, ways: Sequence[str]) -> str:
-    cells = [cell for way in ways for n in sweep.actions for cell in sweep.of(factor, way, n)]
-    share = np.mean(np.concatenate([sweep.times[cell][:, 1] for cell in cells]))
-    return " So few did that this is weak evidence." if share < 0.25 else ""
-
-
-def _trends(sweep: Runs) -> list[Claim | None]:
-    return [
-        _trend(sweep, other, measure)
-        for measure in ("episodes", "return")
-        for other in ("epsilon", "soft")
-    ]
 
 
 def _trend(sweep: Runs, other: str, measure: str) -> Claim | None:
@@ -216,95 +217,51 @@ def _trend(sweep: Runs, other: str, measure: str) -> Claim | None:
     )
 
 
-def _top(sweep: Runs, order: Ranking) -> list[Claim]:
+def _top(sweep: Runs, order: Ranking) -> Claim | None:
     """How the five best algorithms explore."""
     if len(order.names) <= TOP:
-        return []
-    wanted: list[tuple[str, str, float, Callable[[Estimate, float], str]]]
+        return None
     if sweep.task.name == "pendulum":
-        wanted = [("sparse", "Most of the top five explore sparsely", TOP / 2, Estimate.verdict)]
+        way, says, null = "sparse", "Most of the top five explore sparsely", TOP / 2
     else:
-        wanted = [("soft", "None of the top five explores with softmax", 0.5, _below)]
-    found = []
-    for way, says, null, judge in wanted:
-        mine = np.array([sweep.algorithms[one].explore == way for one in order.names], float)
-        draws = None if order.first is None else order.first @ mine
-        count = estimate(round(float(order.top @ mine), 9), draws)
-        by_mean = round(float(order.top_by_mean @ mine), 1)
-        whole = all(float(v or 0).is_integer() for v in (count.value, count.low, count.high))
-        paper = PAPER_TOP[sweep.task.name][way]
-        found.append(
-            Claim(
-                says,
-                f"Algorithms with {_way('explore', way)} among our top five",
-                count,
-                null,
-                judge(count, null),
-                f"The paper's tables have {paper}. By the paper's rule, the mean return over the "
-                f"numbers of actions, we have {by_mean:g}.",
-                decimals=0 if whole else 1,
-            )
-        )
-    return found
+        way, says, null = "soft", "None of the top five explores with softmax", 0.5
+    mine = np.array([sweep.algorithms[one].explore == way for one in order.names], float)
+    draws = None if order.first is None else order.first @ mine
+    count = estimate(round(float(order.top @ mine), 9), draws)
+    by_mean = round(float(order.top_by_mean @ mine), 1)
+    whole = all(float(v or 0).is_integer() for v in (count.value, count.low, count.high))
+    verdict = count.verdict(null)
+    return Claim(
+        says,
+        f"Algorithms with {_way('explore', way)} among our top five",
+        count,
+        null,
+        verdict if way == "sparse" else OPPOSITE[verdict],
+        f"The paper's tables have {PAPER_TOP[sweep.task.name][way]}. By the paper's rule, the mean "
+        f"return over the numbers of actions, we have {by_mean:g}.",
+        decimals=0 if whole else 1,
+    )
 
 
-def _below(one: Estimate, null: float) -> str:
-    if one.low is None or one.high is None:
-        return INCONCLUSIVE
-    return Estimate(-one.value, -one.high, -one.low).verdict(-null)
-
-
-def _maximum(sweep: Runs, order: Ranking) -> list[Claim]:
+def _maximum(sweep: Runs, order: Ranking) -> Claim | None:
     """Whether the best algorithms converge to the maximum return."""
     best = [(one, n) for one in order.names[:TOP] for n in sweep.actions]
     best = [cell for cell in best if cell in sweep.cells]
     if sweep.task.name != "pendulum" or not best or len(order.names) < TOP:
-        return []
+        return None
     reached = [sweep.greedy[cell].mean() >= sweep.threshold for cell in best]
     few = any(len(sweep.greedy[cell]) < 2 for cell in best)
     drawn = [sweep.weights[cell] @ sweep.greedy[cell] >= sweep.threshold for cell in best]
     share = estimate(float(np.mean(reached)), None if few else np.mean(drawn, axis=0))
-    return [
-        Claim(
-            "Most of the top five converge to the maximum return of 1000",
-            f"Share of their {len(best)} cells with a mean greedy return of "
-            f"{number(sweep.threshold, 0)} or more",
-            share,
-            0.5,
-            share.verdict(0.5),
-            "The five were chosen by the same runs, which biases this upwards.",
-        )
-    ]
-
-
-def _ddpg(sweep: Runs) -> list[Claim | None]:
-    if DDPG not in sweep.cells:
-        return []
-    runs = sweep.greedy[DDPG]
-    found: list[Claim | None] = []
-    for measure in ("return", "episodes"):
-        one = improvement_between(sweep, "explore", "sparse", "DDPG", measure, sweep.actions)
-        if one is None:
-            continue
-        what = "in return" if measure == "return" else "with fewer episodes"
-        mean = number(runs.mean(), digits(sweep.task))
-        own = f"DDPG's {plural(len(runs), 'run')} end at {mean} on average."
-        verdict, hidden = one.verdict, ""
-        if measure == "episodes":
-            own = f"{_shares(one)} {_reached(sweep, 'explore', ('sparse', 'DDPG'))}"
-            hidden = _hidden(sweep, "explore", ("sparse", "DDPG"))
-            verdict = INCONCLUSIVE if hidden else verdict
-        found.append(
-            Claim(
-                f"Q-learning with sparse exploration outperforms DDPG {what}",
-                f"Probability that a run does better than one of DDPG, over {one.matches} cells",
-                one.chance,
-                0.5,
-                verdict,
-                f"{own}{hidden}",
-            )
-        )
-    return found
+    return Claim(
+        "Most of the top five converge to the maximum return of 1000",
+        f"Share of their {len(best)} cells with a mean greedy return of "
+        f"{number(sweep.threshold, 0)} or more",
+        share,
+        0.5,
+        share.verdict(0.5),
+        "The five were chosen by the same runs, which biases this upwards.",
+    )
 
 
 def tally(found: Sequence[Claim]) -> str:
