@@ -114,19 +114,12 @@ def episode(
 
 
 @partial(jax.jit, static_argnums=0)
-def replay(environment: Environment, start: Any, noise: Any, gain: Any) -> Any:
-    def one(state: Any, part: Any) -> Any:
-        steer = gain @ environment.observe(state)
-        state, *outcome = environment.step(state, steer + part)
-        return state, outcome
+def replay(environment: Environment, start: Any, actions: Any, gain: Any = None) -> Any:
+    """The last state and what each step returned; with a gain, actions are added to its control."""
 
-    return jax.lax.scan(one, start, noise)[1]
-
-
-@partial(jax.jit, static_argnums=0)
-def rollout(environment: Environment, start: Any, actions: Any) -> Any:
     def one(state: Any, action: Any) -> Any:
-        state, *outcome = environment.step(state, action)
+        control = 0.0 if gain is None else gain @ environment.observe(state)
+        state, *outcome = environment.step(state, control + action)
         return state, outcome
 
     return jax.lax.scan(one, start, actions)

@@ -10,5 +10,5 @@ import jax
 
 def double(enabled: bool = True) -> AbstractContextManager[Any]:
     """float64 for the length of a `with`, whatever the version of JAX calls it."""
-    context = getattr(jax, "enable_x64", None) or jax.experimental.enable_x64
+    context = jax.enable_x64 if hasattr(jax, "enable_x64") else jax.experimental.enable_x64
     return context(enabled)

@@ -50,7 +50,10 @@ CASES = {
 
 
 COVERING = set(zip(CASES, itertools.cycle(REGULARIZERS)))
-every_combination = pytest.mark.parametrize(
+
+
+@pytest.mark.parametrize("explore", [None, "pairs"])
+@pytest.mark.parametrize(
     ("case", "regularizer"),
     [
         pytest.param(*pair, marks=() if pair in COVERING else pytest.mark.slow)
@@ -58,22 +61,14 @@ every_combination = pytest.mark.parametrize(
     ],
     ids=str,
 )
-
-
-@every_combination
-def test_it_converges_to_the_q_of_solve_from_episodes(case, regularizer):
-    make, tolerance, _ = CASES[case]
-    assert error(q_learning(make(), regularizer, steps=500_000), make()) < tolerance
-
-
-@every_combination
-def test_it_converges_to_the_q_of_solve_from_single_pairs(case, regularizer):
-    make, _, tolerance = CASES[case]
-    result = q_learning(make(), regularizer, steps=500_000, explore="pairs")
-    assert error(result, make()) < tolerance
-    tried = result.visits[result.q > -np.inf]
-    assert tried.min() > 0.9 * tried.mean()
-    assert result.episodes == 0
+def test_it_converges_to_the_q_of_solve(case, regularizer, explore):
+    make, *tolerances = CASES[case]
+    result = q_learning(make(), regularizer, steps=500_000, explore=explore)
+    assert error(result, make()) < tolerances[explore == "pairs"]
+    if explore == "pairs":
+        tried = result.visits[result.q > -np.inf]
+        assert tried.min() > 0.9 * tried.mean()
+        assert result.episodes == 0
 
 
 def test_a_hundred_times_the_samples_leave_a_fifth_of_the_error():

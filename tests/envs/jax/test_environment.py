@@ -18,7 +18,6 @@ from mujoco_episodes import (
     make,
     record,
     replay,
-    rollout,
 )  # fmt: skip
 from precision import double
 from tsallax.envs import Environment, InvertedPendulum, MultiGoal, Reacher
@@ -77,7 +76,7 @@ def test_whole_episodes_are_mujocos(environment: Environment, bits: int) -> None
         gain = GAINS[None] * steady if environment is InvertedPendulum else np.zeros((2, 10))
         start, noise, theirs = episode(environment, seed, gain, converged=bits == 64)
         with double(bits == 64):
-            ours = [x[: len(theirs[0])] for x in replay(environment, start, noise, gain)]
+            ours = [x[: len(theirs[0])] for x in replay(environment, start, noise, gain)[1]]
         assert ours[0].dtype == f"float{bits}"
         off = max(off, apart(ours[0], theirs[0]), apart(ours[1], theirs[1]))
         np.testing.assert_array_equal(ours[2], theirs[2])
@@ -115,7 +114,7 @@ def test_resets_are_distributed_as_gymnasiums(environment: Environment) -> None:
 
 def test_an_episode_is_truncated_at_its_limit_and_not_before() -> None:
     actions = jnp.zeros((MultiGoal.limit, MultiGoal.action_size))
-    last, (_, _, _, truncated) = rollout(MultiGoal, MultiGoal.reset(jax.random.key(0)), actions)
+    last, (_, _, _, truncated) = replay(MultiGoal, MultiGoal.reset(jax.random.key(0)), actions)
     assert last.step.dtype == np.int32
     assert bool(truncated[-1])
     assert not truncated[:-1].any()
