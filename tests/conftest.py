@@ -14,7 +14,7 @@ os.environ.setdefault("JAX_COMPILATION_CACHE_DIR", str(CACHE))
 os.environ.setdefault("JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS", "0.3")
 os.environ.setdefault("JAX_PERSISTENT_CACHE_MIN_ENTRY_SIZE_BYTES", "-1")
 
-UNOPTIMISED = ("cli", "deep", "paper", "runs", "envs", "test_regularizer.py",
+UNOPTIMISED = ("cli", "deep", "paper", "runs", "envs", "test_package.py", "test_regularizer.py",
                "test_simplex_pallas.py")  # fmt: skip
 """Folders with tests of what agents do, not of how well they are compiled: without XLA's
 optimisations they take two thirds of the time. JAX_DISABLE_MOST_OPTIMIZATIONS=0 runs them with."""

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import itertools
-from contextlib import AbstractContextManager
 from functools import cache, partial
 from typing import Any, NamedTuple
 
@@ -18,14 +17,6 @@ from tsallax.envs.jax.reacher import ReacherState
 PER_STEP = 1e-9
 """The largest difference of a step in float64 from MuJoCo's."""
 MUJOCO = [InvertedPendulum, Reacher]
-
-
-def x64(enabled: bool = True) -> AbstractContextManager[Any]:
-    """Compute in float64, here alone."""
-    context = getattr(jax, "enable_x64", None)
-    if context is None:
-        from jax.experimental import enable_x64 as context
-    return context(enabled)
 
 
 def make(environment: Environment, converged: bool = True) -> Any:
@@ -76,6 +67,8 @@ def record(environment: Environment, steps: int, converged: bool) -> Record:
         if episode % 2:
             env.unwrapped.set_state(*hard_start(environment, rng))
         constant = rng.choice([-1.0, 1.0], high.shape) * high if episode % 4 > 1 else None
+        if constant is not None and episode % 8 > 5:
+            constant *= 2.5  # MuJoCo clips it
         for _ in range(environment.limit if environment is Reacher else 60):
             action = rng.uniform(-high, high) if constant is None else constant
             before = state_of(env)
@@ -121,19 +114,12 @@ def episode(
 
 
 @partial(jax.jit, static_argnums=0)
-def replay(environment: Environment, start: Any, noise: Any, gain: Any) -> Any:
-    def one(state: Any, part: Any) -> Any:
-        steer = gain @ environment.observe(state)
-        state, *outcome = environment.step(state, steer + part)
-        return state, outcome
+def replay(environment: Environment, start: Any, actions: Any, gain: Any = None) -> Any:
+    """The last state and what each step returned; with a gain, actions are added to its control."""
 
-    return jax.lax.scan(one, start, noise)[1]
-
-
-@partial(jax.jit, static_argnums=0)
-def rollout(environment: Environment, start: Any, actions: Any) -> Any:
     def one(state: Any, action: Any) -> Any:
-        state, *outcome = environment.step(state, action)
+        control = 0.0 if gain is None else gain @ environment.observe(state)
+        state, *outcome = environment.step(state, control + action)
         return state, outcome
 
     return jax.lax.scan(one, start, actions)

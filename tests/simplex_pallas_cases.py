@@ -84,8 +84,8 @@ def _references(q: jax.Array, alpha: float) -> list[tuple[jax.Array, jax.Array]]
 def errors(name: str, regularizer: str, interpret: bool) -> dict[str, float]:
     """The errors of a case relative to their tolerances: the case passes if all are at most 1."""
     q, alpha = ROWS[name]
-    which = simplex_pallas.NAMES.index(regularizer)
-    policy, value = (np.asarray(x, float) for x in _kernels(q, which, alpha, interpret))
+    which = np.int32(simplex_pallas.NAMES.index(regularizer))
+    policy, value = (np.asarray(x, float) for x in _kernels(q, which, np.float32(alpha), interpret))
     expected, best = (np.asarray(x, float) for x in _references(q, alpha)[which])
     valid = np.isfinite(best)
     scale = np.abs(best) + (regularizer != "hard") * abs(alpha) + 1e-30

@@ -48,6 +48,11 @@ class Chain(gymnasium.Env):
         return int(min(np.searchsorted(sums, self.np_random.random(), side="right"), last))
 
 
+def bandit(rewards) -> MDP:
+    """One state whose actions earn these rewards: without a discount, Q = r after one visit."""
+    return MDP(np.ones((1, len(rewards), 1)), [rewards], 0.0)
+
+
 def endings() -> MDP:
     """Four states, three actions, every pair ending with probability 0.1 or not at all."""
     rng = np.random.default_rng(3)

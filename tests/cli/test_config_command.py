@@ -28,9 +28,8 @@ def test_every_option_is_printed_with_its_default_and_its_help(capsys, algorithm
 def test_a_file_is_completed_and_printed_again_unchanged(tmp_path: Path, capsys):
     given = "env: Reacher-v5\nactions: [5, 7]\nalpha: 1:0.1:50\nlearning_rate: 1e-3\nnet_arch: 32\n"
     (tmp_path / "a.yaml").write_text(given)
-    code, out, _ = call(
-        capsys, f"config {tmp_path / 'a.yaml'} --set max_grad_norm=10 --set env_options={{}}"
-    )
+    changes = "--set max_grad_norm=10 --set env_options={}"
+    code, out, _ = call(capsys, f"config {tmp_path / 'a.yaml'} {changes}")
     assert code == 0
     (tmp_path / "b.yaml").write_text(out)
     assert call(capsys, f"config {tmp_path / 'b.yaml'}") == (0, out, "")
@@ -54,25 +53,17 @@ def test_a_file_of_version_0_1_is_printed_with_the_current_names(capsys):
     [
         ("alpha: [0.1\n", "not YAML"),
         ("alhpa: 0.1\n", "did you mean alpha?"),
-        ("explore: soft\nalpha: -1\n", "alpha must be"),
-        ("double: yes\n", "double must be"),
         ("explore: tsallis\n", "--set explore_q=1.5"),
+        (None, "no such file"),
     ],
 )
 def test_a_wrong_file_is_named_in_one_line(tmp_path: Path, capsys, text, message):
     path = tmp_path / "a.yaml"
-    path.write_text(text)
+    if text is not None:
+        path.write_text(text)
     assert_error(call(capsys, f"config {path}"), f"{path}: ", message)
 
 
-@pytest.mark.parametrize(
-    ("words", "message"),
-    [
-        ("absent.yaml", "absent.yaml: no such file"),
-        ("--set batch_size=0", "batch_size must be"),
-        ("--set batch=64", "batch_size"),
-        ("--algorithm dqn", "'dqn'"),
-    ],
-)
-def test_a_wrong_option_is_one_line(capsys, words, message):
-    assert_error(call(capsys, f"config {words}"), message)
+@pytest.mark.parametrize("words", ["--set batch_size=0", "--set batch=64", "--algorithm dqn"])
+def test_a_wrong_option_is_one_line(capsys, words):
+    assert_error(call(capsys, f"config {words}"), words.split("=")[0].split()[-1])

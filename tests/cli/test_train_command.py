@@ -118,6 +118,7 @@ def test_a_run_that_was_killed_before_its_first_checkpoint_starts_again(
     assert_same_run(copied, trained)
 
 
+@pytest.mark.slow
 def test_a_run_killed_and_interrupted_ends_as_if_nothing_had_happened(tmp_path: Path):
     out, alone = tmp_path / "a b" / "out", tmp_path / "alone"
     words = [*f"train {TASK} --episodes 1000000 --resume --out".split(), str(out)]
@@ -172,31 +173,27 @@ def test_training_that_diverges_names_the_last_checkpoint_if_there_is_one(
     assert ("last checkpoint" in err) == saved
 
 
-def test_an_environment_with_a_module_keeps_its_options_and_its_hints_work(tmp_path: Path, capsys):
+def test_an_environment_with_a_module_keeps_its_options(tmp_path: Path, capsys):
     out, task = tmp_path / "run", "gymnasium:CartPole-v1"
     more = "--env-option max_episode_steps=7 --set learning_starts=1000 --set net_arch=8"
     code, printed, _ = call(capsys, f"train {task} {more} --steps 60 --out {out}")
     assert code == 0
-    agent = load_agent(out / "agent.npz", task)
-    assert agent.history["episode_length"].max() == 7
-    assert agent.history.lengths.any()  # saved in the middle of an episode
+    assert f"evaluate {out} --env {task}" in printed
     code, _, err = call(capsys, f"train {task} --resume --steps 80 --out {out}")
     assert code == 0
-    assert "tsallax: note: CartPole-v1" in err or f"tsallax: note: {task}" in err
-    assert "lost" in err
-    assert (np.diff(logs.read(out / logs.EPISODES)["step"]) > 0).all()
-    hint = shlex.split(printed.split("evaluate it: ")[1])
-    assert app.run([*hint[1:], "--episodes", "1"]) == 0
+    assert "tsallax: note: " in err
+    assert "lost" in err  # saved in the middle of an episode
+    episodes = logs.read(out / logs.EPISODES)
+    assert episodes["length"].max() == 7
+    assert (np.diff(episodes["step"]) > 0).all()
 
 
-def test_ddpg_is_chosen_by_its_name_and_takes_no_levels(tmp_path: Path, capsys, monkeypatch):
+def test_ddpg_is_chosen_by_its_name(tmp_path: Path, capsys, monkeypatch):
     monkeypatch.setattr(tsallax.DDPG, "learn", lambda *_, **__: None)
-    task = "train MultiGoal-v0 --algorithm ddpg --episodes 2"
-    code, out, err = call(capsys, f"{task} --set net_arch=8 --out {tmp_path / 'run'}")
+    task = f"train MultiGoal-v0 --algorithm ddpg --episodes 2 --out {tmp_path / 'run'}"
+    code, out, err = call(capsys, f"{task} --set net_arch=8")
     assert (code, err) == (0, "")
     assert rows_of(out)["agent"].startswith("DDPG, MultiGoal-v0")
-    output = call(capsys, f"{task} --actions 3 --out {tmp_path / 'other'}")
-    assert_error(output, "ddpg", "leave --actions out")
 
 
 def test_the_config_of_a_run_makes_the_same_run(trained: Path, tmp_path: Path, capsys):
@@ -227,8 +224,6 @@ def test_a_run_of_version_0_1_is_resumed_and_its_config_gets_the_current_names(t
         ("", "--resume"),
         ("--resume --alpha 0.3", "alpha is 0.2"),
         ("--resume --set net_arch=16", "net_arch is [8]"),
-        ("--resume --actions 5", "actions is 3"),
-        ("--resume --seed 4", "seed is 3"),
         ("CartPole-v1 --resume", "env is MultiGoal-v0"),
         ("--resume --algorithm ddpg", "algorithm is deep_q"),
         ("--resume --eval-every 5", "eval_every is 6"),
@@ -264,32 +259,19 @@ def test_a_configuration_that_was_edited_is_refused(copied: Path, capsys, old, n
 @pytest.mark.parametrize(
     ("line", "words"),
     [
-        ("CartPoole-v1 --episodes 3", ["CartPoole", "CartPole-v"]),
         ("MultiGol --actions 3 --episodes 3", ["MultiGol", "tsallax/MultiGoal-v0"]),
-        ("CartPole-v7 --episodes 3", ["CartPole-v7", "v1"]),
         ("Reacher-v5 --episodes 3", ["Reacher-v5", "--actions 31"]),
         ("Pendulum-v1 --episodes 3", ["1 dimension", "--actions 11"]),
         ("CartPole-v1 --actions 5 --episodes 3", ["leave --actions out"]),
         ("Reacher-v5 --actions 3,3,3 --episodes 3", ["3", "2 action dimensions"]),
-        ("Reacher-v5 --actions 1 --episodes 3", ["actions", "at least 2, got 1"]),
         ("Reacher-v5 --actions few --episodes 3", ["actions", "'few'"]),
         ("CartPole-v1 --backend jax --episodes 3", ["leave --backend out"]),
         ("CartPole-v1 --backend gym --episodes 3", ["'gym'", "gymnasium"]),
         ("CartPole-v1 --env-option ice=1 --episodes 3", ["CartPole-v1", "ice"]),
-        ("CartPole-v1 --env-option ice --episodes 3", ["--env-option ice", "KEY=VALUE"]),
-        ("CartPole-v1 --alpha 0 --episodes 3", ["alpha must be"]),
         ("CartPole-v1 --alpha much --episodes 3", ["start:end:steps", "'much'"]),
-        ("CartPole-v1 --explore greedy --episodes 3", ["'greedy'", "epsilon"]),
         ("CartPole-v1 --explore tsallis --episodes 3", ["--set explore_q=1.5"]),
-        ("CartPole-v1 --algorithm dqn --episodes 3", ["'dqn'", "deep_q"]),
         ("CartPole-v1 --set lerning_rate=1 --episodes 3", ["did you mean learning_rate"]),
-        ("CartPole-v1 --set double=maybe --episodes 3", ["double must be"]),
-        ("CartPole-v1 --set net_arch=[1 --episodes 3", ["--set net_arch=[1", "not YAML"]),
         ("CartPole-v1 --set seed=1 --seed 1 --episodes 3", ["seed is given twice"]),
-        ("CartPole-v1 --seed -1 --episodes 3", ["seed", "-1"]),
-        ("CartPole-v1 --seed 4294967296 --episodes 3", ["seed", "2^32 - 1"]),
-        ("CartPole-v1 --episodes 0", ["episodes must be", "at least 1"]),
-        ("CartPole-v1 --steps 2000000000", ["steps", "2^30"]),
         ("CartPole-v1 --steps 9 --set buffer_size=100000000000000", ["memory", "buffer_size"]),
         ("CartPole-v1", ["--episodes or --steps"]),
         ("--episodes 3", ["no environment", "Reacher-v5"]),
@@ -297,7 +279,6 @@ def test_a_configuration_that_was_edited_is_refused(copied: Path, capsys, old, n
         ("CartPole-v1 --config FOLDER/no.yaml --episodes 3", ["no.yaml: no such file"]),
         ("--config FOLDER/module.yaml", ["os:Fork-v0", "on the command line"]),
         ("CartPole-v1 --episodes 3 --out FOLDER/module.yaml", ["is a file"]),
-        ("CartPole-v1 --episodes 3 --out FOLDER", ["is not empty", "another --out"]),
         ("CartPole-v1 --episodes 3 --out FOLDER/module.yaml/run", ["cannot be written"]),
     ],
 )

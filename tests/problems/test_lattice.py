@@ -43,13 +43,7 @@ def test_joint_rows_are_products_of_the_coordinates(seed):
 def test_counts_of_axes_are_one_number_or_a_tuple():
     assert counts("grid", 7, 3) == [7, 7, 7]
     assert counts("actions", 49, 2, total=True) == [7, 7]
-    for given_counts, total in (
-        (48, True),
-        (1, True),
-        (1, False),
-        ((2, 3, 4), False),
-        (2.0, False),
-    ):
+    for given_counts, total in ((48, True), (1, True), (1, False), ((2, 3, 4), False)):
         with pytest.raises(InvalidInput, match="grid must be"):
             counts("grid", given_counts, 2, total)
     with pytest.raises(InvalidInput, match="goal must be two finite numbers"):

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import struct
-import sys
 from pathlib import Path
 from typing import Any
 
@@ -25,13 +24,10 @@ def history(returns: Any, every: int = 0, length: int = 50) -> History:
         h.append(episode_step=step, episode_return=float(value), episode_length=length)
         if every and (i + 1) % every == 0:
             h.append(
-                evaluation_step=step,
-                evaluation_episode=i + 1,
-                evaluation_return=float(value) + 1,
-                evaluation_std=0.5,
-                evaluation_length=float(length),
+                evaluation_step=step, evaluation_episode=i + 1, evaluation_std=0.5,
+                evaluation_return=float(value) + 1, evaluation_length=float(length),
                 evaluation_sampled=float(value),
-            )
+            )  # fmt: skip
     return h
 
 
@@ -105,12 +101,6 @@ def test_tensorboard_has_every_row_once_after_a_resume_as_well(tmp_path: Path):
     for name, kind in ((logs.EPISODES, "episode"), (logs.EVALUATIONS, "evaluation")):
         table = logs.read(tmp_path / name)
         assert found[f"{kind}/return"] == [*zip(table["step"], table["return"], strict=True)]
-
-
-def test_a_missing_tensorboard_says_what_to_install(monkeypatch):
-    monkeypatch.setitem(sys.modules, "tensorboardX", None)
-    with pytest.raises(InvalidInput, match=r"pip install 'tsallax\[tensorboard\]'"):
-        logs.import_tensorboard()
 
 
 def test_an_incomplete_last_line_is_left_out_and_a_wrong_one_named(tmp_path: Path):

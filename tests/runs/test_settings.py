@@ -13,12 +13,7 @@ from tsallax.runs.settings import Run, from_flat, to_flat, to_yaml
 
 CHANGED = {
     "deep_q": {"env": "Reacher-v5", "actions": [5, 7], "explore": "soft", "alpha": "1:0.1:50"},
-    "ddpg": {
-        "env": "Pendulum-v1",
-        "sigma": 0.2,
-        "env_options": {"g": 9.8, "map": "no", "on": True},
-        "steps": 1000,
-    },
+    "ddpg": {"env": "Pendulum-v1", "sigma": 0.2, "steps": 1000, "env_options": {"map": "no"}},
 }
 
 
@@ -62,18 +57,14 @@ def test_keys_of_nested_options_are_those_that_a_checkpoint_stores():
         ({"env": [1]}, "env must be the id"),
         ({"actions": 1}, "actions must be an integer of at least 2, got 1"),
         ({"actions": [3, "x"]}, "actions .* 'x'"),
-        ({"actions": 2.5}, "actions .* 2.5"),
         ({"env_options": 3}, "env_options must be names and values"),
         ({"env_options": {"a": object()}}, "env_options must be plain data"),
         ({"seed": -1}, "seed"),
-        ({"seed": True}, "seed"),
         ({"episodes": 0}, "episodes must be an integer of at least 1"),
         ({"eval_episodes": 0}, "eval_episodes"),
         ({"save_every": 1.5}, "save_every"),
         ({"steps": 2**30}, "steps must be less than 2\\^30"),
         ({"tensorboard": "yes"}, "tensorboard must be True or False"),
-        ({"double": "yes"}, "double must be True or False"),
-        ({"net_arch": "wide"}, "net_arch"),
         ({"sigma": 0.1}, "unknown option 'sigma' of deep_q"),
         ({"hidden": 8}, "net_arch"),
     ],

@@ -9,7 +9,7 @@ import pytest
 
 import oracle
 from planning_problems import BY_NAME
-from tabular_environments import Chain, endings
+from tabular_environments import Chain, bandit, endings
 from tsallax.planning.mdp import MDP
 from tsallax.regularizer import Hard, Soft, Sparse, Tsallis
 from tsallax.tabular.learning import q_learning
@@ -61,12 +61,6 @@ def test_value_and_policy_are_those_of_the_learnt_q():
             assert result.policy[s].sum() == pytest.approx(float(row.size > 0), abs=1e-12)
         assert np.all(result.policy[result.q == -np.inf] == 0)
         assert np.all(result.visits[result.q == -np.inf] == 0)
-
-
-def bandit(rewards) -> MDP:
-    """One state whose actions earn these rewards: without a discount, Q = r after one visit."""
-    n = len(rewards)
-    return MDP(np.ones((1, n, 1)), [rewards], 0.0)
 
 
 @pytest.mark.parametrize(

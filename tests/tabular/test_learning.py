@@ -5,14 +5,13 @@ from __future__ import annotations
 import contextlib
 import itertools
 import math
-import pickle
 import signal
 
 import numpy as np
 import pytest
 
 from planning_problems import BY_NAME
-from tabular_environments import Chain, endings
+from tabular_environments import Chain, bandit, endings
 from tsallax import problems
 from tsallax.errors import InvalidInput
 from tsallax.planning.mdp import MDP
@@ -51,7 +50,10 @@ CASES = {
 
 
 COVERING = set(zip(CASES, itertools.cycle(REGULARIZERS)))
-every_combination = pytest.mark.parametrize(
+
+
+@pytest.mark.parametrize("explore", [None, "pairs"])
+@pytest.mark.parametrize(
     ("case", "regularizer"),
     [
         pytest.param(*pair, marks=() if pair in COVERING else pytest.mark.slow)
@@ -59,37 +61,28 @@ every_combination = pytest.mark.parametrize(
     ],
     ids=str,
 )
+def test_it_converges_to_the_q_of_solve(case, regularizer, explore):
+    make, *tolerances = CASES[case]
+    result = q_learning(make(), regularizer, steps=500_000, explore=explore)
+    assert error(result, make()) < tolerances[explore == "pairs"]
+    if explore == "pairs":
+        tried = result.visits[result.q > -np.inf]
+        assert tried.min() > 0.9 * tried.mean()
+        assert result.episodes == 0
 
 
-@every_combination
-def test_it_converges_to_the_q_of_solve_from_episodes(case, regularizer):
-    make, tolerance, _ = CASES[case]
-    assert error(q_learning(make(), regularizer, steps=500_000), make()) < tolerance
-
-
-@every_combination
-def test_it_converges_to_the_q_of_solve_from_single_pairs(case, regularizer):
-    make, _, tolerance = CASES[case]
-    result = q_learning(make(), regularizer, steps=500_000, explore="pairs")
-    assert error(result, make()) < tolerance
-    tried = result.visits[result.q > -np.inf]
-    assert tried.min() > 0.9 * tried.mean()
-    assert result.episodes == 0
-
-
-@pytest.mark.parametrize("regularizer", REGULARIZERS[1:3], ids=str)
-def test_a_hundred_times_the_samples_leave_a_fifth_of_the_error(regularizer):
+def test_a_hundred_times_the_samples_leave_a_fifth_of_the_error():
     """Averaging takes errors to a tenth."""
     mdp = problems.garnet(5, 3, 2, discount=0.8, seed=1)
 
     def mean_error(steps):
-        runs = [q_learning(mdp, regularizer, steps=steps, seed=seed) for seed in range(3)]
+        runs = [q_learning(mdp, Sparse(0.2), steps=steps, seed=seed) for seed in range(3)]
         return np.mean([error(run, mdp) for run in runs])
 
     assert mean_error(200_000) < 0.2 * mean_error(2_000)
 
 
-@pytest.mark.parametrize("step_size", ["rescaled", "polynomial", StepSize(0.6, scale=0.3)], ids=str)
+@pytest.mark.parametrize("step_size", ["polynomial", StepSize(0.6, scale=0.3)], ids=str)
 def test_every_schedule_converges(step_size):
     mdp = problems.garnet(5, 3, 2, discount=0.6, seed=1)
     assert error(q_learning(mdp, Sparse(0.2), step_size=step_size), mdp) < 0.01
@@ -118,7 +111,10 @@ def test_frozen_lake_is_learnt_from_its_gymnasium_id():
     assert result.lengths.max() <= 100
 
 
-@pytest.mark.parametrize("source", [problems.forest(), "FrozenLake-v1"], ids=["mdp", "gymnasium"])
+both_sources = pytest.mark.parametrize("source", [problems.forest(), "FrozenLake-v1"], ids=str)
+
+
+@both_sources
 def test_the_seed_decides_everything(source):
     def run(seed):
         return q_learning(source, Sparse(0.5), discount=0.9, steps=3_000, seed=seed)
@@ -127,12 +123,6 @@ def test_the_seed_decides_everything(source):
     for name in ("q", "value", "policy", "visits", "returns", "lengths"):
         assert np.array_equal(getattr(first, name), getattr(again, name)), name
     assert not np.array_equal(first.q, other.q)
-
-
-def bandit(rewards) -> MDP:
-    """One state whose actions earn these rewards: without a discount, Q = r after one visit."""
-    n = len(rewards)
-    return MDP(np.ones((1, n, 1)), [rewards], 0.0)
 
 
 def test_sparse_exploration_alone_starves_a_pair_and_the_default_does_not():
@@ -158,7 +148,7 @@ def test_a_result_can_be_continued():
     assert np.all(np.isfinite(twice.value))
 
 
-@pytest.mark.parametrize("source", [problems.forest(), "FrozenLake-v1"], ids=["mdp", "gymnasium"])
+@both_sources
 def test_progress_goes_from_zero_to_one(source, monkeypatch):
     shares = []
     monkeypatch.setattr(
@@ -170,7 +160,7 @@ def test_progress_goes_from_zero_to_one(source, monkeypatch):
     assert shares[-1] == 1.0
 
 
-@pytest.mark.parametrize("source", [problems.forest(), "FrozenLake-v1"], ids=["mdp", "gymnasium"])
+@both_sources
 def test_ctrl_c_raises_the_result_so_far(source):
     q_learning(source, Sparse(0.5), discount=0.9, steps=10)
 
@@ -190,7 +180,6 @@ def test_ctrl_c_raises_the_result_so_far(source):
     assert 0 < result.steps < 10**10
     again = q_learning(source, Sparse(0.5), discount=0.9, steps=100, initial=result)
     assert again.steps == result.steps + 100
-    assert pickle.loads(pickle.dumps(caught.value)).result.steps == result.steps
 
 
 def nothing_to_learn() -> MDP:
@@ -206,12 +195,9 @@ def nothing_to_learn() -> MDP:
         (None, {"regularizer": Sparse(np.array([0.1, 0.2]))}, "one alpha"),
         (None, {"explore": "boltzmann"}, "explore must be a regularizer such as Soft"),
         (None, {"epsilon": 1.5}, "epsilon must be a number"),
-        (None, {"epsilon": math.nan}, "epsilon must be a number"),
         (None, {"steps": 0}, "steps must be an integer of at least 1"),
-        (None, {"steps": 1e6}, "steps must be an integer"),
         (None, {"seed": -1}, "seed must be an integer of at least 0"),
-        (None, {"limit": 0}, "limit must be an integer of at least 1"),
-        (None, {"limit": 2.5}, "limit must be an integer"),
+        (None, {"limit": 2.5}, "limit must be an integer of at least 1"),
         (None, {"discount": 1.0}, "discount must be a number"),
         (None, {"initial": [1.0, 2.0]}, r"initial must be a number, a table \(3, 2\)"),
         (None, {"initial": "zero"}, "initial must be a number"),
@@ -223,7 +209,6 @@ def nothing_to_learn() -> MDP:
         ("NoSuchLake-v1", {"discount": 0.9}, "NoSuchLake-v1: Gymnasium cannot make it"),
         ("Blackjack-v1", {"discount": 0.9}, "Blackjack-v1: .*Discrete observations, not Tuple"),
         ("CartPole-v1", {"discount": 0.9}, "CartPole-v1: .*not Box: use DeepQ"),
-        ("Pendulum-v1", {"discount": 0.9}, "Pendulum-v1: .*Discrete observations"),
     ],
 )  # fmt: skip
 def test_impossible_requests_are_refused_in_one_line(source, options, message):

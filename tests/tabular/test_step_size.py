@@ -47,20 +47,17 @@ def test_schedules_that_violate_the_condition_are_refused(omega, why):
 
 
 @pytest.mark.parametrize(
-    "make",
-    [
-        lambda: StepSize(math.nan),
-        lambda: StepSize("1"),
-        lambda: StepSize(True),
-        lambda: StepSize(1.0, scale=0.0),
-        lambda: StepSize(1.0, scale=math.inf),
-        lambda: StepSize(1.0, scale=-1),
-        lambda: StepSize()(3),
-    ],
+    ("omega", "scale"),
+    [(math.nan, 1.0), ("1", 1.0), (True, 1.0), (1.0, 0.0), (1.0, math.inf), (1.0, -1)],
 )
-def test_impossible_schedules_are_refused(make):
+def test_impossible_schedules_are_refused(omega, scale):
     with pytest.raises(InvalidInput):
-        make()
+        StepSize(omega, scale)
+
+
+def test_a_schedule_without_a_scale_needs_a_discount():
+    with pytest.raises(InvalidInput, match="rescaled"):
+        StepSize()(3)
 
 
 def test_schedules_have_names():

@@ -25,15 +25,6 @@ def test_separate_environments_are_reset_by_calls_and_have_their_seeds() -> None
     np.testing.assert_array_equal(host.reset_one(int(done.argmax()), seed=5), expected[2])
 
 
-def test_truncation_is_not_termination() -> None:
-    host = GymnasiumAdapter("tsallax/Reacher-v5", actions=3)
-    host.reset([0])
-    for step in range(50):
-        _, _, terminated, truncated = host.step([4])
-        assert not terminated[0]
-        assert truncated[0] == (step == 49)
-
-
 def test_continuous_actions_are_real_vectors() -> None:
     host = GymnasiumAdapter("tsallax/Reacher-v5", continuous=True)
     assert host.n_actions is host.discretize is None
@@ -41,13 +32,6 @@ def test_continuous_actions_are_real_vectors() -> None:
     host.reset([0])
     _, rewards, *_ = host.step([[0.5, -1.0]])
     assert -2 < rewards[0] < -1.25
-
-
-def test_frames_are_pictures() -> None:
-    host = GymnasiumAdapter("tsallax/Reacher-v5", actions=3, render_mode="rgb_array")
-    host.reset([0])
-    assert host.frame().shape == (360, 360, 3)
-    assert host.frame().dtype == np.uint8
 
 
 def test_drawing_needs_a_render_mode_and_what_it_draws_with() -> None:

@@ -5,7 +5,6 @@ from __future__ import annotations
 from functools import partial
 from typing import Any
 
-import gymnasium
 import numpy as np
 import pytest
 from gymnasium.vector import AsyncVectorEnv, AutoresetMode, SyncVectorEnv
@@ -74,23 +73,6 @@ def test_a_vector_environment_that_only_resets_on_the_next_step_says_which_step_
     observations, *_ = host.step([0, 0])
     assert host.stepped.all()
     np.testing.assert_array_equal(observations, [[-99], [505]])
-
-
-def test_gymnasiums_own_vectorised_cartpole_can_be_used() -> None:
-    host = GymnasiumAdapter(gymnasium.make_vec("CartPole-v1", num_envs=3))
-    current = host.reset([0, 0, 0])
-    ends = lost = 0
-    for _ in range(60):
-        after, rewards, terminated, truncated = host.step(np.ones(3, int))
-        np.testing.assert_array_equal(rewards, host.stepped)  # 1 a step, 0 for a reset
-        lost += int((~host.stepped).sum())
-        np.testing.assert_array_equal(np.abs(after[~host.stepped]) < 0.05, True)
-        for i in np.flatnonzero(terminated | truncated):
-            assert abs(after[i, 2]) > 0.2
-            ends += 1
-            current[i] = host.reset_one(i, seed=0)
-    assert ends >= 9
-    assert ends - 3 <= lost <= ends
 
 
 def test_a_vector_environment_must_say_how_it_resets_itself() -> None:

@@ -27,16 +27,6 @@ def pixels_of(picture: np.ndarray, colour: tuple[int, int, int]) -> np.ndarray:
     return np.argwhere((picture == colour).all(-1))
 
 
-@pytest.mark.parametrize("name", [*DRAW])
-def test_every_environment_has_a_picture_of_even_size(name: str) -> None:
-    draw, frames_per_second = DRAW[name]
-    picture = draw(jax.jit(BY_ID[name].reset)(jax.random.key(0)))
-    assert picture.dtype == np.uint8
-    assert picture.shape[0] % 2 == picture.shape[1] % 2 == 0
-    assert picture.shape[2] == 3
-    assert frames_per_second > 0
-
-
 def test_the_target_of_the_reacher_and_the_point_mass_are_where_the_state_has_them() -> None:
     reacher = jax.jit(BY_ID["Reacher-v5"].reset)(jax.random.key(0))
     reacher = reacher._replace(target=jnp.array([0.1, 0.15]), motion=jnp.zeros(4))

@@ -8,7 +8,8 @@ import mujoco
 import numpy as np
 import pytest
 
-from mujoco_episodes import MUJOCO, make, x64
+from mujoco_episodes import MUJOCO, make
+from precision import double
 from tsallax.envs import Environment
 from tsallax.envs.jax.mechanics import DENSITY, capsule, limit_force, rk4, sphere
 
@@ -37,7 +38,7 @@ def test_masses_and_inertias_are_those_of_the_solids() -> None:
 
 
 def test_the_error_of_a_runge_kutta_step_is_of_fifth_order() -> None:
-    with x64():
+    with double():
         start = jnp.array([1.0, 0.0])
         errors = [
             abs(complex(*rk4(lambda x: jnp.array([-x[1], x[0]]), start, h)[0]) - np.exp(1j * h))

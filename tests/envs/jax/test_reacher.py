@@ -8,7 +8,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from mujoco_episodes import apart, make, rollout
+from mujoco_episodes import apart, make, replay
 from tsallax.envs import Reacher
 from tsallax.envs.jax import reacher
 
@@ -34,5 +34,5 @@ def test_the_reacher_is_the_model_that_mujoco_compiles() -> None:
 
 def test_the_fingertip_is_that_of_the_last_stage() -> None:
     state = Reacher.reset(jax.random.key(0))
-    state, _ = rollout(Reacher, state, jnp.array([[1.0, -1.0]] * 3))
+    state, _ = replay(Reacher, state, jnp.array([[1.0, -1.0]] * 3))
     assert 1e-7 < apart(state.fingertip, reacher.fingertip(state.motion)) < 1e-4
