@@ -128,23 +128,36 @@ def differ(a: Any, b: Any) -> bool:
     return any(np.any(np.asarray(x) != np.asarray(y)) for x, y in pairs)
 
 
+def columns(agent: Any) -> tuple[Any, Any, Any, Any, Any]:
+    """The memory's observations, next observations, actions, rewards and flags."""
+    memory = agent._learner.replay
+    rows = np.asarray(memory.rows)
+    return *map(np.asarray, memory.columns(memory.rows)), rows[:, -2], rows[:, -1].astype(int)
+
+
+def flags(agent: Any) -> list[int]:
+    """How the transitions in the memory ended."""
+    return columns(agent)[-1].tolist()
+
+
 def stored(agent: DeepQ) -> list[list[dict[str, Any]]]:
     """What is in the memory, in the order of time, for each environment."""
-    memory, n = jax.tree.map(np.asarray, agent._learner.replay), agent.config.n_envs
-    assert agent.steps <= len(memory.reward), "nothing may have been overwritten"
+    seen, after, action, reward, ends = columns(agent)
+    weight = np.asarray(agent._learner.replay.priority).ravel()
+    assert agent.steps <= len(reward), "nothing may have been overwritten"
     rows = [
         {
-            "seen": memory.observation[i],
-            "action": int(memory.action[i]),
-            "reward": float(memory.reward[i]),
-            "after": memory.next_observation[i],
-            "terminated": bool(memory.flags[i] & TERMINATED),
-            "ended": bool(memory.flags[i] & ENDED),
-            "weight": float(memory.priority.ravel()[i]),
+            "seen": seen[i],
+            "action": int(action[i]),
+            "reward": float(reward[i]),
+            "after": after[i],
+            "terminated": bool(ends[i] & TERMINATED),
+            "ended": bool(ends[i] & ENDED),
+            "weight": float(weight[i]),
         }
         for i in range(agent.steps)
     ]
-    return [rows[e::n] for e in range(n)]
+    return [rows[e :: agent.config.n_envs] for e in range(agent.config.n_envs)]
 
 
 def episodes_of(trajectories: Any) -> list[tuple[int, float, int]]:
