@@ -44,10 +44,7 @@ from tsallax.regularizer import Hard, Regularizer, by_name
 
 KINDS = ("sparse", "soft")
 TOLERANCE = 1e-7
-NAMES = {
-    "value_gap": "value gap $d'V_{reg}-d'V^*$",
-    "return_gap": "return gap $J(\\pi^*)-J(\\pi)$",
-}
+NAMES = {"value_gap": "value gap $d'V_{reg}-d'V^*$", "return_gap": "return gap $J(\\pi^*)-J(\\pi)$"}
 LINES: dict[str, Any] = {
     "certificate": {"linestyle": ":", "linewidth": 1.2},
     "bound": {"linestyle": (0, (5, 2)), "linewidth": 1.2},
