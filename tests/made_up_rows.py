@@ -19,30 +19,14 @@ def made_up_row(task, variant, actions, seed, greedy, reached, **changes):
     """The row of a run with this greedy return and first episode at the threshold."""
     episodes = {"reacher": 10_000, "pendulum": 2_000}[task.name]
     given = {
-        "task": task.name,
-        "algorithm": variant.name,
-        "explore": variant.explore,
-        "update": variant.update,
-        "alpha": variant.alpha,
-        "actions": actions,
-        "seed": seed,
-        "episodes": episodes,
-        "steps": 50 * episodes,
-        "threshold": task.threshold,
-        "reached": reached,
-        "final": greedy - 0.5,
-        "greedy": greedy,
-        "greedy_error": 0.1,
-        "sampled": greedy - 0.2,
-        "sampled_error": 0.1,
-        "evaluated": 100,
-        "every": 20,
-        "returns": rising(round(greedy, 1), episodes // 20),
-        "seconds": 600.0,
-        "agents": 81,
+        "task": task.name, "algorithm": variant.name, **vars(variant), "actions": actions,
+        "seed": seed, "episodes": episodes, "steps": 50 * episodes, "threshold": task.threshold,
+        "reached": reached, "final": greedy - 0.5, "greedy": greedy, "greedy_error": 0.1,
+        "sampled": greedy - 0.2, "sampled_error": 0.1, "evaluated": 100, "every": 20,
+        "returns": rising(round(greedy, 1), episodes // 20), "seconds": 600.0, "agents": 81,
         "config": {"alpha": variant.alpha, "batch_size": 64, "gamma": 0.99},
         "provenance": {"tsallax": "0.1.0", "device": "gpu: H200", "machine": "x", "date": "d"},
-    }
+    }  # fmt: skip
     return Row(**(given | changes))
 
 

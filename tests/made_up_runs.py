@@ -20,13 +20,10 @@ def made_up_history(returns: Any, every: int = 0, length: int = 50) -> History:
         h.append(episode_step=step, episode_return=float(value), episode_length=length)
         if every and (i + 1) % every == 0:
             h.append(
-                evaluation_step=step,
-                evaluation_episode=i + 1,
-                evaluation_return=float(value) + 1,
-                evaluation_std=0.5,
+                evaluation_step=step, evaluation_episode=i + 1, evaluation_std=0.5,
+                evaluation_return=float(value) + 1, evaluation_sampled=float(value),
                 evaluation_length=float(length),
-                evaluation_sampled=float(value),
-            )
+            )  # fmt: skip
     return h
 
 

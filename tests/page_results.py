@@ -20,27 +20,20 @@ def series(panel, label, points=120, **changes):
     x = [20 * (i + 1) for i in range(points)]
     y = [-4 - rank / 10 - 40 * math.exp(-i / 12) for i in range(points)]
     line = {
-        "panel": panel,
-        "label": label,
+        "panel": panel, "label": label, "shown": label in LABELS[:4],
         "groups": dict(zip(("exploration", "update", "alpha"), label.replace("-", "+").split("+"))),
-        "x": x,
-        "y": y,
-        "low": [value - 0.5 for value in y],
-        "high": [value + 0.5 for value in y],
-        "shown": label in LABELS[:4],
-    }
+        "x": x, "y": y, "low": [value - 0.5 for value in y], "high": [value + 0.5 for value in y],
+    }  # fmt: skip
     return line | changes
 
 
 def curves(points=120):
     """A chart of 27 lines in four panels."""
     return {
-        "name": "reacher-curves",
-        "title": "training returns",
-        "x_label": "episodes",
+        "name": "reacher-curves", "title": "training returns", "x_label": "episodes",
         "y_label": "return",
         "series": [series(panel, label, points) for panel in PANELS for label in LABELS],
-    }
+    }  # fmt: skip
 
 
 def returns():
@@ -48,9 +41,8 @@ def returns():
     rows = []
     for i, label in enumerate(LABELS):
         value = -4 - 0.1 * ((7 * i) % 27)
-        episodes = ("not reached", "", f"{900 + 137 * ((5 * i) % 27):,} [800, 10,000]")[
-            min(i % 5, 2)
-        ]
+        number = f"{900 + 137 * ((5 * i) % 27):,} [800, 10,000]"
+        episodes = ("not reached", "", number, number, number)[i % 5]
         text = f"{value:.1f} [{value - 0.2:.1f}, {value + 0.2:.1f}]".replace("-", "−")
         rows.append({"algorithm": label, "return": text, "episodes": episodes, "seeds": 3 + i % 3})
     return rows
@@ -105,22 +97,12 @@ def write_hostile(folder):
         series(f"panel {bad}", f"line {bad}", 5, groups={f"group {bad}": f"word {bad}"}, shown=True)
         for bad in EVIL
     ]
-    chart = curves(5) | {
-        "title": every,
-        "x_label": f"x {every}",
-        "y_label": f"y {every}",
-        "series": lines,
-    }
+    titles = {"title": every, "x_label": f"x {every}", "y_label": f"y {every}"}
     return write(
-        folder,
-        chart=chart,
+        folder, chart=curves(5) | titles | {"series": lines},
         rows=[{"name": bad, f"column {every}": f"cell {bad}"} for bad in EVIL + EVIL],
-        table=every,
-        title=every,
-        caption=list(EVIL),
+        table=every, title=every, caption=list(EVIL), hardware=every, date=every,
         comparison=[{"what": bad, "paper": bad, "ours": bad} for bad in EVIL],
         pictures=[{"name": "reacher-map", "alt": every, "width_inches": 7.0}],
-        hardware=every,
-        date=every,
         environment={every: every, "cpu": every, "cores": every},
-    )
+    )  # fmt: skip

@@ -17,13 +17,9 @@ from tsallax.paper.sweep.tasks import REACHER, choose_variants
 
 NAME = "Sparse+SparseBellman-0.1"
 OPTIONS: dict[str, Any] = {
-    "net_arch": [8],
-    "batch_size": 8,
-    "buffer_size": 300,
-    "learning_starts": 50,
-    "target_update_interval": 50,
-    "n_step": 1,
-}
+    "net_arch": [8], "batch_size": 8, "buffer_size": 300, "learning_starts": 50,
+    "target_update_interval": 50, "n_step": 1,
+}  # fmt: skip
 EPISODES, PIECES = 24, 24
 """An episode of Reacher has 50 steps, a piece of training too."""
 STATUS = Status(
@@ -47,12 +43,9 @@ def finished_row(seed: int, episodes: int = EPISODES, **changes: Any) -> Row:
     (variant,) = choose_variants([NAME])
     config = to_mapping(learner_config(REACHER, variant, OPTIONS))
     given = {
-        "episodes": episodes,
-        "steps": 50 * episodes,
+        "episodes": episodes, "steps": 50 * episodes, "evaluated": 20, "config": config,
         "returns": (-9.0,) * -(-episodes // 20),
-        "evaluated": 20,
-        "config": config,
-    }
+    }  # fmt: skip
     return made_up_row(REACHER, variant, 9, seed, -9.0, None, **(given | changes))
 
 

@@ -146,9 +146,9 @@ def test_many_cells_against_ten_runs_that_all_share_hardly_err():
     """With three shared runs 19 of 100 verdicts without effect would be conclusive."""
 
     def one(rng, seed):
-        runs = {k: rng.normal(size=3) for k in range(36)} | {"one": rng.normal(size=10)}
+        runs = {k: rng.normal(size=3) for k in range(18)} | {"one": rng.normal(size=10)}
         weights = resample({key: len(values) for key, values in runs.items()}, 400, seed)
-        found = improvement(runs, weights, [(k, "one") for k in range(36)])
+        found = improvement(runs, weights, [(k, "one") for k in range(18)])
         return found.verdict(0.5) != INCONCLUSIVE
 
     assert coverage(400, one) <= 0.1

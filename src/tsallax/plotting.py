@@ -17,29 +17,16 @@ MARKER = {"sparse": "o", "soft": "s"}
 MAP = "viridis"
 
 SETTINGS: Any = {
-    "font.family": "DejaVu Sans",
-    "font.size": 8.0,
-    "axes.titlesize": 8.5,
-    "axes.labelsize": 8.0,
-    "axes.linewidth": 0.7,
-    "axes.spines.top": False,
-    "axes.spines.right": False,
-    "axes.grid": False,
-    "grid.color": "#d9d9d9",
-    "grid.linewidth": 0.5,
-    "xtick.labelsize": 7.5,
-    "ytick.labelsize": 7.5,
-    "xtick.major.width": 0.7,
-    "ytick.major.width": 0.7,
-    "legend.fontsize": 7.5,
-    "legend.frameon": False,
-    "lines.linewidth": 1.6,
-    "lines.markersize": 4.5,
-    "mathtext.fontset": "dejavusans",
-    "figure.dpi": 100,
-    "savefig.dpi": 200,
-    "svg.hashsalt": "tsallax",
-}
+    "font.family": "DejaVu Sans", "font.size": 8.0, "mathtext.fontset": "dejavusans",
+    "axes.titlesize": 8.5, "axes.labelsize": 8.0, "axes.linewidth": 0.7,
+    "axes.spines.top": False, "axes.spines.right": False,
+    "axes.grid": False, "grid.color": "#d9d9d9", "grid.linewidth": 0.5,
+    "xtick.labelsize": 7.5, "xtick.major.width": 0.7,
+    "ytick.labelsize": 7.5, "ytick.major.width": 0.7,
+    "legend.fontsize": 7.5, "legend.frameon": False,
+    "lines.linewidth": 1.6, "lines.markersize": 4.5,
+    "figure.dpi": 100, "savefig.dpi": 200, "svg.hashsalt": "tsallax",
+}  # fmt: skip
 
 
 def paper_style() -> Any:

@@ -3,6 +3,7 @@
 import json
 
 import pytest
+from matplotlib.figure import Figure
 
 from made_up_rows import made_up_row
 from page_results import write
@@ -12,35 +13,29 @@ from tsallax.paper.result import read_csv
 from tsallax.paper.sweep.rows import append_row
 from tsallax.paper.sweep.tasks import REACHER, VARIANTS
 
-NAMES = ("figure2b", "theorems")
-
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory):
-    """A report of an experiment with a figure and of one without, in their quick versions."""
+    """A report of one experiment, in its quick version."""
     out = tmp_path_factory.mktemp("report") / "new" / "folder"
-    assert reproduce(NAMES, out, progress=False, quick=True) == out / "index.html"
+    assert reproduce(["figure2b"], out, progress=False, quick=True) == out / "index.html"
     return out
 
 
-def test_every_experiment_leaves_its_figure_data_and_parameters(folder):
-    for name in NAMES:
-        record = json.loads((folder / f"{name}.json").read_text(encoding="utf-8"))
-        assert (record["name"], record["quick"]) == (name, True)
-        assert record["seconds"] > 0
-        assert record["parameters"]
-        assert {"tsallax", "python", "jax", "numpy", "numba", "cpu"} <= set(record["environment"])
-        for table in record["tables"]:
-            with (folder / f"{table['name']}.csv").open(encoding="utf-8", newline="") as file:
-                assert read_csv(file)
-        for picture in record["pictures"]:
-            png = (folder / f"{picture['name']}.png").read_bytes()
-            assert png.startswith(b"\x89PNG")
-            assert len(picture["alt"]) > 50
-            assert b"<svg" in (folder / f"{picture['name']}.svg").read_bytes()
-    kept = {path.suffix for path in folder.iterdir()}
-    assert kept == {".png", ".svg", ".csv", ".json", ".html"}
-    assert not [path for path in folder.iterdir() if path.name.startswith(".")]
+def test_an_experiment_leaves_its_figure_data_and_parameters(folder):
+    record = json.loads((folder / "figure2b.json").read_text(encoding="utf-8"))
+    assert (record["name"], record["quick"]) == ("figure2b", True)
+    assert record["seconds"] > 0
+    assert record["parameters"]
+    assert {"tsallax", "python", "jax", "numpy", "numba", "cpu"} <= set(record["environment"])
+    with (folder / "figure2b.csv").open(encoding="utf-8", newline="") as file:
+        assert read_csv(file)
+    assert (folder / "figure2b.png").read_bytes().startswith(b"\x89PNG")
+    assert b"<svg" in (folder / "figure2b.svg").read_bytes()
+    (picture,) = record["pictures"]
+    assert len(picture["alt"]) > 50
+    suffixes = sorted(path.suffix for path in folder.iterdir())
+    assert suffixes == [".csv", ".html", ".json", ".png", ".svg"]
 
 
 def test_a_second_run_writes_the_same_files_and_keeps_other_results(folder, tmp_path):
@@ -97,6 +92,13 @@ def test_no_name_of_a_file_leads_out_of_the_folder(tmp_path):
         write_page(folder)
 
 
+@pytest.fixture
+def blank_pictures(monkeypatch):
+    """Files of pictures are empty, since to draw them takes seconds."""
+    monkeypatch.setattr(Figure, "savefig", lambda figure, path, **options: path.write_bytes(b""))
+
+
+@pytest.mark.usefixtures("blank_pictures")
 def test_rows_of_several_folders_are_put_together(tmp_path):
     folders = [tmp_path / "one", tmp_path / "two"]
     for seed, folder in enumerate(folders):
@@ -110,6 +112,7 @@ def test_rows_of_several_folders_are_put_together(tmp_path):
     assert refusal.value.source == str(folders[0] / "a.jsonl")
 
 
+@pytest.mark.usefixtures("blank_pictures")
 @pytest.mark.parametrize(("episodes", "quick"), [(10_000, False), (9_000, True)])
 def test_tables_of_runs_shorter_than_the_papers_are_marked_as_quick(tmp_path, episodes, quick):
     row = made_up_row(

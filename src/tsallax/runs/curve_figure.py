@@ -9,13 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from tsallax.errors import InvalidInput
-from tsallax.runs.learning_curves import (
-    Curve,
-    Group,
-    evaluation_curve,
-    training_curve,
-    window_of,
-)
+from tsallax.runs.learning_curves import Curve, Group, evaluation_curve, training_curve, window_of
 from tsallax.statistics import MIN_RUNS, interval_label
 
 if TYPE_CHECKING:

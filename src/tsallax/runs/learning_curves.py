@@ -148,11 +148,9 @@ def training_curve(group: Group, window: int, by: str = "episodes") -> Curve:
         values.append(smoothed(run.episodes["return"][order], window))
         steps = run.episodes["step"][order]
         places.append(steps if by == "steps" else np.arange(1.0, len(steps) + 1))
-    x = np.empty(0)
-    if min(map(len, places)) and (begin := max(p[0] for p in places)) <= (
-        end := min(p[-1] for p in places)
-    ):
-        x = np.unique(np.linspace(begin, end, POINTS).round())
+    begin = max(p[0] if len(p) else np.inf for p in places)
+    end = min(p[-1] if len(p) else -np.inf for p in places)
+    x = np.unique(np.linspace(begin, end, POINTS).round()) if begin <= end else np.empty(0)
     last = [np.searchsorted(p, x, side="right") - 1 for p in places]
     return Curve(x, *mean_curve(np.array([v[i] for v, i in zip(values, last, strict=True)])))
 

@@ -36,7 +36,7 @@ def test_only_missing_runs_are_trained_and_their_statuses_displayed(tmp_path, mo
 @pytest.mark.parametrize(
     "options",
     [{"device": "tpu"}, {"device": "tpu", "ray": "local"}, {"at_once": 0}, {"processes": 0},
-     {"processes": 2, "ray": "local"}, {"ray": "somewhere"}],
+     {"processes": 2, "ray": "local"}],
     ids=str,
 )  # fmt: skip
 def test_resources_that_cannot_be_used_are_refused_before_any_work(options, tmp_path):

@@ -31,12 +31,3 @@ def test_a_run_that_ended_is_extended_by_its_last_mean(whole):
     assert x.tolist() == [20, 40, 60, 80, 100]
     np.testing.assert_allclose(runs[0], [1, 2, 3, 4, 5])
     np.testing.assert_allclose(runs[1], [1, 2, (10 * 6 + 10 * 7) / 20, 7, 7])
-
-
-def test_the_band_of_few_runs_is_their_range_and_one_run_has_none(whole):
-    for n in (1, 3):
-        rows = [dataclasses.replace(whole[0], seed=s, returns=(1.0 * s,) * 500) for s in range(n)]
-        (series,) = learning_curves_chart(gather(REACHER, rows), ()).series
-        assert set(series.y) == {(n - 1) / 2}
-        ends = (0.0, 2.0) if n > 1 else (None, None)
-        assert (set(series.low), set(series.high)) == ({ends[0]}, {ends[1]})

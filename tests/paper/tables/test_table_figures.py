@@ -44,5 +44,3 @@ def test_one_run_is_drawn_without_a_band(whole):
     data = gather(REACHER, [dataclasses.replace(whole[0], reached=None)])
     figure = curves_figure(data, ranking(data)).figure
     assert not figure.axes[0].collections
-    figure.draw_without_rendering()
-    returns_figure(data, ranking(data)).figure.draw_without_rendering()

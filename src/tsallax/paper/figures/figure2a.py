@@ -44,10 +44,7 @@ from tsallax.regularizer import Hard, Regularizer, by_name
 
 KINDS = ("sparse", "soft")
 TOLERANCE = 1e-7
-NAMES = {
-    "value_gap": "value gap $d'V_{reg}-d'V^*$",
-    "return_gap": "return gap $J(\\pi^*)-J(\\pi)$",
-}
+NAMES = {"value_gap": "value gap $d'V_{reg}-d'V^*$", "return_gap": "return gap $J(\\pi^*)-J(\\pi)$"}
 LINES: dict[str, Any] = {
     "certificate": {"linestyle": ":", "linewidth": 1.2},
     "bound": {"linestyle": (0, (5, 2)), "linewidth": 1.2},
@@ -203,9 +200,10 @@ def _draw_panel(axes: Axes, rows: Sequence[Row], alpha: float, column: str) -> N
         axes.set_ylim(bottom=0)
 
 
-def _ends(rows: Sequence[Row], alpha: float, kind: str, column: str) -> str:
-    y = _series(rows, alpha, kind, column)
-    return f"{y[0]:.3g} to {y[-1]:.3g}"
+def _ends(rows: Sequence[Row], alpha: float, kind: str, gap: str, paper: str) -> Comparison:
+    """A gap for the fewest and for the most actions, next to what the paper says."""
+    y = _series(rows, alpha, kind, f"{gap}_gap")
+    return Comparison(f"{kind} {gap} gap, α = {alpha:g}", paper, f"{y[0]:.3g} to {y[-1]:.3g}")
 
 
 def _trend(rows: Sequence[Row], alpha: float, kind: str) -> str:
@@ -254,17 +252,19 @@ def _comparison(
         limit = alpha / (1 - gamma)
         slope = log_slope(rows, alpha, "soft", "value_gap")
         same = "not distinguished from the value gap"
-        for quantity, paper, ours in (
-            ("sparse value gap", f"levels off (limit of the bound: {limit / 2:.4g})", None),
-            ("soft value gap", "grows like a logarithm", None),
-            ("its slope against log|A|", f"not given (the bound's: {limit:.4g})",
-             f"{slope:.4g}, {slope / limit:.0%} of the bound's"),
-            ("sparse return gap", same, None),
-            ("soft return gap", same, None),
-        ):  # fmt: skip
-            kind, _, column = quantity.partition(" ")
-            ours = ours or _ends(rows, alpha, kind, column.replace(" ", "_"))
-            lines.append(Comparison(f"{quantity}, α = {alpha:g}", paper, ours))
+        lines += [
+            _ends(
+                rows, alpha, "sparse", "value", f"levels off (limit of the bound: {limit / 2:.4g})"
+            ),
+            _ends(rows, alpha, "soft", "value", "grows like a logarithm"),
+            Comparison(
+                f"its slope against log|A|, α = {alpha:g}",
+                f"not given (the bound's: {limit:.4g})",
+                f"{slope:.4g}, {slope / limit:.0%} of the bound's",
+            ),
+            _ends(rows, alpha, "sparse", "return", same),
+            _ends(rows, alpha, "soft", "return", same),
+        ]
     least = min(float(row["margin"]) / float(row["bound"]) for row in rows)
     spare = f"with at least {math.floor(1000 * least) / 10:.1f}% to spare"
     lines.append(Comparison("gaps below their bounds", "always", f"all {2 * len(rows)}, {spare}"))

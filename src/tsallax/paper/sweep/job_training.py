@@ -15,15 +15,7 @@ from tsallax.deep.fleet import Diverged, Fleet, Member
 from tsallax.errors import InvalidInput
 from tsallax.paper.sweep.job_status import Status, status_of, write_status
 from tsallax.paper.sweep.jobs import Job
-from tsallax.paper.sweep.rows import (
-    EVERY,
-    WINDOW,
-    Key,
-    Row,
-    RowFolder,
-    compact,
-    first_episode_at,
-)
+from tsallax.paper.sweep.rows import EVERY, WINDOW, Key, Row, RowFolder, compact, first_episode_at
 from tsallax.paper.sweep.specification import learner_config
 from tsallax.paper.sweep.tasks import TASKS
 

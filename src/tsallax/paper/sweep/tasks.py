@@ -90,7 +90,11 @@ class Variant:
         return f"{EXPLORE[self.explore]}+{UPDATE[self.update]}"
 
 
-VARIANTS = tuple(Variant(e, u, a) for e in EXPLORE for u in UPDATE for a in ALPHAS)
+def _variants(alphas: Sequence[float]) -> tuple[Variant, ...]:
+    return tuple(Variant(e, u, a) for e in EXPLORE for u in UPDATE for a in alphas)
+
+
+VARIANTS = _variants(ALPHAS)
 """The 27 of the paper. It counts epsilon-greedy with the plain update three times, once for each
 alpha, which nothing in it depends on: three times the seeds."""
 DDPG = Variant()
@@ -104,7 +108,11 @@ def choose_variants(
     >>> [v.name for v in choose_variants(["Sparse+SparseBellman", "DDPG"], [0.1])]
     ['Sparse+SparseBellman-0.1', 'DDPG']
     """
-    every = (*(VARIANTS if alphas is None else _variants_with(alphas)), DDPG)
+    for alpha in alphas or ():
+        if not 0 < alpha < float("inf"):
+            raise InvalidInput(f"alpha must be positive, got {alpha:g}")
+    chosen = ALPHAS if alphas is None else sorted(set(alphas), reverse=True)
+    every = (*_variants(chosen), DDPG)
     if names is None:
         return list(every)
     known = {v.name.lower() for v in every} | {v.stem.lower() for v in every}
@@ -117,14 +125,6 @@ def choose_variants(
                 f"such as {every[0].name} or without for all of them"
             )
     return [v for v in every if v.name.lower() in wanted or v.stem.lower() in wanted]
-
-
-def _variants_with(alphas: Sequence[float]) -> tuple[Variant, ...]:
-    for alpha in alphas:
-        if not 0 < alpha < float("inf"):
-            raise InvalidInput(f"alpha must be positive, got {alpha:g}")
-    unique = sorted(set(alphas), reverse=True)
-    return tuple(Variant(e, u, a) for e in EXPLORE for u in UPDATE for a in unique)
 
 
 @dataclass(frozen=True)

@@ -12,17 +12,7 @@ from tsallax.paper.result import Result, Table
 from tsallax.paper.result import Row as Line
 from tsallax.paper.sweep.rows import Row
 from tsallax.paper.sweep.tasks import VARIANTS, PaperResult, Task, paper_results
-from tsallax.paper.tables.cells import (
-    DDPG,
-    RULE,
-    TOP,
-    Cell,
-    Ranking,
-    Runs,
-    gather,
-    ranking,
-    times,
-)
+from tsallax.paper.tables.cells import DDPG, RULE, TOP, Cell, Ranking, Runs, gather, ranking, times
 from tsallax.paper.tables.commands import commands_for
 from tsallax.paper.tables.formatting import digits, episodes, listed, number, plural, shown
 from tsallax.paper.tables.improvement import all_improvements, group_rows, improvement_rows
