@@ -19,16 +19,10 @@ ROOT = Path(__file__).parents[1]
 HEAVY = ("jax", "numba", "gymnasium", "mujoco", "matplotlib", "ray", "torch", "pandas")
 
 EXPLAINED = {
-    "Diverged": "Fleet",
-    "Evaluation": "evaluate",
-    "InvalidInput": "MDP",
-    "Interrupted": "q_learning",
-    "Member": "Fleet",
-    "NotConverged": "solve",
-    "Regularizer": "Sparse",
-    "Solution": "solve",
-    "TabularResult": "q_learning",
-}
+    "Diverged": "Fleet", "Evaluation": "evaluate", "InvalidInput": "MDP", "Member": "Fleet",
+    "Interrupted": "q_learning", "NotConverged": "solve", "Regularizer": "Sparse",
+    "Solution": "solve", "TabularResult": "q_learning",
+}  # fmt: skip
 """Public names without an example of their own, and the name whose documentation uses them."""
 
 

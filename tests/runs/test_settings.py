@@ -4,9 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from command_line import OLD_RUN
 from tsallax.deep.learners import LEARNERS
-from tsallax.deep.options import with_current_names
 from tsallax.errors import InvalidInput
 from tsallax.files import yaml_text
 from tsallax.runs.settings import Run, from_flat, to_flat, to_yaml
@@ -72,11 +70,3 @@ def test_keys_of_nested_options_are_those_that_a_checkpoint_stores():
 def test_an_invalid_option_is_named(options, message):
     with pytest.raises(InvalidInput, match=message):
         from_flat(options)
-
-
-def test_a_file_of_version_0_1_has_the_same_settings():
-    stored = yaml_text.read(OLD_RUN / "config.yaml")
-    settings = from_flat(with_current_names(stored))
-    assert (settings.run.env, settings.run.actions, settings.run.seed) == ("MultiGoal-v0", 3, 3)
-    assert (settings.config.net_arch, settings.config.buffer_size) == ((8,), 256)
-    assert (settings.config.learning_starts, settings.config.target_update_interval) == (100, 250)

@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Iterator
-from typing import Any, Protocol
+from typing import Any, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -29,36 +29,6 @@ CHUNK_SECONDS = 0.05
 """Intended duration of a chunk, the longest delay of a Ctrl-C."""
 MAX_CHUNK = 1 << 18
 """Largest number of steps in a chunk."""
-
-
-class Source(Protocol):
-    """The interface of a source of samples."""
-
-    name: str
-    n_states: int
-    n_actions: int
-    pointer: NDArray[np.uint64]
-
-    @property
-    def terminal(self) -> NDArray[np.bool_]:
-        """Mask (S,) of the states that are known to be terminal."""
-
-    def restore(self, visits: NDArray[np.int64], ended: NDArray[np.bool_]) -> None:
-        """Restore from an earlier run its visits of each pair and its terminal states."""
-
-    def to_table(self, values: NDArray[Any], fill: float = 0.0) -> NDArray[Any]:
-        """A per-pair vector as a table (S, A)."""
-
-    def flatten(self, table: NDArray[Any]) -> NDArray[Any]:
-        """The per-pair vector of a table (S, A)."""
-
-    def chunks(
-        self, table: kernel.Table, rule: kernel.Rule, steps: int, seed: int
-    ) -> Iterator[Chunk]:
-        """Take steps and update the table, one chunk at a time."""
-
-    def close(self) -> None:
-        """Close what was opened."""
 
 
 class MDPSource:
@@ -88,9 +58,11 @@ class MDPSource:
         """Do nothing: the MDP defines its terminal states."""
 
     def to_table(self, values: NDArray[Any], fill: float = 0.0) -> NDArray[Any]:
+        """A per-pair vector as a table (S, A)."""
         return self.mdp.table(values, fill)
 
     def flatten(self, table: NDArray[Any]) -> NDArray[Any]:
+        """The per-pair vector of a table (S, A)."""
         return self.mdp.flatten(table)
 
     def chunks(
@@ -234,6 +206,9 @@ class EnvironmentSource:
                 f"q_learning needs Discrete {kind}s, not {kind_given}: {remedy}", source=self.name
             )
         return int(space.n), int(space.start)
+
+
+Source: TypeAlias = MDPSource | EnvironmentSource
 
 
 def read_source(given: Any, discount: float, limit: int | None, single: bool) -> Source:

@@ -41,6 +41,7 @@ def test_the_registered_environments_have_gymnasiums_spaces(name: str) -> None:
     theirs, ours = gymnasium.make(name), gymnasium.make(f"tsallax/{name}")
     assert ours.action_space == theirs.action_space
     assert ours.observation_space.shape == theirs.observation_space.shape
+    assert ours.spec.max_episode_steps == theirs.spec.max_episode_steps
     assert ours.metadata["render_fps"] == theirs.metadata["render_fps"]
 
 

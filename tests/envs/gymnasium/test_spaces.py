@@ -63,11 +63,7 @@ def test_observations_of_any_shape_are_flattened_into_a_new_array() -> None:
     ("env", "options", "message"),
     [
         ("CartPole-v1", {"actions": 3}, "has 2 discrete actions: leave actions out"),
-        (
-            "CartPole-v1",
-            {"continuous": True},
-            "its actions are discrete, not real vectors; use DeepQ",
-        ),
+        ("CartPole-v1", {"continuous": True}, "its actions are discrete, not real vectors; use De"),
         ("Pendulum-v1", {}, "its actions are continuous, in 1 dimension: give actions"),
         ("Pendulum-v1", {"actions": 1}, "Pendulum-v1: actions must be an integer of at least 2"),
         ("Blackjack-v1", {}, "Tuple observations are not supported; wrap it with gymnasium"),

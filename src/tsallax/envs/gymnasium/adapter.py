@@ -15,18 +15,9 @@ from numpy.typing import ArrayLike, NDArray
 
 from tsallax import checks
 from tsallax.envs.discretize import Discretize
-from tsallax.envs.gymnasium.environment_batch import (
-    EnvironmentBatch,
-    SeparateEnvironments,
-    VectorEnvironment,
-)
+from tsallax.envs.gymnasium import spaces
+from tsallax.envs.gymnasium.environment_batch import SeparateEnvironments, VectorEnvironment
 from tsallax.envs.gymnasium.gymnasium_make import import_gymnasium, make, one_line
-from tsallax.envs.gymnasium.spaces import (
-    action_bounds,
-    action_decoder,
-    action_grid,
-    observation_encoder,
-)
 from tsallax.errors import InvalidInput
 
 
@@ -74,7 +65,7 @@ class GymnasiumAdapter:
         else:
             raise InvalidInput(f"{env!r}: neither an id nor a Gymnasium environment")
         self._members = members
-        self._batch: EnvironmentBatch = (
+        self._batch: VectorEnvironment | SeparateEnvironments = (
             VectorEnvironment(self.name, env) if self._vector else SeparateEnvironments(members)
         )
         self.n_envs = self._batch.size
@@ -84,22 +75,22 @@ class GymnasiumAdapter:
         self.observation_shape: tuple[int, ...] = tuple(observations.shape or ())
         self.first_observation = getattr(observations, "start", None)
         """The first observation of a Discrete space, None for others."""
-        self.observation_size, self._encode = observation_encoder(self.name, observations)
+        self.observation_size, self._encode = spaces.observation_encoder(self.name, observations)
         self.discretize: Discretize | None = None
         self.action_low: tuple[float, ...] | None = None
         self.action_high: tuple[float, ...] | None = None
         if not continuous:
-            self.discretize = action_grid(self.name, space, actions)
+            self.discretize = spaces.action_grid(self.name, space, actions)
         elif actions is not None:
             raise InvalidInput(
                 "actions cannot be combined with continuous=True", source=self.name, omit="actions"
             )
         if continuous or self.discretize is not None:
-            low, high = action_bounds(self.name, space)
+            low, high = spaces.action_bounds(self.name, space)
             self.action_low, self.action_high = tuple(low.tolist()), tuple(high.tolist())
         self.first_action = int(getattr(space, "start", 0))
         self.action_shape: tuple[int, ...] = tuple(space.shape or ())
-        self._decode = action_decoder(space, self.discretize)
+        self._decode = spaces.action_decoder(space, self.discretize)
         self.n_actions: int | None = None
         if not continuous:
             self.n_actions = int(space.n) if self.discretize is None else len(self.discretize)

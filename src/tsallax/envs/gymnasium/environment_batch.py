@@ -18,7 +18,7 @@ A vector environment resets itself in one of three ways (`gymnasium.vector.Autor
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, NamedTuple, Protocol
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -36,21 +36,6 @@ class StepResult(NamedTuple):
     stepped: NDArray[np.bool_]
 
 
-class EnvironmentBatch(Protocol):
-    """The interface of a batch of environments."""
-
-    size: int
-
-    def reset(self, seeds: Sequence[int]) -> Any:
-        """Start an episode in every environment; return the first observations."""
-
-    def step(self, actions: NDArray[Any]) -> StepResult:
-        """Take one action in every environment."""
-
-    def restart(self, i: int, seed: int) -> Any:
-        """Start a new episode in environment i; return the first observation."""
-
-
 class SeparateEnvironments:
     """Single environments, each reset by `restart`."""
 
@@ -60,9 +45,11 @@ class SeparateEnvironments:
         self._stepped = np.ones(self.size, np.bool_)
 
     def reset(self, seeds: Sequence[int]) -> Any:
+        """Start an episode in every environment; return the first observations."""
         return [self.restart(i, seed) for i, seed in enumerate(seeds)]
 
     def step(self, actions: NDArray[Any]) -> StepResult:
+        """Take one action in every environment."""
         results = [env.step(a) for env, a in zip(self.environments, actions, strict=True)]
         observations, rewards, terminated, truncated, _ = zip(*results, strict=True)
         return StepResult(
@@ -74,11 +61,12 @@ class SeparateEnvironments:
         )
 
     def restart(self, i: int, seed: int) -> Any:
+        """Start a new episode in environment i; return the first observation."""
         return self.environments[i].reset(seed=seed)[0]
 
 
 class VectorEnvironment:
-    """A vector environment with any of the three autoreset modes."""
+    """A vector environment with any of the three autoreset modes; see `SeparateEnvironments`."""
 
     def __init__(self, name: str, environment: Any) -> None:
         from gymnasium.vector import AsyncVectorEnv, SyncVectorEnv
@@ -121,7 +109,7 @@ class VectorEnvironment:
         )
 
     def restart(self, i: int, seed: int) -> Any:
-        """As in `EnvironmentBatch`.
+        """Start a new episode in environment i; return the first observation.
 
         A NextStep environment that cannot reset one alone returns the last observation: the first
         one of the new episode is that of the next step.
