@@ -25,6 +25,10 @@ TINY: dict[str, Any] = {
     "learning_rate": 0.01, "gamma": 0.9, "alpha": 3.0,
 }  # fmt: skip
 
+SMALL_DDPG: dict[str, Any] = {
+    "net_arch": (8,), "batch_size": 8, "buffer_size": 200, "learning_starts": 0
+}  # fmt: skip
+
 LIMIT, WALL = 6, 3.0
 
 
@@ -62,20 +66,19 @@ def corridor(seed: int = 0, **options: Any) -> DeepQ:
     return DeepQ(CORRIDOR, actions=3, seed=seed, **{**TINY, **options})
 
 
-def point_mass(seed: int = 1, **options: Any) -> DeepQ:
-    """An agent in a JAX environment with an id."""
-    return DeepQ("MultiGoal-v0", actions=3, seed=seed, **{**TINY, **options})
-
-
 def cart_pole(seed: int = 0, **options: Any) -> DeepQ:
     """An agent in a Gymnasium environment."""
     return DeepQ("CartPole-v1", seed=seed, **{**TINY, **options})
 
 
+VECTOR = {**TINY, "train_freq": 3}
+"""The options of agents in two Gymnasium environments: an update after 3 steps of both."""
+
+
 def cart_poles(seed: int = 0) -> DeepQ:
     """An agent in a vector environment."""
     env = gymnasium.make_vec("CartPole-v1", 2, vectorization_mode="sync")
-    return DeepQ(env, seed=seed, **TINY)
+    return DeepQ(env, seed=seed, **VECTOR)
 
 
 @cache
@@ -85,11 +88,11 @@ def trained(make: Any) -> DeepQ:
 
 
 class Episodic(gymnasium.Env):
-    """Random observations and a reward of 1, in episodes of five steps."""
+    """Random observations and a reward of 1, in episodes of five steps; sizes of CartPole."""
 
     def __init__(self, observations: Any = None, actions: Any = None) -> None:
-        self.observation_space = observations or Box(-1, 1, (2,))
-        self.action_space = actions or Discrete(3)
+        self.observation_space = observations or Box(-1, 1, (4,))
+        self.action_space = actions or Discrete(2)
         self.taken: list[Any] = []
 
     def reset(self, *, seed=None, options=None):

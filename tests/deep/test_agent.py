@@ -17,9 +17,10 @@ from small_agents import (
     assert_same,
     cart_pole,
     cart_poles,
+    columns,
     corridor,
     differ,
-    point_mass,
+    flags,
     trained,
 )
 from tsallax import DeepQ
@@ -35,7 +36,7 @@ ONE_LINE = r"^[^\n]*$"
 @everywhere
 def test_learning_in_several_calls_is_learning_in_one(make):
     agent = make()
-    for steps in (2, 10, 50, 2, 56):
+    for steps in (6, 12, 48, 6, 48):
         agent.learn(steps=steps)
     assert_same(agent, trained(make))
     assert len(agent.history["trace_loss"]) == 120 // 25
@@ -51,19 +52,11 @@ def test_the_speed_of_the_machine_changes_nothing(make, monkeypatch):
 
 @both_loops
 def test_the_seed_fixes_everything(make):
-    same, other = make().learn(steps=120), make(seed=1).learn(steps=120)
-    assert_same(same, trained(make))
+    other = make(seed=1).learn(steps=120)
+    assert_same(make().learn(steps=120), trained(make))
     assert differ(other, trained(make))
-    seen = [np.asarray(agent._learner.replay.observation) for agent in (other, trained(make))]
-    assert not np.array_equal(*seen)
-    actions = [np.asarray(agent._learner.replay.action) for agent in (other, trained(make))]
-    assert not np.array_equal(*actions)
-
-
-def test_fresh_agents_of_different_seeds_have_different_weights():
-    agents = [corridor(seed) for seed in (0, 1, 2**32 - 1)]
-    weights = {np.asarray(agent._learner.online.output.weight).tobytes() for agent in agents}
-    assert len(weights) == 3
+    for ours, theirs in zip(columns(other)[:3], columns(trained(make))):
+        assert not np.array_equal(ours, theirs)
 
 
 @both_loops
@@ -132,7 +125,7 @@ def test_a_callback_that_returns_false_ends_the_training():
     assert cart_pole().learn(steps=10_000, callback=lambda agent: np.bool_(False)).steps < 10_000
 
 
-@pytest.mark.parametrize("make", [corridor, cart_pole], ids=["jax", "gymnasium"])
+@both_loops
 def test_episodes_are_counted_exactly(make):
     agent = make().learn(episodes=3)
     assert agent.history.episodes == 3
@@ -148,27 +141,18 @@ def test_episodes_are_counted_exactly(make):
 def test_an_environment_that_fails_leaves_a_usable_agent(tmp_path):
     class Failing(Episodic):
         def step(self, action):
-            if len(self.taken) == 40:
+            if len(self.taken) == 38:
+                self.taken.append(None)
                 raise RuntimeError("out of order")
             return super().step(action)
 
     agent = DeepQ(Failing(), **TINY)
     with pytest.raises(RuntimeError, match="out of order") as failure:
         agent.learn(steps=100, save_to=tmp_path / "saved")
-    assert failure.value.__notes__ == [f"the agent of 40 steps was saved to {tmp_path / 'saved'}"]
-    assert DeepQ.load(tmp_path / "saved").steps == agent.steps == 40
-    agent.predict([0.0, 0.0])
-    agent.save(tmp_path / "agent")
-
-
-def test_a_callback_that_fails_leaves_a_file(tmp_path):
-    def failing(agent):
-        raise ValueError("no more space")
-
-    agent = corridor()
-    with pytest.raises(ValueError, match="no more space"):
-        agent.learn(steps=10_000_000, save_to=tmp_path / "agent", callback=failing)
-    assert DeepQ.load(tmp_path / "agent", env=CORRIDOR).steps == agent.steps > 0
+    assert failure.value.__notes__ == [f"the agent of 38 steps was saved to {tmp_path / 'saved'}"]
+    assert DeepQ.load(tmp_path / "saved").steps == agent.steps == 38
+    with pytest.warns(UserWarning, match="is lost"):
+        agent.learn(steps=3)
 
 
 def test_evaluating_in_the_environment_of_training_starts_a_new_episode_there():
@@ -178,8 +162,7 @@ def test_evaluating_in_the_environment_of_training_starts_a_new_episode_there():
     with pytest.warns(UserWarning, match="is lost"):
         agent.learn(steps=10)
     assert agent.history["episode_length"].tolist() == [5, 5, 5], "3 steps of one were lost"
-    flags = agent._learner.replay.flags[:18].tolist()
-    assert [i for i, flag in enumerate(flags) if flag] == [4, 7, 12, 17]
+    assert [i for i, flag in enumerate(flags(agent)) if flag] == [4, 7, 12, 17]
     for same in (env, gymnasium.wrappers.TimeLimit(env, 3)):
         with pytest.raises(InvalidInput, match="Episodic is the environment of training"):
             agent.learn(steps=20, eval_every=10, eval_env=same)
@@ -214,59 +197,29 @@ def test_environments_made_to_evaluate_in_are_closed(monkeypatch):
     assert closed == made[2:], "all but the two that were given"
 
 
-def test_steps_across_a_new_beginning_are_not_added_up():
-    """What follows the last transition before a failure is another episode."""
-
-    class Failing(Episodic):
-        def step(self, action):
-            if len(self.taken) == 13:
-                self.taken.append(None)
-                raise RuntimeError("out of order")
-            return super().step(action)
-
-    agent = DeepQ(Failing(), n_step=3, **TINY)
-    with pytest.raises(RuntimeError, match="out of order"):
-        agent.learn(steps=30)
-    assert agent.steps == 13
-    assert agent._learner.replay.flags[:13].tolist() == [0, 0, 0, 0, 2, 0, 0, 0, 0, 2, 0, 0, 0]
-    with pytest.warns(UserWarning, match="is lost"):
-        agent.learn(steps=4)
-    assert agent._learner.replay.flags[10:17].tolist() == [0, 0, 2, 0, 0, 0, 0]
-
-
 def test_numbers_of_numpy_are_numbers():
     agent = DeepQ("CartPole-v1", seed=np.int64(3), **TINY).learn(steps=np.int32(5))
     assert (agent.seed, agent.steps) == (3, 5)
     assert len(agent.evaluate(np.int64(2), seed=np.uint32(1)).returns) == 2
 
 
-def test_files_are_written_as_often_as_asked_and_at_the_end(tmp_path, monkeypatch):
-    steps: list[int] = []
+def test_files_are_written_as_often_as_asked_and_at_ends_of_episodes(tmp_path, monkeypatch):
+    """Those of a Gymnasium environment, which cannot be saved within an episode."""
+    saved: list[tuple[int, int]] = []
     save = DeepQ.save
 
     def noting(self: DeepQ, path: Any, replay: bool = True) -> None:
-        steps.append(self.steps)
+        saved.append((self.steps, int(self.history.lengths.sum())))
         save(self, path, replay)
 
     monkeypatch.setattr(DeepQ, "save", noting)
-    point_mass().learn(steps=90, save_to=tmp_path / "agent", save_every=40)
-    assert steps == [40, 80, 90]
+    corridor().learn(steps=90, save_to=tmp_path / "agent", save_every=40)
+    assert [steps for steps, _ in saved] == [40, 80, 90]
     assert DeepQ.load(tmp_path / "agent").steps == 90
-
-
-def test_a_gymnasium_environment_is_saved_at_the_next_end_of_an_episode(tmp_path, monkeypatch):
-    lengths: list[int] = []
-    save = DeepQ.save
-
-    def noting(self: DeepQ, path: Any, replay: bool = True) -> None:
-        lengths.append(int(self.history.lengths.sum()))
-        save(self, path, replay)
-
-    monkeypatch.setattr(DeepQ, "save", noting)
+    saved.clear()
     agent = cart_pole().learn(episodes=12, save_to=tmp_path / "agent", save_every=30)
-    assert set(lengths) == {0}
-    spacing = 30 + agent.history["episode_length"].max()
-    assert len(lengths) >= agent.steps // spacing
+    assert {length for _, length in saved} == {0}
+    assert len(saved) >= agent.steps // (30 + agent.history["episode_length"].max())
 
 
 def test_an_episode_without_an_end_is_saved_all_the_same(tmp_path):
@@ -284,9 +237,7 @@ def test_an_episode_without_an_end_is_saved_all_the_same(tmp_path):
 
     options = {"save_to": tmp_path / "agent", "save_every": 10, "callback": watch}
     DeepQ(Endless(), **TINY).learn(steps=200, **options)
-    assert [there for steps, there in seen if steps < 100] == [False] * sum(
-        s < 100 for s, _ in seen
-    )
+    assert not any(there for steps, there in seen if steps < 100)
     assert all(there for steps, there in seen if steps >= 110)
     assert sum(steps < 100 for steps, _ in seen) > 5
 
@@ -297,19 +248,16 @@ def untrained() -> DeepQ:
 
 
 BAD_LEARNING = [
-    ({}, "episodes or steps"),
+    ({}, "no number of episodes or steps: give episodes, such as episodes=1000"),
+    ({"steps": 2**30 + 6}, "steps must be less than 2^30 in all, got 1073741830"),
     ({"episodes": 0}, "episodes must be an integer of at least 1"),
-    ({"steps": -5}, "steps must be an integer"),
     ({"steps": 2.5}, "steps must be an integer"),
-    ({"steps": True}, "steps must be an integer"),
     ({"steps": 10, "eval_every": 0}, "eval_every must be an integer"),
     ({"steps": 10, "eval_every": 5, "eval_episodes": 0}, "eval_episodes must be an integer"),
     ({"steps": 10, "save_to": "x", "save_every": 0}, "save_every must be an integer"),
-    ({"steps": 10, "save_to": "x", "save_every": -3}, "save_every must be an integer"),
     ({"steps": 10, "save_every": 5}, "save_to"),
     ({"steps": 10, "save_to": "no/such/folder/agent"}, "no/such/folder"),
     ({"steps": 10, "save_to": "."}, "save_to '.': is a folder, give the name of a file"),
-    ({"steps": 10, "save_to": ""}, "save_to '': is a folder, give the name of a file"),
     ({"steps": 10, "callback": 7}, "callback"),
 ]
 
@@ -326,21 +274,11 @@ def test_bad_ways_to_learn_are_refused_before_any_step(
     assert untrained.steps == before
 
 
-def test_refusals_name_the_argument_to_add(untrained):
-    with pytest.raises(InvalidInput) as refusal:
-        untrained.learn()
-    assert refusal.value.add == ("episodes", 1000)
-    with pytest.raises(InvalidInput, match=r"steps must be less than 2\^30 in all, got 1073741830"):
-        untrained.learn(steps=2**30 + 6)
-
-
-@both_loops
-def test_bad_evaluations_are_refused(make):
-    for episodes in (0, -1, 2.5):
-        with pytest.raises(InvalidInput, match="episodes must be an integer"):
-            trained(make).evaluate(episodes)
+def test_bad_evaluations_are_refused(untrained):
+    with pytest.raises(InvalidInput, match="episodes must be an integer"):
+        untrained.evaluate(0)
     with pytest.raises(InvalidInput, match="seed"):
-        trained(make).evaluate(1, seed=-1)
+        untrained.evaluate(1, seed=-1)
 
 
 def test_a_loss_that_is_not_finite_stops_the_training_in_one_line():

@@ -6,6 +6,7 @@ and root finding, importance weights, Adam, all in double precision.
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any
 
 import jax
@@ -20,15 +21,26 @@ from scipy.stats import chisquare
 from tsallax.deep import adam, deep_q, replay
 from tsallax.deep.deep_q import DeepQLearning, Learner, knobs_of
 from tsallax.deep.deep_q_config import DeepQConfig
+from tsallax.deep.options import with_defaults
 from tsallax.deep.regularizer_choice import Choice
 from tsallax.deep.replay import Transition
 
 INPUTS, ACTIONS, HIDDEN, STEPS = 3, 5, (8, 6), 40
 Floats = NDArray[np.float64]
 add = jax.jit(replay.add)
-sample = jax.jit(replay.sample, static_argnums=2, static_argnames="n_step")
+sample = jax.jit(replay.sample, static_argnums=(2, 5, 6))
 init = jax.jit(lambda algorithm, key, knobs: algorithm.init(key, knobs), static_argnums=0)
-policy = jax.jit(lambda algorithm, *arguments: algorithm.policy(*arguments), static_argnums=0)
+learn = jax.jit(lambda algorithm, *arguments: algorithm.learn(*arguments), static_argnums=0)
+RULES = (("sparse", None), ("hard", None), ("soft", None), ("tsallis", 1.5))
+
+
+@partial(jax.jit, static_argnums=0)
+def draw(algorithm: DeepQLearning, learner: Learner, x: Any, step: Any) -> Any:
+    """Many exploring actions and their support, many sampled ones, and the policy."""
+    seen, keys = jnp.broadcast_to(x, (40_000, INPUTS)), jax.random.split(jax.random.PRNGKey(4))
+    policy = algorithm.policy(learner, seen[:1], step)[0]
+    action, support = algorithm.act(learner, seen, step, keys[0])
+    return action, support, algorithm.sample(learner, seen, step, keys[1]), policy
 
 
 def policy_of(rule: str, z: Floats, alpha: float) -> Floats:
@@ -96,23 +108,20 @@ def backward(net: Any, layers: list[Floats], dq: Floats) -> Any:
 
 
 class Recorded:
-    """A learner that has stored some transitions, and those transitions as plain rows."""
+    """A learner that has stored some transitions, and those transitions as plain rows.
+
+    Its algorithm selects among all regularisers, so that tests share compiled programs.
+    """
 
     def __init__(self, **options: Any) -> None:
-        self.config = c = DeepQConfig(
-            batch_size=16, buffer_size=STEPS, net_arch=HIDDEN, alpha=0.3, learning_rate=0.01,
-            gamma=0.9, beta="0.4:1:80", output_scale=2.0, **{"priority": 0.6, **options},
-        )  # fmt: skip
+        common = {"batch_size": 16, "buffer_size": STEPS, "net_arch": HIDDEN, "alpha": 0.3}
+        common |= {"learning_rate": 0.01, "gamma": 0.9, "beta": "0.4:1:80", "output_scale": 2.0}
+        self.config = c = DeepQConfig(**{**common, **options})
         explore = "hard" if c.explore == "epsilon" else c.explore
-        self.algorithm = DeepQLearning(
-            INPUTS,
-            ACTIONS,
-            HIDDEN,
-            Choice(((explore, c.explore_q),)),
-            Choice(((c.update, c.update_q),)),
-            c,
-        )
-        learner = init(self.algorithm, jax.random.PRNGKey(0), knobs_of(c))
+        which = [[name for name, _ in RULES].index(rule) for rule in (explore, c.update)]
+        choice, static = Choice(RULES), with_defaults(c, deep_q.KNOBS)
+        self.algorithm = DeepQLearning(INPUTS, ACTIONS, HIDDEN, choice, choice, static)
+        learner = init(self.algorithm, jax.random.PRNGKey(0), knobs_of(c, *which))
         moved = np.asarray(jax.random.normal(jax.random.PRNGKey(1), (64,)))
         shift = jax.tree.map(lambda x: np.asarray(x) + np.resize(0.2 * moved, x.shape), learner[0])
         self.learner: Learner = learner._replace(online=shift)
@@ -137,11 +146,8 @@ class Recorded:
         """What an update must give, from the formulas."""
         c, net, target = self.config, double(self.learner.online), double(self.learner.target)
         alpha, gamma = 0.3, 0.9
-        index = np.asarray(
-            sample(
-                self.learner.replay, key, 16, self.written, discount=gamma, n_step=c.n_step
-            ).index
-        )
+        batch = sample(self.learner.replay, key, 16, self.written, gamma, 1, c.n_step)
+        index = np.asarray(batch.index)
         priority = np.asarray(self.learner.replay.priority, np.float64).ravel()
         weight = (STEPS * priority[index] / priority.sum()) ** -(0.4 + 0.6 * STEPS / 80)
         weight /= weight.max()
@@ -191,7 +197,7 @@ class Recorded:
             v,
         )
         if c.priority > 0:
-            priority[index] = (np.abs(error) + 1e-3) ** c.priority
+            priority[index] = (np.abs(error) + 1e-3) ** 0.6
         return {
             "online": online, "mean": m, "square": v, "priority": priority, "error": error,
             "loss": (weight * cost).mean(), "value": y.mean(), "norm": norm,
@@ -202,46 +208,35 @@ def same(a: Any, b: Any, tolerance: float = 3e-5) -> None:
     jax.tree.map(lambda x, y: np.testing.assert_allclose(x, y, tolerance, tolerance), a, b)
 
 
-TSALLIS = {"update": "tsallis", "update_q": 1.5}
 ALL = {
     "double": True, "huber": 0.5, "max_grad_norm": 0.2, "relative_entropy": True,
-    "shared_value": True,
-    "n_step": 3,
+    "shared_value": True, "n_step": 3, "priority": 0.6,
 }  # fmt: skip
-SLOW = pytest.mark.slow
-UPDATES = [{"update": "sparse"}, {"update": "soft", **ALL}]
-OTHER_UPDATES = [
-    {"update": "soft"}, {"update": "hard"}, TSALLIS,
-    {"update": "sparse", **ALL}, {"update": "hard", **ALL}, {**TSALLIS, **ALL},
-]  # fmt: skip
+UPDATES = {"sparse": {}, "hard": {}, "soft": {}, "tsallis": {"update_q": 1.5}}
 
 
-@pytest.mark.parametrize(
-    "options", [*UPDATES, *(pytest.param(x, marks=SLOW) for x in OTHER_UPDATES)], ids=str
-)
-def test_an_update_is_the_one_of_the_formulas(options):
-    check_updates(options)
+@pytest.mark.parametrize("options", [{"priority": 0.0}, ALL], ids=["plain", "all options"])
+@pytest.mark.parametrize("update", UPDATES)
+def test_an_update_is_the_one_of_the_formulas(update, options):
+    check_updates({"update": update, **UPDATES[update], **options})
 
 
-@pytest.mark.parametrize("priority", [0.0, pytest.param(0.6, marks=SLOW)])
-def test_an_update_by_rows_as_with_many_actions_is_the_one_of_the_formulas(priority, monkeypatch):
-    """An exponent of zero leaves the priorities alone."""
+def test_an_update_by_rows_as_with_many_actions_is_the_one_of_the_formulas(monkeypatch):
     monkeypatch.setattr(deep_q, "DENSE_ACTIONS", 0)
     called = []
     rows = adam.update_rows
     monkeypatch.setattr(adam, "update_rows", lambda *a: called.append(1) or rows(*a))
-    check_updates({"update": "sparse", **ALL, "priority": priority})
+    check_updates({"update": "sparse", **ALL, "initial_value": 0.1})
     assert called
 
 
 def check_updates(options: dict[str, Any]) -> None:
     recorded = Recorded(**options).store()
-    learn = jax.jit(lambda *arguments: recorded.algorithm.learn(*arguments))
     for step in range(2):
         key = jax.random.PRNGKey(step)
         expected = recorded.updated(key)
         before = recorded.learner
-        recorded.learner, metrics = learn(before, recorded.written, key)
+        recorded.learner, metrics = learn(recorded.algorithm, before, recorded.written, key)
         after = recorded.learner
         assert float(metrics.loss) == pytest.approx(expected["loss"], rel=1e-4)
         assert float(metrics.value) == pytest.approx(expected["value"], rel=1e-4)
@@ -272,8 +267,8 @@ def test_the_initial_value_is_that_of_all_actions():
     rule = Choice((("sparse", None),))
     algorithm = DeepQLearning(INPUTS, ACTIONS, HIDDEN, rule, rule, c)
     learner = init(algorithm, jax.random.PRNGKey(0), knobs_of(c))
-    _, q = forward(double(learner.online), np.ones((2, INPUTS)))
-    assert np.array_equal(q, np.full((2, ACTIONS), 7.0))
+    assert np.array_equal(learner.online.output.bias, np.full(ACTIONS, 7.0))
+    assert not np.any(learner.online.output.weight)
     same(learner.online, learner.target, 0)
 
 
@@ -297,13 +292,13 @@ def observation_with_some_support(learner: Learner, rule: str) -> tuple[Any, Flo
 
 
 EXPLORATION = [
-    pytest.param({"explore": "sparse"}, 0.0, marks=SLOW),
-    pytest.param({"explore": "soft"}, 0.0, marks=SLOW),
-    pytest.param({"explore": "tsallis", "explore_q": 1.5}, 0.0, marks=SLOW),
+    ({"explore": "sparse"}, 0.0),
+    ({"explore": "soft"}, 0.0),
+    ({"explore": "tsallis", "explore_q": 1.5}, 0.0),
     ({"explore": "sparse", "uniform_share": 0.3}, 0.3),
     ({"explore": "epsilon", "epsilon": "1:0:100"}, 0.75),
-    pytest.param({"explore": "epsilon", "epsilon": 0.4}, 0.4, marks=SLOW),
-    pytest.param({"explore": "epsilon", "epsilon": 0.0}, 0.0, marks=SLOW),
+    ({"explore": "epsilon", "epsilon": 0.4}, 0.4),
+    ({"explore": "epsilon", "epsilon": 0.0}, 0.0),
 ]
 
 
@@ -313,31 +308,19 @@ def test_actions_are_drawn_from_the_policy_and_its_share_of_uniform_ones(options
     rule = "hard" if options["explore"] == "epsilon" else options["explore"]
     x, plain = observation_with_some_support(recorded.learner, rule)
     mixed = (1 - share) * plain + share / ACTIONS
-    seen = jnp.broadcast_to(x, (40_000, INPUTS))
-
-    @jax.jit
-    def ask(learner, seen, key):
-        a, (other, another) = recorded.algorithm, jax.random.split(key)
-        p = a.policy(learner, seen[:1], 25)
-        return *a.act(learner, seen, 25, other), p, a.sample(learner, seen, 25, another)
-
-    action, support, found, drawn = ask(recorded.learner, seen, jax.random.PRNGKey(4))
+    action, support, sampled, policy = draw(recorded.algorithm, recorded.learner, x, 25)
     assert_drawn_from(mixed, action)
+    assert_drawn_from(plain, sampled)
     assert float(support) == pytest.approx((plain > 0).mean())
-    assert np.asarray(found)[0] == pytest.approx(plain, abs=1e-5)
-    assert_drawn_from(plain, drawn)
+    assert np.asarray(policy) == pytest.approx(plain, abs=1e-5)
 
 
 def test_alpha_follows_its_schedule_when_acting():
-    c = DeepQConfig(alpha="1:0.01:100", net_arch=HIDDEN, output_scale=2.0)
-    rule = Choice((("sparse", None),))
-    algorithm = DeepQLearning(INPUTS, ACTIONS, HIDDEN, rule, rule, c)
-    learner = init(algorithm, jax.random.PRNGKey(0), knobs_of(c))
-    x = np.ones((1, INPUTS), np.float32)
-    _, q = forward(double(learner.online), x.astype(np.float64))
+    recorded, x = Recorded(alpha="1:0.01:100"), np.ones(INPUTS, np.float32)
+    _, q = forward(double(recorded.learner.online), x[None].astype(np.float64))
     for step, alpha in ((0, 1.0), (50, 0.505), (100, 0.01), (10**6, 0.01)):
-        found = np.asarray(policy(algorithm, learner, x, step))[0]
-        assert found == pytest.approx(policy_of("sparse", q[0], alpha), abs=1e-4)
+        policy = draw(recorded.algorithm, recorded.learner, x, step)[-1]
+        assert np.asarray(policy) == pytest.approx(policy_of("sparse", q[0], alpha), abs=1e-4)
 
 
 def test_draws_follow_the_probabilities():

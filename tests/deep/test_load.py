@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from small_agents import point_mass
-from tsallax import DDPG, DeepQ, Fleet, load_agent
+from small_agents import corridor
+from tsallax import DeepQ, Fleet, load_agent
 from tsallax.deep import checkpoint
 from tsallax.errors import InvalidInput
 
@@ -18,13 +18,16 @@ DATA = Path(__file__).parents[1] / "data"
 
 
 def test_the_kind_in_the_file_decides(tmp_path):
-    point_mass().save(tmp_path / "agent")
+    corridor().save(tmp_path / "agent")
     assert type(load_agent(tmp_path / "agent")) is DeepQ
     about, arrays = checkpoint.read(tmp_path / "agent")
-    checkpoint.write(tmp_path / "other", {**about, "kind": "sarsa"}, arrays)
-    with pytest.raises(InvalidInput, match="holds a sarsa agent") as refusal:
-        load_agent(tmp_path / "other")
-    assert refusal.value.source == str(tmp_path / "other")
+    for kind in ("sarsa", []):
+        checkpoint.write(tmp_path / "other", {**about, "kind": kind}, arrays)
+        for read in (load_agent, DeepQ.load):
+            with pytest.raises(InvalidInput) as refusal:
+                read(tmp_path / "other")
+            assert f"holds a {kind} agent" in refusal.value.problem
+            assert refusal.value.source == str(tmp_path / "other")
 
 
 EXPECTED = json.loads((DATA / "files_0_1.json").read_text())
@@ -36,21 +39,13 @@ def close(found: Any, expected: Any) -> None:
     np.testing.assert_allclose(found, expected, rtol=1e-4, atol=1e-6)
 
 
-def test_a_deep_q_agent_of_version_0_1_predicts_and_learns_on():
-    agent, expected = load_agent(DATA / "deep_q_0_1.npz"), EXPECTED["deep_q"]
-    assert agent.steps == expected["steps"]
-    close(agent.q(X), expected["q"])
+@pytest.mark.parametrize(("kind", "method"), [("deep_q", "q"), ("ddpg", "predict")])
+def test_an_agent_of_version_0_1_predicts_and_learns_on(kind, method):
+    agent, expected = load_agent(DATA / f"{kind}_0_1.npz"), EXPECTED[kind]
+    assert (agent.kind, agent.steps) == (kind, 60)
+    close(getattr(agent, method)(X), expected["q" if method == "q" else "action"])
     agent.learn(steps=40)
-    close(agent.q(X), expected["after"])
-    close(agent.history["episode_return"], expected["returns"])
-
-
-def test_a_ddpg_agent_of_version_0_1_predicts_and_learns_on():
-    agent, expected = load_agent(DATA / "ddpg_0_1.npz"), EXPECTED["ddpg"]
-    assert type(agent) is DDPG
-    close(agent.predict(X), expected["action"])
-    agent.learn(steps=40)
-    close(agent.predict(X), expected["after"])
+    close(getattr(agent, method)(X), expected["after"])
     close(agent.history["episode_return"], expected["returns"])
 
 
