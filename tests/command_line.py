@@ -53,7 +53,10 @@ def assert_interrupted(process: subprocess.Popen[str], number: int) -> str:
     """
     assert process.poll() is None, process.communicate()
     process.send_signal(number)
-    out, err = process.communicate(timeout=60)
+    try:
+        out, err = process.communicate(timeout=60)
+    finally:
+        process.kill()
     assert process.returncode in (130, -signal.SIGINT), err
     assert out == ""
     notes = [line for line in err.splitlines() if not line.startswith("tsallax: note: ")]

@@ -317,7 +317,8 @@ def slope(f, z, v, h=1e-6):
 
 def table_and_directions():
     """Values and two directions in double precision."""
-    return jnp.asarray(np.random.default_rng(15).normal(size=(3, ROWS, WIDTH)))
+    z, *directions = np.random.default_rng(15).normal(size=(3, ROWS, WIDTH))
+    return map(jnp.asarray, (0.5 * z, *directions))
 
 
 @each_index(1.5, slow=(0.5, 1.0, 1.2, 2.0, 3.0))
@@ -325,7 +326,7 @@ def test_derivatives_agree_with_finite_differences(q):
     with double():
         z, v, u = table_and_directions()
         p = entmax(z, q)
-        assert int((p > 0).sum()) > 2 * ROWS
+        assert int((p > 0).sum()) > ROWS, "all policies are deterministic"
         gradient = jax.jit(jax.grad(lambda y: tsallis_max(y, q).sum()))(z)
         np.testing.assert_allclose(gradient, p, atol=1e-14)
         forward = jax.jit(lambda z, v: jax.jvp(lambda y: entmax(y, q), (z,), (v,))[1])(z, v)
