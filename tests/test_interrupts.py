@@ -7,6 +7,7 @@ import signal
 import sys
 import threading
 import time
+from importlib import import_module
 
 import pytest
 
@@ -85,6 +86,17 @@ def test_an_interrupt_that_a_callback_discards_is_raised_again():
     finally:
         gc.callbacks.remove(callback)
     assert sys.unraisablehook is hook
+
+
+def test_an_interrupt_during_an_import_is_raised_after_it(tmp_path, monkeypatch):
+    (tmp_path / "interrupted_module.py").write_text(
+        "import signal\nsignal.raise_signal(signal.SIGINT)\ncomplete = True\n"
+    )
+    monkeypatch.syspath_prepend(tmp_path)
+    with signals_as_interrupts():
+        assert import_module("interrupted_module").complete
+        with pytest.raises(KeyboardInterrupt):
+            time.sleep(5)
 
 
 def test_other_threads_leave_the_handlers_alone():

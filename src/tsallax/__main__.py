@@ -13,10 +13,12 @@ def main() -> NoReturn:
     with signals_as_interrupts():
         try:
             from tsallax.cli.app import run
+
+            code = run(sys.argv[1:])
         except KeyboardInterrupt:
             sys.stderr.write("tsallax: interrupted\n")
-            sys.exit(130)
-        sys.exit(run(sys.argv[1:]))
+            code = 130
+        sys.exit(code)
 
 
 if __name__ == "__main__":

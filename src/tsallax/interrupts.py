@@ -12,10 +12,12 @@ import sys
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from types import FrameType
 from typing import Any
 
 REPEAT_SECONDS = 0.05
-"""After which an interrupt that was discarded in a callback is raised again, outside of it."""
+"""After which a signal during an import, or one that a callback discarded, is handled again."""
+IMPORT_MACHINERY = "<frozen importlib._bootstrap>"
 
 
 @contextmanager
@@ -59,33 +61,46 @@ def deferred() -> Iterator[Callable[[], bool]]:
 def signals_as_interrupts() -> Iterator[None]:
     """Raise KeyboardInterrupt on SIGTERM, by which clusters end a job, as on Ctrl-C.
 
-    A shell starts background jobs with SIGINT ignored: SIGTERM interrupts those as well. Where a
-    callback discards the exception, as JAX's callback of the garbage collector does, it is raised
-    a second time.
+    A shell starts background jobs with SIGINT ignored: SIGTERM interrupts those as well. During an
+    import, where extension modules lose exceptions or crash, the signal waits until the import is
+    done; where a callback discards the exception, as JAX's callback of the garbage collector does,
+    it is raised a second time.
     """
-    if threading.current_thread() is not threading.main_thread():
+    if threading.current_thread() is not threading.main_thread() or sys.platform == "win32":
         yield
         return
 
-    def handler(number: int, frame: Any) -> None:
-        interrupt = signal.getsignal(signal.SIGINT)
-        if not callable(interrupt):
+    def handler(number: int, frame: FrameType | None) -> None:
+        current = signal.getsignal(signal.SIGINT)
+        if _is_importing(frame):
+            signal.setitimer(signal.ITIMER_REAL, REPEAT_SECONDS)
+        elif callable(current) and current is not handler:
+            current(signal.SIGINT, frame)
+        else:
             raise KeyboardInterrupt
-        interrupt(signal.SIGINT, frame)
 
     def repeat(discarded: Any) -> None:
-        if not issubclass(discarded.exc_type, KeyboardInterrupt):
-            hook(discarded)
-        elif hasattr(signal, "setitimer"):  # not on Windows
+        if issubclass(discarded.exc_type, KeyboardInterrupt):
             signal.setitimer(signal.ITIMER_REAL, REPEAT_SECONDS)
+        else:
+            hook(discarded)
 
-    names = ("SIGTERM", "SIGALRM")
-    numbers = [getattr(signal, name) for name in names if hasattr(signal, name)]
+    numbers = [signal.SIGTERM, signal.SIGALRM]
+    if signal.getsignal(signal.SIGINT) is signal.default_int_handler:
+        numbers.append(signal.SIGINT)
     previous = {number: signal.signal(number, handler) for number in numbers}
     hook, sys.unraisablehook = sys.unraisablehook, repeat
     try:
         yield
     finally:
         sys.unraisablehook = hook
+        signal.setitimer(signal.ITIMER_REAL, 0)
         for number in numbers:
             signal.signal(number, previous[number])
+
+
+def _is_importing(frame: FrameType | None) -> bool:
+    """Whether a frame belongs to the import of a module."""
+    while frame is not None and frame.f_code.co_filename != IMPORT_MACHINERY:
+        frame = frame.f_back
+    return frame is not None
