@@ -113,13 +113,13 @@ class Recorded:
     Its algorithm selects among all regularisers, so that tests share compiled programs.
     """
 
-    def __init__(self, **options: Any) -> None:
+    def __init__(self, rules: Any = RULES, **options: Any) -> None:
         common = {"batch_size": 16, "buffer_size": STEPS, "net_arch": HIDDEN, "alpha": 0.3}
         common |= {"learning_rate": 0.01, "gamma": 0.9, "beta": "0.4:1:80", "output_scale": 2.0}
         self.config = c = DeepQConfig(**{**common, **options})
         explore = "hard" if c.explore == "epsilon" else c.explore
-        which = [[name for name, _ in RULES].index(rule) for rule in (explore, c.update)]
-        choice, static = Choice(RULES), with_defaults(c, deep_q.KNOBS)
+        which = [[name for name, _ in rules].index(rule) for rule in (explore, c.update)]
+        choice, static = Choice(rules), with_defaults(c, deep_q.KNOBS)
         self.algorithm = DeepQLearning(INPUTS, ACTIONS, HIDDEN, choice, choice, static)
         learner = init(self.algorithm, jax.random.PRNGKey(0), knobs_of(c, *which))
         moved = np.asarray(jax.random.normal(jax.random.PRNGKey(1), (64,)))
@@ -212,6 +212,7 @@ ALL = {
     "double": True, "huber": 0.5, "max_grad_norm": 0.2, "relative_entropy": True,
     "shared_value": True, "n_step": 3, "priority": 0.6,
 }  # fmt: skip
+ROWS = {"update": "sparse", **ALL, "initial_value": 0.1, "rules": RULES[:1]}
 UPDATES = {"sparse": {}, "hard": {}, "soft": {}, "tsallis": {"update_q": 1.5}}
 
 
@@ -226,7 +227,7 @@ def test_an_update_by_rows_as_with_many_actions_is_the_one_of_the_formulas(monke
     called = []
     rows = adam.update_rows
     monkeypatch.setattr(adam, "update_rows", lambda *a: called.append(1) or rows(*a))
-    check_updates({"update": "sparse", **ALL, "initial_value": 0.1})
+    check_updates(ROWS)
     assert called
 
 
@@ -255,21 +256,16 @@ def check_updates(options: dict[str, Any]) -> None:
 
 
 def test_a_copy_makes_the_target_equal_and_nothing_else_different():
-    learner = Recorded().learner
-    copied = Recorded().algorithm.copy(learner)
+    learner = Recorded(**ROWS).learner
+    copied = Recorded(**ROWS).algorithm.copy(learner)
     jax.tree.map(np.testing.assert_array_equal, copied.target, learner.online)
     same(copied._replace(target=learner.target), learner, 0)
     assert any(np.any(a != b) for a, b in zip(*map(jax.tree.leaves, (learner[0], learner[1]))))
 
 
 def test_the_initial_value_is_that_of_all_actions():
-    c = DeepQConfig(initial_value=7.0, output_scale=0.0, net_arch=HIDDEN)
-    rule = Choice((("sparse", None),))
-    algorithm = DeepQLearning(INPUTS, ACTIONS, HIDDEN, rule, rule, c)
-    learner = init(algorithm, jax.random.PRNGKey(0), knobs_of(c))
-    assert np.array_equal(learner.online.output.bias, np.full(ACTIONS, 7.0))
-    assert not np.any(learner.online.output.weight)
-    same(learner.online, learner.target, 0)
+    online = Recorded(**ROWS).learner.target
+    assert np.array_equal(online.output.bias, np.full(ACTIONS, np.float32(0.1)))
 
 
 def assert_drawn_from(p: Floats, drawn: Any) -> None:
