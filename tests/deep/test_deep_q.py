@@ -13,11 +13,11 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
-from numpy.typing import NDArray
 from scipy.optimize import brentq
 from scipy.special import logsumexp, softmax
 from scipy.stats import chisquare
 
+from numpy_network import Floats, backward, double, forward
 from tsallax.deep import adam, deep_q, replay
 from tsallax.deep.deep_q import DeepQLearning, Learner, knobs_of
 from tsallax.deep.deep_q_config import DeepQConfig
@@ -26,7 +26,6 @@ from tsallax.deep.regularizer_choice import Choice
 from tsallax.deep.replay import Transition
 
 INPUTS, ACTIONS, HIDDEN, STEPS = 3, 5, (8, 6), 40
-Floats = NDArray[np.float64]
 add = jax.jit(replay.add)
 sample = jax.jit(replay.sample, static_argnums=(2, 5, 6))
 init = jax.jit(lambda algorithm, key, knobs: algorithm.init(key, knobs), static_argnums=0)
@@ -72,39 +71,6 @@ def value_of(rule: str, z: Floats, alpha: float) -> float:
         return float(alpha * logsumexp(z / alpha))
     p = policy_of(rule, z, alpha)
     return float(p @ z + alpha * entropy_of(rule, p))
-
-
-def double(tree: Any) -> Any:
-    return jax.tree.map(lambda x: np.asarray(x, np.float64), tree)
-
-
-def forward(net: Any, x: Floats) -> tuple[list[Floats], Floats]:
-    """The outputs of all hidden layers, and Q."""
-    layers = [x]
-    for weight, bias in net.body.hidden:
-        layers.append(np.maximum(layers[-1] @ weight + bias, 0))
-    q = layers[-1] @ net.output.weight.T + net.output.bias
-    if net.body.common is not None:
-        q = q + layers[-1] @ net.body.common.weight.T + net.body.common.bias
-    return layers, q
-
-
-def backward(net: Any, layers: list[Floats], dq: Floats) -> Any:
-    """The gradient with respect to the weights, from that with respect to Q."""
-    gradient = jax.tree.map(np.zeros_like, net)
-    gradient.output.weight[:], gradient.output.bias[:] = dq.T @ layers[-1], dq.sum(0)
-    dh = dq @ net.output.weight
-    if net.body.common is not None:
-        total = dq.sum(1, keepdims=True)
-        gradient.body.common.weight[:] = total.T @ layers[-1]
-        gradient.body.common.bias[:] = total.sum(0)
-        dh = dh + total @ net.body.common.weight
-    for i in reversed(range(len(net.body.hidden))):
-        dh = dh * (layers[i + 1] > 0)
-        gradient.body.hidden[i].weight[:] = layers[i].T @ dh
-        gradient.body.hidden[i].bias[:] = dh.sum(0)
-        dh = dh @ net.body.hidden[i].weight.T
-    return gradient
 
 
 class Recorded:
@@ -182,7 +148,7 @@ class Recorded:
             slope = np.where(far, 2 * c.huber * np.sign(error), slope)
         dq = np.zeros((16, ACTIONS))
         dq[np.arange(16), self.action[index]] = -weight * slope / 16
-        g = backward(net, layers, dq)
+        g, _ = backward(net, layers, dq)
         norm = np.sqrt(sum((leaf**2).sum() for leaf in jax.tree.leaves(g)))
         if c.max_grad_norm is not None:
             g = jax.tree.map(lambda leaf: leaf * min(1, c.max_grad_norm / norm), g)

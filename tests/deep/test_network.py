@@ -10,6 +10,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
+from numpy_network import double, forward
 from tsallax.deep import adam, network
 from tsallax.deep.network import Network
 
@@ -35,17 +36,6 @@ def some_inputs(n: int = 7) -> tuple[jax.Array, jax.Array]:
     return jnp.asarray(rng.normal(size=(n, INPUTS)), jnp.float32), jnp.asarray(action)
 
 
-def by_numpy(net: Network, x: Any) -> np.ndarray:
-    h = np.asarray(x, np.float64)
-    for layer in net.body.hidden:
-        h = np.maximum(h @ np.asarray(layer.weight, np.float64) + np.asarray(layer.bias), 0)
-    q = h @ np.asarray(net.output.weight, np.float64).T + np.asarray(net.output.bias)
-    common = net.body.common
-    if common is not None:
-        q = q + h @ np.asarray(common.weight, np.float64).T + np.asarray(common.bias)
-    return q
-
-
 def close(a: Any, b: Any) -> None:
     jax.tree.map(lambda x, y: np.testing.assert_allclose(x, y, rtol=2e-5, atol=2e-6), a, b)
 
@@ -57,7 +47,7 @@ with_and_without_common = pytest.mark.parametrize("common", [False, True])
 @pytest.mark.parametrize("hidden", [HIDDEN, ()], ids=["deep", "linear"])
 def test_values_are_those_of_a_multilayer_perceptron(hidden, common):
     net, (x, action) = some_network(common, hidden), some_inputs()
-    expected = by_numpy(net, x)
+    _, expected = forward(double(net), np.asarray(x, np.float64))
     assert np.asarray(network.values(net, x)) == pytest.approx(expected, abs=1e-5)
     assert np.asarray(network.values(net, x[3])) == pytest.approx(expected[3], abs=1e-5)
     found = network.action_values(net.body, network.output_rows(net, action), x)
