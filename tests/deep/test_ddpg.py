@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from functools import partial
-from typing import Any, NamedTuple
+from typing import Any
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
 
+from numpy_network import backward, double, forward
 from tsallax.deep import exploration_noise, network
 from tsallax.deep.algorithm import Metrics
 from tsallax.deep.ddpg import Knobs, Learner, PolicyGradient, knobs_of
@@ -81,48 +82,11 @@ def filled(program: PolicyGradient, **options: Any) -> Learner:
     for i in range(program.config.batch_size):
         learner = store(program, learner, row(i), i)
     draw = np.random.default_rng(1)
-    shifted = jax.tree.map(
-        lambda x: x + np.float32(0.1) * draw.normal(size=x.shape), learner.target
-    )
-    return learner._replace(target=jax.tree.map(lambda x: jnp.asarray(x, jnp.float32), shifted))
 
+    def shifted(x: Any) -> jax.Array:
+        return jnp.asarray(x + 0.1 * draw.normal(size=x.shape), jnp.float32)
 
-class Tape(NamedTuple):
-    """The inputs of every layer, and the output."""
-
-    inputs: list[np.ndarray]
-    output: np.ndarray
-
-
-def weights(network: Network) -> list[tuple[np.ndarray, np.ndarray]]:
-    """(W, b) of every layer, x -> x W + b, in double precision."""
-    layers = [(layer.weight, layer.bias) for layer in network.body.hidden]
-    layers.append((network.output.weight.T, network.output.bias))
-    return [(np.asarray(w, np.float64), np.asarray(b, np.float64)) for w, b in layers]
-
-
-def forward(layers: list[tuple[np.ndarray, np.ndarray]], x: np.ndarray) -> Tape:
-    inputs = []
-    for i, (w, b) in enumerate(layers):
-        inputs.append(x)
-        x = x @ w + b
-        if i < len(layers) - 1:
-            x = np.maximum(x, 0)
-    return Tape(inputs, x)
-
-
-def backward(
-    layers: list[tuple[np.ndarray, np.ndarray]], tape: Tape, g: np.ndarray
-) -> tuple[list[tuple[np.ndarray, np.ndarray]], np.ndarray]:
-    """The gradient of every (W, b), and of the input, from that of the output."""
-    slopes = []
-    for i in reversed(range(len(layers))):
-        x = tape.inputs[i]
-        slopes.append((x.T @ g, g.sum(0)))
-        g = g @ layers[i][0].T
-        if i > 0:
-            g = g * (x > 0)
-    return slopes[::-1], g
+    return learner._replace(target=jax.tree.map(shifted, learner.target))
 
 
 def standard(x: np.ndarray, seen: np.ndarray) -> np.ndarray:
@@ -134,14 +98,13 @@ def halves(a: np.ndarray) -> np.ndarray:
     return 2 * (a - low) / (high - low) - 1
 
 
-def close(slopes: list[tuple[np.ndarray, np.ndarray]], network: Network, clip: bool) -> None:
+def close(gradient: Network, mean: Network, clip: bool) -> None:
     """The first mean of Adam is a tenth of the gradient, of a norm of LIMIT if it is clipped."""
-    norm = np.sqrt(sum((x**2).sum() for pair in slopes for x in pair))
+    norm = np.sqrt(sum((x**2).sum() for x in jax.tree.leaves(gradient)))
     assert norm > 1.1 * LIMIT
-    factor = 0.1 * (LIMIT / norm if clip else 1)
-    for (w, b), (got_w, got_b) in zip(slopes, weights(network), strict=True):
-        np.testing.assert_allclose(got_w, factor * w, rtol=2e-4, atol=2e-6 * (factor / 0.1))
-        np.testing.assert_allclose(got_b, factor * b, rtol=2e-4, atol=2e-6 * (factor / 0.1))
+    share = LIMIT / norm if clip else 1
+    for expected, found in zip(jax.tree.leaves(gradient), jax.tree.leaves(mean), strict=True):
+        np.testing.assert_allclose(found, 0.1 * share * expected, rtol=2e-4, atol=2e-6 * share)
 
 
 @pytest.mark.parametrize("other", [False, True])
@@ -157,31 +120,31 @@ def test_an_update_equals_one_by_hand(other: bool) -> None:
     if not other:
         s, following = standard(s, seen), standard(following, seen)
     a = halves(data.action.astype(np.float64))
-    mu = np.tanh(forward(weights(before.target.actor), following).output)
-    value = forward(weights(before.target.critic), np.hstack([following, mu])).output[:, 0]
+    target = double(before.target)
+    mu = np.tanh(forward(target.actor, following)[1])
+    value = forward(target.critic, np.hstack([following, mu]))[1][:, 0]
     assert data.terminated.any()
     assert data.truncated.any()
     y = data.reward + gamma * np.where(data.terminated, 0, value)
 
-    critic = weights(before.online.critic)
-    tape = forward(critic, np.hstack([s, a]))
-    error = tape.output[:, 0] - y
+    critic = double(before.online.critic)
+    layers, q = forward(critic, np.hstack([s, a]))
+    error = q[:, 0] - y
     np.testing.assert_allclose(metrics.loss, np.mean(error**2), rtol=1e-4)
     np.testing.assert_allclose(metrics.value, y.mean(), rtol=1e-4, atol=1e-5)
-    slopes, _ = backward(critic, tape, 2 * error[:, None] / n)
-    close(slopes, after.critic_adam.mean, other)
+    gradient, _ = backward(critic, layers, 2 * error[:, None] / n)
+    close(gradient, after.critic_adam.mean, other)
     priority = np.asarray(after.replay.priority).ravel()[:n]
     expected = (np.abs(error) + 1e-3) ** 0.6 if other else np.ones(n)
     np.testing.assert_allclose(priority, expected, rtol=1e-4)
 
-    critic, actor = weights(after.online.critic), weights(before.online.actor)
-    policy = forward(actor, s)
-    mu = np.tanh(policy.output)
-    tape = forward(critic, np.hstack([s, mu]))
-    _, by_input = backward(critic, tape, np.full((n, 1), -1 / n))
-    pull = 2 * penalty * policy.output / policy.output.size
-    slopes, _ = backward(actor, policy, by_input[:, SIZE:] * (1 - mu**2) + pull)
-    close(slopes, after.actor_adam.mean, other)
+    critic, actor = double(after.online.critic), double(before.online.actor)
+    actor_layers, u = forward(actor, s)
+    mu = np.tanh(u)
+    layers, _ = forward(critic, np.hstack([s, mu]))
+    _, by_input = backward(critic, layers, np.full((n, 1), -1 / n))
+    by_output = by_input[:, SIZE:] * (1 - mu**2) + 2 * penalty * u / u.size
+    close(backward(actor, actor_layers, by_output)[0], after.actor_adam.mean, other)
 
 
 def test_an_update_goes_down_the_loss_and_up_the_value() -> None:
@@ -192,8 +155,8 @@ def test_an_update_goes_down_the_loss_and_up_the_value() -> None:
     s = standard(*[transitions().observation[:, 0].astype(np.float64)] * 2)
 
     def value(actor: Network) -> float:
-        mu = np.tanh(forward(weights(actor), s).output)
-        return forward(weights(after.online.critic), np.hstack([s, mu])).output.mean()
+        mu = np.tanh(forward(double(actor), s)[1])
+        return forward(double(after.online.critic), np.hstack([s, mu]))[1].mean()
 
     assert value(after.online.actor) > value(before.online.actor)
 

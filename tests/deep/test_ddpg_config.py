@@ -1,4 +1,4 @@
-"""The options of `DDPG` are checked when they are given, and survive as plain data."""
+"""The options of `DDPG` are checked when they are given."""
 
 from __future__ import annotations
 
@@ -7,7 +7,6 @@ from typing import Any
 import pytest
 
 from tsallax import DDPGConfig
-from tsallax.deep.options import from_mapping, to_mapping
 from tsallax.errors import InvalidInput
 
 
@@ -33,10 +32,3 @@ def test_impossible_options_are_refused_in_one_line(options: dict[str, Any], wor
     with pytest.raises(InvalidInput, match=words) as caught:
         DDPGConfig(**options)
     assert "\n" not in str(caught.value)
-
-
-def test_the_options_survive_as_plain_data() -> None:
-    config = DDPGConfig(noise="ou", sigma="0.3:0.1:500", net_arch=[9, 8], actor_learning_rate=1e-4)
-    again = from_mapping(DDPGConfig, to_mapping(config))
-    assert again == config
-    assert hash(again) == hash(config)

@@ -13,11 +13,11 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
-from numpy.typing import NDArray
 from scipy.optimize import brentq
 from scipy.special import logsumexp, softmax
 from scipy.stats import chisquare
 
+from numpy_network import Floats, backward, double, forward
 from tsallax.deep import adam, deep_q, replay
 from tsallax.deep.deep_q import DeepQLearning, Learner, knobs_of
 from tsallax.deep.deep_q_config import DeepQConfig
@@ -26,7 +26,6 @@ from tsallax.deep.regularizer_choice import Choice
 from tsallax.deep.replay import Transition
 
 INPUTS, ACTIONS, HIDDEN, STEPS = 3, 5, (8, 6), 40
-Floats = NDArray[np.float64]
 add = jax.jit(replay.add)
 sample = jax.jit(replay.sample, static_argnums=(2, 5, 6))
 init = jax.jit(lambda algorithm, key, knobs: algorithm.init(key, knobs), static_argnums=0)
@@ -74,52 +73,19 @@ def value_of(rule: str, z: Floats, alpha: float) -> float:
     return float(p @ z + alpha * entropy_of(rule, p))
 
 
-def double(tree: Any) -> Any:
-    return jax.tree.map(lambda x: np.asarray(x, np.float64), tree)
-
-
-def forward(net: Any, x: Floats) -> tuple[list[Floats], Floats]:
-    """The outputs of all hidden layers, and Q."""
-    layers = [x]
-    for weight, bias in net.body.hidden:
-        layers.append(np.maximum(layers[-1] @ weight + bias, 0))
-    q = layers[-1] @ net.output.weight.T + net.output.bias
-    if net.body.common is not None:
-        q = q + layers[-1] @ net.body.common.weight.T + net.body.common.bias
-    return layers, q
-
-
-def backward(net: Any, layers: list[Floats], dq: Floats) -> Any:
-    """The gradient with respect to the weights, from that with respect to Q."""
-    gradient = jax.tree.map(np.zeros_like, net)
-    gradient.output.weight[:], gradient.output.bias[:] = dq.T @ layers[-1], dq.sum(0)
-    dh = dq @ net.output.weight
-    if net.body.common is not None:
-        total = dq.sum(1, keepdims=True)
-        gradient.body.common.weight[:] = total.T @ layers[-1]
-        gradient.body.common.bias[:] = total.sum(0)
-        dh = dh + total @ net.body.common.weight
-    for i in reversed(range(len(net.body.hidden))):
-        dh = dh * (layers[i + 1] > 0)
-        gradient.body.hidden[i].weight[:] = layers[i].T @ dh
-        gradient.body.hidden[i].bias[:] = dh.sum(0)
-        dh = dh @ net.body.hidden[i].weight.T
-    return gradient
-
-
 class Recorded:
     """A learner that has stored some transitions, and those transitions as plain rows.
 
     Its algorithm selects among all regularisers, so that tests share compiled programs.
     """
 
-    def __init__(self, **options: Any) -> None:
+    def __init__(self, rules: Any = RULES, **options: Any) -> None:
         common = {"batch_size": 16, "buffer_size": STEPS, "net_arch": HIDDEN, "alpha": 0.3}
         common |= {"learning_rate": 0.01, "gamma": 0.9, "beta": "0.4:1:80", "output_scale": 2.0}
         self.config = c = DeepQConfig(**{**common, **options})
         explore = "hard" if c.explore == "epsilon" else c.explore
-        which = [[name for name, _ in RULES].index(rule) for rule in (explore, c.update)]
-        choice, static = Choice(RULES), with_defaults(c, deep_q.KNOBS)
+        which = [[name for name, _ in rules].index(rule) for rule in (explore, c.update)]
+        choice, static = Choice(rules), with_defaults(c, deep_q.KNOBS)
         self.algorithm = DeepQLearning(INPUTS, ACTIONS, HIDDEN, choice, choice, static)
         learner = init(self.algorithm, jax.random.PRNGKey(0), knobs_of(c, *which))
         moved = np.asarray(jax.random.normal(jax.random.PRNGKey(1), (64,)))
@@ -182,7 +148,7 @@ class Recorded:
             slope = np.where(far, 2 * c.huber * np.sign(error), slope)
         dq = np.zeros((16, ACTIONS))
         dq[np.arange(16), self.action[index]] = -weight * slope / 16
-        g = backward(net, layers, dq)
+        g, _ = backward(net, layers, dq)
         norm = np.sqrt(sum((leaf**2).sum() for leaf in jax.tree.leaves(g)))
         if c.max_grad_norm is not None:
             g = jax.tree.map(lambda leaf: leaf * min(1, c.max_grad_norm / norm), g)
@@ -212,6 +178,7 @@ ALL = {
     "double": True, "huber": 0.5, "max_grad_norm": 0.2, "relative_entropy": True,
     "shared_value": True, "n_step": 3, "priority": 0.6,
 }  # fmt: skip
+ROWS = {"update": "sparse", **ALL, "initial_value": 0.1, "rules": RULES[:1]}
 UPDATES = {"sparse": {}, "hard": {}, "soft": {}, "tsallis": {"update_q": 1.5}}
 
 
@@ -226,7 +193,7 @@ def test_an_update_by_rows_as_with_many_actions_is_the_one_of_the_formulas(monke
     called = []
     rows = adam.update_rows
     monkeypatch.setattr(adam, "update_rows", lambda *a: called.append(1) or rows(*a))
-    check_updates({"update": "sparse", **ALL, "initial_value": 0.1})
+    check_updates(ROWS)
     assert called
 
 
@@ -255,21 +222,16 @@ def check_updates(options: dict[str, Any]) -> None:
 
 
 def test_a_copy_makes_the_target_equal_and_nothing_else_different():
-    learner = Recorded().learner
-    copied = Recorded().algorithm.copy(learner)
+    learner = Recorded(**ROWS).learner
+    copied = Recorded(**ROWS).algorithm.copy(learner)
     jax.tree.map(np.testing.assert_array_equal, copied.target, learner.online)
     same(copied._replace(target=learner.target), learner, 0)
     assert any(np.any(a != b) for a, b in zip(*map(jax.tree.leaves, (learner[0], learner[1]))))
 
 
 def test_the_initial_value_is_that_of_all_actions():
-    c = DeepQConfig(initial_value=7.0, output_scale=0.0, net_arch=HIDDEN)
-    rule = Choice((("sparse", None),))
-    algorithm = DeepQLearning(INPUTS, ACTIONS, HIDDEN, rule, rule, c)
-    learner = init(algorithm, jax.random.PRNGKey(0), knobs_of(c))
-    assert np.array_equal(learner.online.output.bias, np.full(ACTIONS, 7.0))
-    assert not np.any(learner.online.output.weight)
-    same(learner.online, learner.target, 0)
+    online = Recorded(**ROWS).learner.target
+    assert np.array_equal(online.output.bias, np.full(ACTIONS, np.float32(0.1)))
 
 
 def assert_drawn_from(p: Floats, drawn: Any) -> None:

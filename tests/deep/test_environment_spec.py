@@ -149,13 +149,10 @@ def test_unknown_environments_are_refused_in_one_line(env):
     assert str(env).split(":")[0] in str(refusal.value)
 
 
-def test_options_that_cannot_be_saved_are_refused():
+def test_what_cannot_be_saved_or_combined_is_refused():
     with pytest.raises(InvalidInput, match="env_options must be plain data"):
         spec_of("CartPole-v1", options={"sutton_barto_reward": np.bool_(False)})
-
-
-def test_what_cannot_be_combined_is_refused():
-    with pytest.raises(InvalidInput, match=r"leave actions=3 out"):
+    with pytest.raises(InvalidInput, check=lambda e: e.omit == "actions"):
         spec_of("CartPole-v1", 3)
     with pytest.raises(InvalidInput, check=lambda e: e.omit == "n_envs"):
         DeepQ(gymnasium.make("CartPole-v1"), **{**TINY, "n_envs": 4})
@@ -166,7 +163,7 @@ def test_what_cannot_be_combined_is_refused():
 def test_an_environment_to_evaluate_in_must_be_of_the_same_kind():
     spec = spec_of("CartPole-v1")
     with pytest.raises(InvalidInput, match=r"observation_shape \(2,\), but .* for \(4,\)"):
-        spec.evaluation_environment(Episodic(actions=Discrete(2)))
+        spec.evaluation_environment(Episodic(Box(-1, 1, (2,))))
     with pytest.raises(InvalidInput, match="Acrobot-v1: has observation_shape"):
         spec.evaluation_environment("Acrobot-v1")
     with pytest.raises(InvalidInput, match="holds 2 environments: give a single one"):

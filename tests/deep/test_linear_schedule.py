@@ -14,15 +14,15 @@ from tsallax.deep.linear_schedule import Linear
 from tsallax.errors import InvalidInput
 
 SCHEDULES = [
-    0.1, "0.1", 1, (1, 0.1, 5000), [1.0, 0.1, 5000], "1:0.1:5000", "1e-3:2e-2:1e5", Linear(1, 2, 3),
+    0.1, "0.1", 1, [1.0, 0.1, 5000], "1:0.1:5000", "1e-3:2e-2:1e5", Linear(1, 2, 3),
 ]  # fmt: skip
 
 
 @pytest.mark.parametrize("value", SCHEDULES, ids=str)
 def test_a_schedule_is_a_number_or_three(value):
-    schedule = linear_schedule.linear(value, "alpha")
+    schedule = linear_schedule.linear("alpha", value)
     assert isinstance(schedule.start, float)
-    assert linear_schedule.linear(linear_schedule.text(schedule), "alpha") == schedule
+    assert linear_schedule.linear("alpha", linear_schedule.text(schedule)) == schedule
 
 
 positive = st.floats(1e-30, 1e30)
@@ -30,11 +30,9 @@ positive = st.floats(1e-30, 1e30)
 
 @given(positive, positive, st.integers(0, 2**31))
 def test_a_written_schedule_is_read_without_loss(start, end, steps):
-    schedule = linear_schedule.linear((start, end, steps), "alpha")
-    assert (
-        linear_schedule.linear(json.loads(json.dumps(linear_schedule.text(schedule))), "alpha")
-        == schedule
-    )
+    schedule = linear_schedule.linear("alpha", (start, end, steps))
+    written = json.dumps(linear_schedule.text(schedule))
+    assert linear_schedule.linear("alpha", json.loads(written)) == schedule
 
 
 @pytest.mark.parametrize(("start", "end"), [(1.0, 1e-9), (1e-9, 1.0), (0.3, 0.7), (0.1, 0.1)])
@@ -50,20 +48,13 @@ def test_a_schedule_stays_between_its_ends_and_reaches_them(start, end):
     assert found[2] == pytest.approx(middle, rel=1e-6)
 
 
-def test_beta_is_annealed_linearly_and_then_stays():
-    steps = np.array([0, 1, 50, 199, 200, 201, 10**6])
-    found = [float(linear_schedule.at(Linear(0.4, 1.0, 200), s)) for s in steps]
-    assert found == pytest.approx(np.interp(steps, [0, 200], [0.4, 1.0]), rel=1e-6)
-    assert found[-1] == 1.0
-
-
 @pytest.mark.parametrize("value", ["warm", "1:0.1", "1:0.1:-5", "1:nan:5", None, True, ()])
 def test_other_values_are_refused(value):
     with pytest.raises(InvalidInput, match="alpha must be a number or start:end:steps, got"):
-        linear_schedule.linear(value, "alpha")
+        linear_schedule.linear("alpha", value)
 
 
 @pytest.mark.parametrize("value", [1.5, "1.5:0:10", "0:1.5:10", -0.1])
 def test_both_ends_must_be_within_the_limits(value):
     with pytest.raises(InvalidInput, match="epsilon must be a number of at least 0 and up to 1"):
-        linear_schedule.linear(value, "epsilon", at_least=0, at_most=1)
+        linear_schedule.linear("epsilon", value, at_least=0, at_most=1)

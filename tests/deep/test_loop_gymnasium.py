@@ -9,10 +9,9 @@ import gymnasium
 import jax
 import numpy as np
 import pytest
-from gymnasium.spaces import Discrete
 from gymnasium.vector import AutoresetMode, SyncVectorEnv
 
-from small_agents import TINY, Episodic, assert_history_is_that_of, stored
+from small_agents import TINY, VECTOR, Episodic, assert_history_is_that_of, stored
 from tsallax import DeepQ
 from tsallax.deep.loop_gymnasium import GymnasiumLoop, episode_seed
 from tsallax.errors import InvalidInput
@@ -54,14 +53,17 @@ def test_a_time_limit_on_the_host_is_a_truncation_with_its_true_last_observation
 
 
 def test_updates_on_the_host_come_every_so_many_steps_and_not_before_the_start():
-    agent = DeepQ("CartPole-v1", **{**TINY, "learning_starts": 12, "n_envs": 2, "train_freq": 3})
+    agent = DeepQ("CartPole-v1", n_envs=2, **{**VECTOR, "learning_starts": 12})
+
+    def copied() -> bool:
+        same = jax.tree.map(np.array_equal, agent._learner.online, agent._learner.target)
+        return all(jax.tree.leaves(same))
+
     agent.learn(steps=30)
     assert int(agent._learner.adam.count) == (30 - 12) // 6
-    same = jax.tree.map(np.array_equal, agent._learner.online, agent._learner.target)
-    assert all(jax.tree.leaves(same)), "copied after 30 steps, the first time past 25"
+    assert copied(), "after 30 steps, the first time past 25"
     agent.learn(steps=6)
-    same = jax.tree.map(np.array_equal, agent._learner.online, agent._learner.target)
-    assert not any(jax.tree.leaves(same)), "and not again"
+    assert not copied()
 
 
 class Watched(gymnasium.vector.VectorWrapper):
@@ -93,21 +95,14 @@ def cart_poles(mode: AutoresetMode | None) -> Any:
 
 @pytest.mark.parametrize("mode", [None, AutoresetMode.SAME_STEP, AutoresetMode.DISABLED], ids=str)
 def test_the_history_of_a_vector_environment_is_that_of_its_episodes(mode):
+    """A step that it spends on resetting is stored, but never drawn."""
     env = Watched(cart_poles(mode))
-    agent = DeepQ(env, **TINY).learn(steps=90)
+    agent = DeepQ(env, **VECTOR).learn(steps=90)
     noted = zip(agent.history["episode_return"].tolist(), agent.history["episode_length"].tolist())
     assert list(noted) == env.episodes
     assert len(env.episodes) >= 2
-
-
-def test_a_step_that_a_vector_environment_spends_on_resetting_is_never_drawn():
-    agent = DeepQ(cart_poles(None), **TINY).learn(steps=90)
-    for rows in stored(agent):
-        for row, following in pairwise(rows):
-            assert (following["weight"] == 0) == row["ended"]
-    assert np.isfinite(
-        np.concatenate([x.ravel() for x in jax.tree.leaves(agent._learner[0])])
-    ).all()
+    for row, following in [pair for rows in stored(agent) for pair in pairwise(rows)]:
+        assert (following["weight"] == 0) == (mode is None and row["ended"])
 
 
 def test_the_state_of_the_episodes_is_in_the_open():
@@ -117,7 +112,7 @@ def test_the_state_of_the_episodes_is_in_the_open():
     agent.learn(steps=7)
     now = agent._loop.episodes
     assert now.next_episode == [2]
-    assert now.observation.shape == (1, 2)
+    assert now.observation.shape == (1, 4)
     assert now.action.shape == (1,)
     assert agent._loop.arrays(between_episodes=False) == {"begun": [2]}
     agent._loop.abandon(1)
@@ -131,14 +126,11 @@ def test_episodes_have_seeds_of_their_own():
     assert all(0 <= seed < 2**31 for seed in seeds)
 
 
-@pytest.mark.filterwarnings("ignore:overflow encountered in cast")
 @pytest.mark.parametrize(
     ("wrong", "message"),
     [
-        ({"reward": -np.inf}, "Wrong: gave the reward -inf"),
-        ({"reward": np.nan}, "Wrong: gave the reward nan"),
-        ({"seen": np.nan}, "Wrong: an observation holds nan"),
-        ({"seen": 1e39}, "Wrong: an observation holds inf"),
+        ({"reward": -np.inf}, "Wrong: returned the reward -inf"),
+        ({"seen": np.nan}, "Wrong: an observation contains nan"),
     ],
     ids=str,
 )
@@ -147,29 +139,11 @@ def test_an_environment_that_gives_infinite_numbers_or_nan_is_named_at_once(wron
         def step(self, action):
             seen, reward, *ends = super().step(action)
             if len(self.taken) == 7:
-                return np.full(2, wrong.get("seen", 0.0)), wrong.get("reward", reward), *ends
-            return seen, reward, *ends
+                return np.full(4, wrong.get("seen", 0.0)), wrong.get("reward", reward), *ends
+            return seen, np.array([reward]), *ends
 
     agent = DeepQ(Wrong(), **TINY)
     with pytest.raises(InvalidInput, match=message):
         agent.learn(steps=20)
     assert agent.steps == 6, "the failed step is not recorded"
-
-
-def test_rewards_may_be_arrays_of_one_number():
-    class Boxed(Episodic):
-        def step(self, action):
-            seen, reward, *ends = super().step(action)
-            return seen, np.array([reward]), *ends
-
-    agent = DeepQ(Boxed(), **TINY).learn(episodes=2)
-    assert agent.history["episode_return"].tolist() == [5.0, 5.0]
-
-
-def test_an_observation_outside_of_its_space_is_refused():
-    class Outside(Episodic):
-        def step(self, action):
-            return -1, *super().step(action)[1:]
-
-    with pytest.raises(InvalidInput, match="not in its space"):
-        DeepQ(Outside(Discrete(7)), **TINY).learn(steps=3)
+    assert agent.history["episode_return"].tolist() == [5.0], "of rewards that are arrays"

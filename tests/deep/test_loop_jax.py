@@ -15,11 +15,15 @@ from tsallax.deep import loop_jax
 from tsallax.deep.loop import step_keys
 from tsallax.deep.replay import Transition
 
+SEVERAL = {"n_envs": 3, "train_freq": 2}
 
-@pytest.mark.parametrize("options", [{}, {"n_envs": 3, "train_freq": 2}], ids=str)
+
+@pytest.mark.parametrize("options", [{}, SEVERAL], ids=["one", "several"])
 def test_the_memory_holds_the_trajectory_and_the_history_its_returns(options):
     agent = corridor(**options).learn(steps=90)
     trajectories = stored(agent)
+    ways = {tuple((*row["seen"], row["action"]) for row in rows) for rows in trajectories}
+    assert len(ways) == agent.config.n_envs, "environments side by side go their own ways"
     kinds: Counter[Any] = Counter()
     for rows in trajectories:
         assert rows[0]["seen"][1] == 0
@@ -45,37 +49,28 @@ def test_the_memory_holds_the_trajectory_and_the_history_its_returns(options):
     )
 
 
-def test_environments_side_by_side_go_their_own_ways():
-    a, b, c = (
-        [(*row["seen"], row["action"]) for row in rows]
-        for rows in stored(corridor(n_envs=3, train_freq=2).learn(steps=90))
-    )
-    assert a != b != c != a
-
-
 def test_the_target_is_copied_every_c_steps_and_nothing_is_learned_before_the_start():
-    start, train_freq = 20, 5
-    agent = corridor(learning_starts=start, train_freq=train_freq)
-    c = agent.config.target_update_interval
+    start, c, cycle = 18, 25, 6
+    agent = corridor(**SEVERAL, learning_starts=start)
 
-    def numbers() -> tuple[Any, Any, int]:
-        learner = agent._learner
-        nets = (jax.tree.map(np.array, learner.online), jax.tree.map(np.array, learner.target))
-        return (*map(jax.tree.leaves, nets), int(learner.adam.count))
+    def state() -> tuple[Any, Any, int]:
+        learner = jax.tree.map(np.array, agent._learner)
+        return *map(jax.tree.leaves, (learner.online, learner.target)), int(learner.adam.count)
 
     def equal(a: Any, b: Any) -> bool:
         return all(np.array_equal(x, y) for x, y in zip(a, b, strict=True))
 
-    online, target, updates = numbers()
+    online, target, updates = state()
     assert equal(online, target)
-    for step in range(train_freq, 61, train_freq):
-        agent.learn(steps=train_freq)
+    for step in range(cycle, 61, cycle):
+        agent.learn(steps=cycle)
         assert agent.steps == step
-        new_online, new_target, new_updates = numbers()
+        new_online, new_target, new_updates = state()
         learned = step > start
         assert new_updates == updates + learned
         assert equal(new_online, online) == (not learned)
-        assert equal(new_target, new_online if step % c == 0 else target)
+        copied = step // c > (step - cycle) // c
+        assert equal(new_target, new_online if copied else target)
         online, target, updates = new_online, new_target, new_updates
 
 

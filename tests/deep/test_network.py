@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any
 
 import jax
@@ -9,21 +10,23 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
+from numpy_network import double, forward
 from tsallax.deep import adam, network
 from tsallax.deep.network import Network
 
 INPUTS, HIDDEN, OUTPUTS = 4, (8, 6), 5
-init = jax.jit(network.init, static_argnums=(1, 2, 3, 4, 5))
-values = jax.jit(network.values)
 
 
-def some_network(common: bool, seed: int = 0) -> Network:
+@partial(jax.jit, static_argnums=(0, 1))
+def init(hidden: tuple[int, ...], common: bool, scale: float = 1.0) -> Network:
+    return network.init(jax.random.PRNGKey(0), INPUTS, hidden, OUTPUTS, scale, common)
+
+
+def some_network(common: bool, hidden: tuple[int, ...] = HIDDEN) -> Network:
     """A network whose weights and biases are all different from zero."""
-    net = init(jax.random.PRNGKey(seed), INPUTS, HIDDEN, OUTPUTS, 1.0, common)
-    rng = np.random.default_rng(seed)
-    return jax.tree.map(
-        lambda x: np.asarray(x) + np.float32(0.1) * rng.normal(size=x.shape).astype(np.float32), net
-    )
+    rng = np.random.default_rng(0)
+    net = init(hidden, common)
+    return jax.tree.map(lambda x: x + 0.1 * rng.normal(size=x.shape).astype(np.float32), net)
 
 
 def some_inputs(n: int = 7) -> tuple[jax.Array, jax.Array]:
@@ -31,17 +34,6 @@ def some_inputs(n: int = 7) -> tuple[jax.Array, jax.Array]:
     rng = np.random.default_rng(1)
     action = np.resize([2, 0, 2, 4, 2, 0, 1], n)
     return jnp.asarray(rng.normal(size=(n, INPUTS)), jnp.float32), jnp.asarray(action)
-
-
-def by_numpy(net: Network, x: Any) -> np.ndarray:
-    h = np.asarray(x, np.float64)
-    for layer in net.body.hidden:
-        h = np.maximum(h @ np.asarray(layer.weight, np.float64) + np.asarray(layer.bias), 0)
-    q = h @ np.asarray(net.output.weight, np.float64).T + np.asarray(net.output.bias)
-    common = net.body.common
-    if common is not None:
-        q = q + h @ np.asarray(common.weight, np.float64).T + np.asarray(common.bias)
-    return q
 
 
 def close(a: Any, b: Any) -> None:
@@ -52,19 +44,14 @@ with_and_without_common = pytest.mark.parametrize("common", [False, True])
 
 
 @with_and_without_common
-def test_values_are_those_of_a_multilayer_perceptron(common):
-    net, (x, _) = some_network(common), some_inputs()
-    assert np.asarray(values(net, x)) == pytest.approx(by_numpy(net, x), abs=1e-5)
-    assert np.asarray(values(net, x[3])) == pytest.approx(by_numpy(net, x[3]), abs=1e-5)
-    assert network.values(net, x.reshape(7, 1, INPUTS)).shape == (7, 1, OUTPUTS)
-
-
-@with_and_without_common
-def test_action_values_are_the_outputs_of_the_actions(common):
-    net, (x, action) = some_network(common), some_inputs()
-    expected = by_numpy(net, x)[np.arange(7), np.asarray(action)]
+@pytest.mark.parametrize("hidden", [HIDDEN, ()], ids=["deep", "linear"])
+def test_values_are_those_of_a_multilayer_perceptron(hidden, common):
+    net, (x, action) = some_network(common, hidden), some_inputs()
+    _, expected = forward(double(net), np.asarray(x, np.float64))
+    assert np.asarray(network.values(net, x)) == pytest.approx(expected, abs=1e-5)
+    assert np.asarray(network.values(net, x[3])) == pytest.approx(expected[3], abs=1e-5)
     found = network.action_values(net.body, network.output_rows(net, action), x)
-    assert np.asarray(found) == pytest.approx(expected, abs=1e-5)
+    assert np.asarray(found) == pytest.approx(expected[np.arange(7), action], abs=1e-5)
 
 
 @jax.jit
@@ -101,40 +88,18 @@ def test_gradients_of_action_values_are_those_of_plain_indexing(common):
     assert np.all(np.asarray(spread.weight)[3] == 0)
 
 
-def test_values_of_many_networks_are_those_of_each():
-    nets = [some_network(common=True, seed=seed) for seed in range(3)]
-    x, action = some_inputs()
-
-    def both(net):
-        return network.values(net, x), network.action_values(
-            net.body, network.output_rows(net, action), x
-        )
-
-    together = jax.jit(jax.vmap(both))(jax.tree.map(lambda *leaves: jnp.stack(leaves), *nets))
-    for i, net in enumerate(nets):
-        close(tuple(part[i] for part in together), jax.jit(both)(net))
-
-
 def test_fresh_weights_are_uniform_in_the_range_of_their_inputs():
-    net = init(jax.random.PRNGKey(0), 100, (400, 300), 200, 0.1)
-    weights = [np.asarray(layer.weight) for layer in (*net.body.hidden, net.output)]
-    for weight, bound in zip(weights, (100**-0.5, 400**-0.5, 0.1 * 300**-0.5), strict=True):
-        assert float(weight.std()) == pytest.approx(bound / 3**0.5, rel=0.02)
-        assert float(np.abs(weight).max()) == pytest.approx(bound, rel=0.01)
-        assert abs(float(weight.mean())) < 0.02 * bound
-    biases = [layer.bias for layer in (*net.body.hidden, net.output)]
-    assert all(float(jnp.abs(bias).max()) == 0 for bias in biases)
+    init = jax.jit(lambda key: network.init(key, 100, (400, 300), 200, 0.1))
+    net = init(jax.random.PRNGKey(0))
+    layers = (*net.body.hidden, net.output)
+    for layer, bound in zip(layers, (100**-0.5, 400**-0.5, 0.1 * 300**-0.5), strict=True):
+        weight = np.asarray(layer.weight)
+        assert weight.std() == pytest.approx(bound / 3**0.5, rel=0.02)
+        assert np.abs(weight).max() == pytest.approx(bound, rel=0.01)
+        assert abs(weight.mean()) < 0.02 * bound
+        assert not np.any(layer.bias)
 
 
 def test_a_common_value_starts_at_nothing():
-    plain = init(jax.random.PRNGKey(0), INPUTS, HIDDEN, OUTPUTS, 0.1)
-    with_common = init(jax.random.PRNGKey(0), INPUTS, HIDDEN, OUTPUTS, 0.1, True)
-    x, _ = some_inputs()
-    assert np.array_equal(values(plain, x), values(with_common, x))
-
-
-def test_a_network_without_hidden_layers_is_linear():
-    net = init(jax.random.PRNGKey(0), INPUTS, (), OUTPUTS, 0.1)
-    x, action = some_inputs()
-    assert np.asarray(values(net, 2 * x)) == pytest.approx(2 * np.asarray(values(net, x)), rel=1e-5)
-    assert network.action_values(net.body, network.output_rows(net, action), x).shape == (7,)
+    plain, common, (x, _) = init(HIDDEN, False, 0.1), init(HIDDEN, True, 0.1), some_inputs()
+    assert np.array_equal(network.values(plain, x), network.values(common, x))

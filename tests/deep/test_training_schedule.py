@@ -11,47 +11,40 @@ from tsallax.deep.training_schedule import (
     SaveSchedule,
     TrainingSchedule,
     is_false,
-    next_multiple,
 )
 
 
 def test_the_goal_that_is_reached_first_ends_the_training():
-    schedule = TrainingSchedule.starting_at(100, 7, steps=50, episodes=3)
+    schedule = TrainingSchedule(100, 7, steps=50, episodes=3)
     assert not schedule.finished(149, 9)
     assert schedule.finished(150, 7)
     assert schedule.finished(101, 10)
     assert schedule.fraction_done(100, 7) == 0
     assert schedule.fraction_done(125, 9) == pytest.approx(2 / 3)
     assert schedule.fraction_done(160, 7) == 1
-    assert TrainingSchedule.starting_at(0, 0, episodes=3).last_step == MAX_STEPS
+    assert TrainingSchedule(0, 0, episodes=3).last_step == MAX_STEPS
 
 
 def test_evaluations_count_steps_only_where_only_steps_are_limited():
-    by_step = TrainingSchedule.starting_at(95, 7, steps=50, eval_every=20)
+    by_step = TrainingSchedule(95, 7, steps=50, eval_every=20)
     assert by_step.next_stop(95) == 100
     assert by_step.next_episode_stop(7) == MAX_STEPS
     assert not by_step.evaluation_due((95, 7), (99, 40))
     assert by_step.evaluation_due((99, 40), (100, 40))
-    by_episode = TrainingSchedule.starting_at(95, 7, steps=50, episodes=30, eval_every=20)
+    by_episode = TrainingSchedule(95, 7, steps=50, episodes=30, eval_every=20)
     assert by_episode.next_stop(95) == 145
     assert by_episode.next_episode_stop(7) == 20
     assert by_episode.next_episode_stop(20) == 37
     assert by_episode.evaluation_due((95, 19), (96, 20))
     assert not by_episode.evaluation_due((95, 20), (140, 20))
-    never = TrainingSchedule.starting_at(0, 0, steps=5)
+    never = TrainingSchedule(0, 0, steps=5)
     assert not never.evaluation_due((0, 0), (5, 5))
 
 
 def test_segments_stop_where_a_file_is_due():
-    schedule = TrainingSchedule.starting_at(0, 0, steps=100, eval_every=30, save_every=40)
-    assert [schedule.next_stop(step) for step in (0, 30, 40, 60, 80, 90)] == [
-        30,
-        40,
-        60,
-        80,
-        90,
-        100,
-    ]
+    schedule = TrainingSchedule(0, 0, steps=100, eval_every=30, save_every=40)
+    stops = [schedule.next_stop(step) for step in (0, 30, 40, 60, 80, 90)]
+    assert stops == [30, 40, 60, 80, 90, 100]
 
 
 def test_files_are_due_every_so_many_steps():
@@ -82,7 +75,3 @@ def test_only_false_ends_the_training():
     assert is_false(False)
     assert is_false(np.bool_(False))
     assert not any(map(is_false, (None, True, 0, np.bool_(True), "")))
-
-
-def test_next_multiples_are_larger():
-    assert [next_multiple(n, 5) for n in (0, 4, 5, 6)] == [5, 5, 10, 10]
