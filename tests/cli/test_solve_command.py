@@ -15,7 +15,7 @@ import numpy as np
 import pytest
 from scipy.sparse import csr_array
 
-from command_line import assert_error, assert_interrupted, call, rows_of, start
+from command_line import assert_error, assert_interrupted, call, rows_of
 from tsallax import problems
 from tsallax.planning import summary
 from tsallax.planning.mdp import MDP
@@ -147,12 +147,6 @@ def test_a_tolerance_that_is_not_reached_is_one_line_exit_code_1_and_no_file(
     output = call(capsys, f"solve {grid} --alpha 0.3 --out {target} {limits}")
     assert_error(output, "not converged", "sweeps", code=1)
     assert not target.exists()
-
-
-def test_ctrl_c_during_the_imports_is_one_line_and_exit_code_130(endless: Path):
-    process = start("solve", endless, "--alpha", "0.1", "--method", "value_iteration")
-    time.sleep(1.0)
-    assert_interrupted(process, signal.SIGINT)
 
 
 def test_a_solve_that_is_terminated_writes_nothing(endless: Path, tmp_path: Path):
