@@ -25,7 +25,6 @@ UNOPTIMISED = ("cli", "deep", "paper", "runs", "envs", "test_package.py", "test_
                "test_simplex_pallas.py")  # fmt: skip
 """Folders with tests of what agents do, not of how well they are compiled: without XLA's
 optimisations they take two thirds of the time. JAX_DISABLE_MOST_OPTIMIZATIONS=0 runs them with."""
-OPTIMISED = {"test_deep_q"}
 FLAG = "JAX_DISABLE_MOST_OPTIMIZATIONS"
 CHOSEN_BY_USER = FLAG in os.environ
 
@@ -33,7 +32,7 @@ CHOSEN_BY_USER = FLAG in os.environ
 @pytest.fixture(autouse=True, scope="module")
 def _optimisations(request: pytest.FixtureRequest):
     folder = request.path.relative_to(request.config.rootpath).parts[1]
-    disable = folder in UNOPTIMISED and request.path.stem not in OPTIMISED
+    disable = folder in UNOPTIMISED
     if CHOSEN_BY_USER or os.environ.get(FLAG, "0") == str(int(disable)):
         return
     import jax

@@ -11,6 +11,11 @@ import pytest
 
 from tsallax.deep import adam
 
+update, update_rows = jax.jit(adam.update), jax.jit(adam.update_rows)
+sum_rows = jax.jit(adam.sum_rows)
+scatter_rows = jax.jit(adam.scatter_rows, static_argnums=2)
+step_scale = jax.jit(adam.step_scale)
+
 
 def close(a: Any, b: Any) -> None:
     jax.tree.map(lambda x, y: np.testing.assert_allclose(x, y, rtol=2e-5, atol=2e-6), a, b)
@@ -24,8 +29,8 @@ def test_sums_and_scatters_add_up_the_entries_of_each_row():
     index, gradient = jnp.asarray([2, 0, 2, 4]), table(4)
     whole = np.zeros((5, 3))
     np.add.at(whole, np.asarray(index), np.asarray(gradient))
-    close(adam.scatter_rows(index, gradient, 5), whole)
-    close(adam.sum_rows(index, gradient), whole[np.asarray(index)])
+    close(scatter_rows(index, gradient, 5), whole)
+    close(sum_rows(index, gradient), whole[np.asarray(index)])
 
 
 def test_a_step_from_the_rows_of_some_actions_is_the_step_of_the_whole_table():
@@ -37,10 +42,10 @@ def test_a_step_from_the_rows_of_some_actions_is_the_step_of_the_whole_table():
     for step in range(1, 6):
         index = jnp.asarray([(2 + step) % 5, step % 5, (2 + step) % 5])
         entries = jnp.asarray(rng.normal(size=(3, 3)), jnp.float32)
-        theirs, state = adam.update(state, theirs, adam.scatter_rows(index, entries, 5), 0.01)
-        scale = adam.step_scale(jnp.asarray(step), 0.01)
-        summed = adam.sum_rows(index, entries)
-        ours, mean, square = adam.update_rows(ours, mean, square, index, summed, scale)
+        theirs, state = update(state, theirs, scatter_rows(index, entries, 5), 0.01)
+        scale = step_scale(jnp.asarray(step), 0.01)
+        summed = sum_rows(index, entries)
+        ours, mean, square = update_rows(ours, mean, square, index, summed, scale)
         close((ours, mean, square), (theirs, state.mean, state.square))
 
 
@@ -53,7 +58,7 @@ def test_adam_is_that_of_optax():
     rng = np.random.default_rng(0)
     for _ in range(50):
         g = jax.tree.map(lambda p: rng.normal(size=p.shape).astype(np.float32) * p, ours)
-        ours, state = adam.update(state, ours, g, 3e-3)
+        ours, state = update(state, ours, g, 3e-3)
         updates, optimiser = tx.update(g, optimiser, theirs)
         theirs = optax.apply_updates(theirs, updates)
     close(ours, theirs)
@@ -69,7 +74,7 @@ def test_adam_is_that_of_the_paper():
         rate, g = 0.1 / t, np.array([x[0], 10 * x[1], 1e-6 * x[2]])
         m, v = 0.9 * m + 0.1 * g, 0.999 * v + 0.001 * g * g
         x = x - rate * (m / (1 - 0.9**t)) / (np.sqrt(v / (1 - 0.999**t)) + 1e-8)
-        ours, state = adam.update(state, ours, jnp.asarray(g, jnp.float32), rate)
+        ours, state = update(state, ours, jnp.asarray(g, jnp.float32), rate)
     assert np.asarray(ours) == pytest.approx(x, abs=2e-5)
 
 

@@ -41,13 +41,11 @@ def test_observations_of_the_wrong_size_are_refused(ask):
 
 
 BAD_AGENTS = [
-    ({"explore": "greedy"}, "unknown explore 'greedy'"),
     ({"alhpa": 0.1}, "unknown option 'alhpa': did you mean alpha"),
     ({"buffer_size": 10**14}, "not enough memory for the networks and a replay of 10"),
     ({"seed": True}, "seed must be an integer"),
     ({"actions": None}, "give actions, such as actions=31"),
     ({"actions": 1}, "at least 2"),
-    ({"actions": (3, 3)}, "dimension"),
     ({"backend": "torch"}, "unknown backend 'torch'"),
     ({"config": {"alpah": 1}}, "did you mean alpha"),
     ({"env_options": {"render_mode": "human"}}, "env_options"),

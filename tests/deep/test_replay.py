@@ -19,7 +19,6 @@ from tsallax.deep.replay import Batch, Replay, Transition
 
 add = jax.jit(replay.add)
 prioritize = jax.jit(replay.prioritize, static_argnums=3)
-
 sample = jax.jit(replay.sample, static_argnums=(2, 5, 6))
 draw_each = jax.vmap(lambda *x: sample(x[0], x[1], 1, x[2], 0.9), (None, 0, None))
 CAPACITY = 24
