@@ -10,7 +10,7 @@ from hypothesis import settings
 settings.register_profile("tsallax", deadline=None, derandomize=True, max_examples=50)
 settings.load_profile("tsallax")
 
-CACHE = Path(__file__).parent.parent / ".pytest_cache" / "compiled"
+CACHE = Path(__file__).parent / ".pytest_cache" / "compiled"
 os.environ.setdefault("JAX_COMPILATION_CACHE_DIR", str(CACHE))
 os.environ.setdefault("JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS", "0.3")
 os.environ.setdefault("JAX_PERSISTENT_CACHE_MIN_ENTRY_SIZE_BYTES", "-1")
@@ -31,8 +31,8 @@ CHOSEN_BY_USER = FLAG in os.environ
 
 @pytest.fixture(autouse=True, scope="module")
 def _optimisations(request: pytest.FixtureRequest):
-    folder = request.path.relative_to(request.config.rootpath).parts[1]
-    disable = folder in UNOPTIMISED
+    parts = request.path.relative_to(request.config.rootpath).parts
+    disable = parts[2 if parts[0] == "src" else 1] in UNOPTIMISED
     if CHOSEN_BY_USER or os.environ.get(FLAG, "0") == str(int(disable)):
         return
     import jax
