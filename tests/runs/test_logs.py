@@ -4,31 +4,16 @@ from __future__ import annotations
 
 import struct
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
 
 from command_line import OLD_RUN
+from made_up_runs import made_up_history
 from tsallax.deep.history import History
 from tsallax.deep.load import load_agent
 from tsallax.errors import InvalidInput
 from tsallax.runs import logs
-
-
-def history(returns: Any, every: int = 0, length: int = 50) -> History:
-    """A history with these returns, and an evaluation after every so many episodes."""
-    h = History()
-    for i, value in enumerate(returns):
-        step = (i + 1) * length
-        h.append(episode_step=step, episode_return=float(value), episode_length=length)
-        if every and (i + 1) % every == 0:
-            h.append(
-                evaluation_step=step, evaluation_episode=i + 1, evaluation_std=0.5,
-                evaluation_return=float(value) + 1, evaluation_length=float(length),
-                evaluation_sampled=float(value),
-            )  # fmt: skip
-    return h
 
 
 def scalars(folder: Path) -> dict[str, list[tuple[int, float]]]:
@@ -49,9 +34,9 @@ def scalars(folder: Path) -> dict[str, list[tuple[int, float]]]:
 
 def test_every_row_is_written_once_while_a_history_grows(tmp_path: Path):
     values = np.random.default_rng(0).normal(size=9)
-    with logs.Logs(tmp_path, history(values[:2], 3), tensorboard=False) as log:
+    with logs.Logs(tmp_path, made_up_history(values[:2], 3), tensorboard=False) as log:
         for n in (2, 5, 5, 9):
-            log.add(history(values[:n], 3))
+            log.add(made_up_history(values[:n], 3))
             assert logs.read(tmp_path / logs.EPISODES)["return"].tolist() == values[:n].tolist()
     table = logs.read(tmp_path / logs.EPISODES)
     assert table["episode"].tolist() == [*range(1, 10)]
@@ -64,10 +49,10 @@ def test_every_row_is_written_once_while_a_history_grows(tmp_path: Path):
 
 def test_opening_a_log_drops_rows_written_after_the_checkpoint(tmp_path: Path):
     values = np.arange(9.0)
-    logs.Logs(tmp_path, history(values), tensorboard=False).close()
+    logs.Logs(tmp_path, made_up_history(values), tensorboard=False).close()
     with open(tmp_path / logs.EPISODES, "a") as file:
         file.write("10,500,9.0,50\n11,55")
-    logs.Logs(tmp_path, history(values[:4]), tensorboard=False).close()
+    logs.Logs(tmp_path, made_up_history(values[:4]), tensorboard=False).close()
     text = (tmp_path / logs.EPISODES).read_text()
     assert text == "episode,step,return,length\n" + "".join(
         f"{i + 1},{50 * (i + 1)},{float(i)},50\n" for i in range(4)
@@ -83,7 +68,7 @@ def test_logs_of_an_earlier_version_are_read_and_rewritten_alike(tmp_path: Path)
 
 
 def test_a_history_that_was_saved_is_logged_like_the_one_in_memory(tmp_path: Path):
-    grown = history([0.1, 1e-7, -1e22], 1)
+    grown = made_up_history([0.1, 1e-7, -1e22], 1)
     for name, h in (("a", grown), ("b", History.from_arrays(grown.arrays()))):
         (tmp_path / name).mkdir()
         logs.Logs(tmp_path / name, h, tensorboard=False).close()
@@ -95,8 +80,8 @@ def test_tensorboard_has_every_row_once_after_a_resume_as_well(tmp_path: Path):
     pytest.importorskip("tensorboardX")
     values = np.arange(9.0)
     for begin, end in ((0, 4), (3, 9)):  # a second process resumes an earlier checkpoint
-        with logs.Logs(tmp_path, history(values[:begin], 3), tensorboard=True) as log:
-            log.add(history(values[:end], 3))
+        with logs.Logs(tmp_path, made_up_history(values[:begin], 3), tensorboard=True) as log:
+            log.add(made_up_history(values[:end], 3))
     found = scalars(tmp_path)
     for name, kind in ((logs.EPISODES, "episode"), (logs.EVALUATIONS, "evaluation")):
         table = logs.read(tmp_path / name)
