@@ -8,7 +8,8 @@ from numpy.typing import NDArray
 from scipy.stats import binom, poisson
 
 from tsallax import checks
-from tsallax.planning.functional_mdp import FunctionalMDP, read_functions
+from tsallax.planning.functional_mdp import FunctionalMDP
+from tsallax.planning.mdp import MDP
 
 Floats = NDArray[np.float64]
 
@@ -56,7 +57,7 @@ def inventory(
         return (stock - sold, *orders), price * sold - holding_cost * (stock - sold), False
 
     space = (capacity + 1, *[max_order + 1] * lead_time)
-    return read_functions(
+    return MDP.from_functions(
         decide, evolve, states=space, actions=max_order + 1, post=space, events=capacity + 1,
         probabilities=p, discount=discount,
     )  # fmt: skip
@@ -128,7 +129,7 @@ def perishables(
         ]  # fmt: skip
         return found
 
-    return read_functions(
+    return MDP.from_functions(
         decide, evolve, states=(size,) * 6, actions=(size,) * 2, post=(size,) * 6,
         events=(2 * max_order + 1,) * 2, probabilities=probabilities, given="state",
         discount=discount,

@@ -44,6 +44,7 @@ class SweepModel(Protocol):
     """An MDP whose sweeps run in JAX."""
 
     n_states: int
+    n_pairs: int
     width: int  # the largest number of actions of a state
     terms: int  # the largest number of summands of an expectation
 
@@ -55,6 +56,12 @@ class SweepModel(Protocol):
 
     def follow(self, policy: Any, v: Array) -> Array:
         """r_pi + alpha Omega(pi) + gamma T_pi v for a policy from `fixed`."""
+
+    def shifted(self, v: Array, by: Array) -> Array:
+        """v + by, with the terminal states left at zero."""
+
+    def refuse(self) -> None:
+        """Raise `InvalidInput` where the model itself is the cause of a value that is not finite."""
 
 
 def extremes(v: Array, updated: Array, counted: Array) -> tuple[Array, Array, Array]:

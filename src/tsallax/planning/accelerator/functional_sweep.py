@@ -33,12 +33,10 @@ from tsallax.planning.accelerator.device_sweep import (
     over_range,
     regularized_maximum,
 )
-from tsallax.planning.function_space import Space, product
-from tsallax.planning.functional_mdp import FunctionalMDP
+from tsallax.planning.function_space import Space
+from tsallax.planning.functional_checks import find_invalid
+from tsallax.planning.functional_mdp import SUM_TOLERANCE, FunctionalMDP
 from tsallax.regularizer import Regularizer
-
-SUM_TOLERANCE = 1e-6
-"""How far probabilities may be from summing to one; they are rescaled."""
 
 
 class Greedy(NamedTuple):
@@ -76,8 +74,8 @@ class FunctionalSweep:
 
     def __init__(self, mdp: FunctionalMDP, dtype: Any, mesh: Any = None) -> None:
         self.mdp, self.dtype, self._mesh = mdp, dtype, mesh
-        self.n_states, self.width = mdp.states.size, mdp.actions.size
-        self.terms = mdp.events.size
+        self.n_states, self.width = mdp.n_states, mdp.n_actions
+        self.n_pairs, self.terms = mdp.n_pairs, mdp.events.size
         self._block = 2**25 if jax.default_backend() == "gpu" else 2**18
         zero = jnp.zeros((), jnp.int32)
         state, action = mdp.states.element(zero), mdp.actions.element(zero)
@@ -100,6 +98,7 @@ class FunctionalSweep:
         self._sweep = jax.jit(self._sweep_states)
         self._rows = jax.jit(self._fixed_rows, static_argnums=3)
         self._follow = jax.jit(self._follow_states)
+        self._shifted = jax.jit(self._shifted_states)
 
     def sweep(self, regularizer: Regularizer, v: Array) -> DeviceSweep:
         """Uv and what is known of it."""
@@ -112,6 +111,14 @@ class FunctionalSweep:
     def follow(self, policy: FixedPolicy, v: Array) -> Array:
         """r_pi + alpha Omega(pi) + gamma T_pi v."""
         return self._follow(self._constants, policy, v)
+
+    def shifted(self, v: Array, by: Array) -> Array:
+        """v + by, with the terminal states left at zero."""
+        return self._shifted(self._constants, v, by)
+
+    def refuse(self) -> None:
+        """Raise `InvalidInput` for the first pair that is not valid, if there is one."""
+        find_invalid(self.mdp)
 
     def _groups(self, post_leaves: int) -> tuple[list[int], list[int]]:
         """The axes of the states that post-decision states depend on, and the others."""
@@ -308,11 +315,23 @@ class FunctionalSweep:
         )
 
 
+    def _shifted_states(self, constants: Any, v: Array, by: Array) -> Array:
+        actions = jnp.arange(self.width, dtype=jnp.int32)
+
+        def one(s: Array) -> Array:
+            state = self.mdp.states.element(s)
+
+            def allowed(a: Array) -> Array:
+                _, _, fine = self._decide(constants[0], state, self.mdp.actions.element(a))
+                return jnp.asarray(fine, bool)
+
+            return jnp.where(jnp.any(jax.vmap(allowed)(actions)), v[s] + by, 0.0)
+
+        block = max(self._block // self.width, 1)
+        return over_range(jax.vmap(one), self.mdp.states, block, self._mesh)
+
+
 def _dot(p: Array, worth: Array) -> Array:
     """The expectation, to which events of probability 0 contribute nothing."""
     return jnp.sum(jnp.where(p == 0.0, 0.0, p * worth))
 
-
-def pair_space(mdp: FunctionalMDP) -> Space:
-    """The space of state-action pairs."""
-    return product(mdp.states, mdp.actions)

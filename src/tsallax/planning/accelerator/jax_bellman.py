@@ -7,18 +7,22 @@ numbers are rounded, too, which the bound includes.
 
 from __future__ import annotations
 
+from __future__ import annotations
+
 import math
-from contextlib import AbstractContextManager
+from contextlib import AbstractContextManager, ExitStack
 from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 from jax import Array
+from numpy.typing import NDArray
 
 from tsallax.errors import InvalidInput
 from tsallax.planning.accelerator.device_sweep import SweepModel
-from tsallax.planning.bellman import Certificate, Iterate
+from tsallax.planning.operator import Certificate, Iterate, NewtonStart
+from tsallax.planning.precision import double_precision
 from tsallax.regularizer import Regularizer
 
 MAX_FIXED_ACTIONS = 64
@@ -28,55 +32,63 @@ MAX_ITERATIONS = 400
 """Steps of BiCGSTAB before it is given up."""
 
 
-def float64(enabled: bool = True) -> AbstractContextManager[Any]:
-    """A context in which JAX computes in double precision, or in single precision."""
-    if hasattr(jax, "enable_x64"):
-        return jax.enable_x64(enabled)
-    from jax.experimental import enable_x64
-
-    return enable_x64(enabled)
-
-
 class SweptPolicy(NamedTuple):
     """The greedy policy of a sweep, with the largest number of actions in use in a state."""
 
     greedy: Any
     max_support: int
-    thresholds: None = None  # searches start afresh
+    value: Array  # v, in which it is greedy
+    thresholds: None = None  # every search for a threshold starts afresh
 
 
 class JaxBellman:
-    """The operator U of a model whose sweeps run in JAX, and a regulariser."""
+    """The `Operator` of a model whose sweeps run in JAX, and a regulariser.
+
+    Args:
+        model: computes the sweeps.
+        regularizer: its alpha and index are those of U.
+        discount: gamma.
+        single: compute in float32; bounds are then those of float32.
+        device: where to compute; None for JAX's default.
+    """
 
     def __init__(
-        self, model: SweepModel, regularizer: Regularizer, discount: float, single: bool = False
+        self,
+        model: SweepModel,
+        regularizer: Regularizer,
+        discount: float,
+        single: bool = False,
+        device: Any = None,
     ) -> None:
         self.model, self.regularizer, self.discount = model, regularizer, discount
-        self.alpha, self.q = float(regularizer.alpha), float(regularizer.q)
         self.n_states = model.n_states
+        self._single, self._device = single, device
         self._unit = 2.0**-24 if single else 2.0**-53
         self._dtype = jnp.float32 if single else jnp.float64
-        self._double = not single
-        self._bonus = self.alpha * (1.0 + float(regularizer.max_entropy(model.width)))
-        row_error = (model.terms + 8) * self._unit
+        self._bonus = float(regularizer.alpha) * (1.0 + float(regularizer.max_entropy(model.width)))
+        row_error = (model.terms + 16) * self._unit
         self._shift_high = discount * (1.0 + row_error)
         self._shift_low = max(discount * (1.0 - row_error), 0.0)
         if self._shift_high >= 1.0:
             name = "float32" if single else "float64"
             raise InvalidInput(f"discount {discount!r} is too close to 1 for {name}")
-        with self.scope():
-            first = self.model.sweep(regularizer, jnp.zeros(self.n_states, self._dtype))
+        with self._scope():
+            first = model.sweep(regularizer, jnp.zeros(self.n_states, self._dtype))
             valid, ends, reward = jax.device_get((first.valid, first.ends, first.reward))
         if not valid:
-            raise InvalidInput("the model is not valid")
+            model.refuse()
         self.ends = bool(ends)
         if self.ends:
             self._shift_low = 0.0
         self._reward = float(reward)
 
-    def scope(self) -> AbstractContextManager[Any]:
-        """The precision in which the operator computes."""
-        return float64(self._double)
+    def _scope(self) -> AbstractContextManager[Any]:
+        """The precision and device of the operator."""
+        scope = ExitStack()
+        scope.enter_context(double_precision(not self._single))
+        if self._device is not None:
+            scope.enter_context(jax.default_device(self._device))
+        return scope
 
     @property
     def scale(self) -> float:
@@ -89,20 +101,21 @@ class JaxBellman:
         return 1.0
 
     def start(self, v: Any) -> Iterate:
-        """v on the device."""
-        return Iterate(jnp.asarray(v, self._dtype), None)
+        """v, or 0, on the device."""
+        with self._scope():
+            if v is None:
+                return Iterate(jnp.zeros(self.n_states, self._dtype), None)
+            return Iterate(jnp.asarray(v, self._dtype), None)
 
     def certify(self, iterate: Iterate) -> Certificate:
         """Uv, the policy that is greedy in v, and the enclosure of V* that they prove."""
-        found = self.model.sweep(self.regularizer, iterate.value)
-        low, high, size, valid, used, support = (
-            x.item()
-            for x in jax.device_get(
-                (found.low, found.high, found.size, found.valid, found.pairs_used,
-                 found.max_support)
-            )
-        )  # fmt: skip
+        with self._scope():
+            found = self.model.sweep(self.regularizer, iterate.value)
+            numbers = (found.low, found.high, found.size, found.pairs_used, found.max_support)
+            low, high, size, used, support = (x.item() for x in jax.device_get(numbers))
+            valid = bool(found.valid)
         if not valid:
+            self.model.refuse()  # returns where the values overflow
             low, high, size = -math.inf, math.inf, math.inf
         rounding = self._rounding(size)
         down = _gain(self._shift_high if low < 0 else self._shift_low) * low
@@ -110,45 +123,68 @@ class JaxBellman:
         rounding += 4 * self._unit * max(-down, up, 0.0)
         return Certificate(
             updated=found.updated,
-            policy=SweptPolicy(found.policy, support),
+            policy=SweptPolicy(found.policy, int(support), iterate.value),
             pairs_used=int(used),
+            n_pairs=self.model.n_pairs,
             change=(low, high),
             low=down - rounding,
             high=up + rounding,
             rounding=rounding,
             size=size,
-            terminal=None,
         )
+
+    def shifted(self, v: Array, by: float) -> Array:
+        """v + by, with the terminal states left at zero."""
+        with self._scope():
+            shifted: Array = self.model.shifted(v, jnp.asarray(by, self._dtype))
+            return shifted
 
     def policy_sweeps(
         self, certificate: Certificate, v: Array, max_sweeps: int, max_span: float
     ) -> tuple[Array, int, float]:
-        """v <- r_pi + alpha Omega(pi) + gamma T_pi v for the certificate's policy, repeated."""
-        if max_sweeps < 2 or certificate.policy.max_support > MAX_FIXED_ACTIONS:
+        """v <- r_pi + alpha Omega(pi) + gamma T_pi v for the certificate's policy, repeated.
+
+        None are made where states use too many actions for a list of them.
+        """
+        if certificate.policy.max_support > MAX_FIXED_ACTIONS:
             return v, 0, math.inf
-        fixed = self._fixed(certificate)
         sweeps, span = 0, math.inf
-        while sweeps < max_sweeps and span > max_span:
-            new = self.model.follow(fixed, v)
-            span = float(_span(new, v))
-            v, sweeps = new, sweeps + 1
+        with self._scope():
+            policy = self._fixed(certificate)
+            while sweeps < max_sweeps and span > max_span:
+                new = self.model.follow(policy, v)
+                span = float(_span(new, v))
+                v, sweeps = new, sweeps + 1
         return v, sweeps, span
 
+    def newton_start(self, certificate: Certificate) -> NewtonStart:
+        """The certificate itself."""
+        return NewtonStart(certificate, certificate.updated, None, 0)
+
     def policy_value(
-        self, certificate: Certificate, guess: Array, tolerance: float
+        self, certificate: Certificate, guess: Array, tolerance: float, order: None
     ) -> tuple[Array, float]:
-        """The value of the certificate's policy to a residual of `tolerance`, by BiCGSTAB."""
-        fixed = self._fixed(certificate)
-        base = self.model.follow(fixed, jnp.zeros_like(guess))
+        """The value of the certificate's policy by BiCGSTAB, and its residual."""
+        if certificate.policy.max_support > MAX_FIXED_ACTIONS:
+            return certificate.updated, certificate.span
+        with self._scope():
+            policy = self._fixed(certificate)
+            base = self.model.follow(policy, jnp.zeros_like(guess))
 
-        def matrix(x: Array) -> Array:
-            return _minus(_plus(x, base), self.model.follow(fixed, x))
+            def matrix(x: Array) -> Array:
+                return _matrix(x, base, self.model.follow(policy, x))
 
-        b = self.model.follow(fixed, guess) - guess
-        x, residual = bicgstab(matrix, b, tolerance)
-        return guess + x, residual
+            correction, residual = bicgstab(
+                matrix, self.model.follow(policy, guess) - guess, tolerance
+            )
+            return guess + correction, residual
+
+    def improved(self, v: Array, lower: Array, order: None) -> tuple[Array, int]:
+        """v itself."""
+        return v, 0
 
     def _fixed(self, certificate: Certificate) -> Any:
+        """The certificate's policy as a list of actions of every state, a power of two of them."""
         support = certificate.policy.max_support
         size = min(1 << max(support - 1, 0).bit_length(), self.model.width)
         return self.model.fixed(self.regularizer, certificate.policy.greedy, size)
@@ -209,19 +245,15 @@ def _direction(r: Array, p: Array, v: Array, beta: float, omega: float) -> Array
 
 
 @jax.jit
-def _plus(x: Array, y: Array) -> Array:
-    return x + y
-
-
-@jax.jit
-def _minus(x: Array, y: Array) -> Array:
-    return x - y
+def _matrix(x: Array, base: Array, followed: Array) -> Array:
+    """(I - gamma T_pi) x, from base = r_pi and followed = r_pi + gamma T_pi x."""
+    return x - (followed - base)
 
 
 def _gain(shift: float) -> float:
     return shift / (1.0 - shift)
 
 
-def as_numpy(x: Any) -> np.ndarray[Any, Any]:
-    """An array on the host."""
-    return np.asarray(jax.device_get(x))
+def on_host(x: Array) -> NDArray[np.float64]:
+    """An array as float64 of NumPy."""
+    return np.asarray(jax.device_get(x)).astype(np.float64)

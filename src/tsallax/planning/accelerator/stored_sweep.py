@@ -18,11 +18,9 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 from jax import Array, lax
-from jax.sharding import NamedSharding, PartitionSpec
 from numpy.typing import NDArray
 
 from tsallax.planning.accelerator.device_sweep import (
-    AXIS,
     DeviceSweep,
     entropy_bonus,
     extremes,
@@ -57,7 +55,9 @@ class StoredSweep:
     """The sweeps of one MDP with its transitions on a device, or divided over a mesh of them."""
 
     def __init__(self, mdp: MDP, dtype: Any, mesh: Any = None) -> None:
-        self.n_states, self.width, self.terms = mdp.n_states, mdp.max_actions, mdp.max_successors
+        self.n_states, self.n_pairs = mdp.n_states, mdp.n_pairs
+        self.width, self.terms = mdp.max_actions, mdp.max_successors
+        self._terminal = jnp.asarray(mdp.terminal)
         self._discount, self.dtype, self._mesh = mdp.discount, dtype, mesh
         self._ends = bool(mdp.terminal.any()) or mdp.termination is not None
         self._reward = mdp.max_reward
@@ -77,6 +77,13 @@ class StoredSweep:
     def follow(self, policy: list[FollowedGroup], v: Array) -> Array:
         """r_pi + alpha Omega(pi) + gamma T_pi v."""
         return self._follow(policy, v)
+
+    def shifted(self, v: Array, by: Array) -> Array:
+        """v + by, with the terminal states left at zero."""
+        return jnp.where(self._terminal, 0.0, v + by)
+
+    def refuse(self) -> None:
+        """An MDP was checked when it was made."""
 
     def _sweep_groups(
         self, groups: list[Group], regularizer: Regularizer, v: Array
@@ -214,5 +221,3 @@ def _expectation(successors: Array, probabilities: Array, v: Array) -> Array:
 def _put(whole: Array, states: Array | None, part: Array) -> Array:
     return part if states is None else whole.at[states].set(part)
 
-
-__all__ = ["AXIS", "NamedSharding", "PartitionSpec", "StoredSweep"]
