@@ -7,8 +7,10 @@ from typing import Any, NamedTuple, Protocol
 
 import jax
 import jax.numpy as jnp
+import numpy as np
 from jax import Array, lax
-from jax.sharding import NamedSharding, PartitionSpec
+from jax.sharding import Mesh, NamedSharding, PartitionSpec
+from numpy.typing import NDArray
 
 from tsallax.planning.function_space import Space
 from tsallax.regularizer import Regularizer
@@ -57,11 +59,30 @@ class SweepModel(Protocol):
     def follow(self, policy: Any, v: Array) -> Array:
         """r_pi + alpha Omega(pi) + gamma T_pi v for a policy from `fixed`."""
 
+    def place(self, v: NDArray[Any]) -> Array:
+        """v on the device, or on all of them."""
+
     def shifted(self, v: Array, by: Array) -> Array:
         """v + by, with the terminal states left at zero."""
 
     def refuse(self) -> None:
         """Raise `InvalidInput` where the model itself is the cause of a value that is not finite."""
+
+
+def copied(x: NDArray[Any], mesh: Mesh | None) -> Array:
+    """An array on JAX's default device, or on every device of a mesh."""
+    if mesh is None:
+        return jnp.asarray(x)
+    return jax.device_put(x, NamedSharding(mesh, PartitionSpec()))
+
+
+def gathered(x: Array) -> NDArray[Any]:
+    """An array that may be divided over processes, as a whole on the host."""
+    if x.is_fully_addressable or x.is_fully_replicated:
+        return np.asarray(x)
+    from jax.experimental import multihost_utils
+
+    return np.asarray(multihost_utils.process_allgather(x, tiled=True))
 
 
 def extremes(v: Array, updated: Array, counted: Array) -> tuple[Array, Array, Array]:

@@ -24,10 +24,12 @@ import jax
 import jax.numpy as jnp
 from jax import Array, lax
 from jax.interpreters import partial_eval
+from numpy.typing import NDArray
 
 from tsallax.planning.accelerator.device_sweep import (
     DeviceSweep,
     FixedPolicy,
+    copied,
     entropy_bonus,
     extremes,
     over_range,
@@ -111,6 +113,10 @@ class FunctionalSweep:
     def follow(self, policy: FixedPolicy, v: Array) -> Array:
         """r_pi + alpha Omega(pi) + gamma T_pi v."""
         return self._follow(self._constants, policy, v)
+
+    def place(self, v: NDArray[Any]) -> Array:
+        """v on the device, or on all of them."""
+        return copied(v.astype(self.dtype), self._mesh)
 
     def shifted(self, v: Array, by: Array) -> Array:
         """v + by, with the terminal states left at zero."""

@@ -73,7 +73,7 @@ class JaxBellman:
             name = "float32" if single else "float64"
             raise InvalidInput(f"discount {discount!r} is too close to 1 for {name}")
         with self._scope():
-            first = model.sweep(regularizer, jnp.zeros(self.n_states, self._dtype))
+            first = model.sweep(regularizer, model.place(np.zeros(self.n_states)))
             valid, ends, reward = jax.device_get((first.valid, first.ends, first.reward))
         if not valid:
             model.refuse()
@@ -103,9 +103,7 @@ class JaxBellman:
     def start(self, v: Any) -> Iterate:
         """v, or 0, on the device."""
         with self._scope():
-            if v is None:
-                return Iterate(jnp.zeros(self.n_states, self._dtype), None)
-            return Iterate(jnp.asarray(v, self._dtype), None)
+            return Iterate(self.model.place(np.zeros(self.n_states) if v is None else v), None)
 
     def certify(self, iterate: Iterate) -> Certificate:
         """Uv, the policy that is greedy in v, and the enclosure of V* that they prove."""
@@ -256,4 +254,4 @@ def _gain(shift: float) -> float:
 
 def on_host(x: Array) -> NDArray[np.float64]:
     """An array as float64 of NumPy."""
-    return np.asarray(jax.device_get(x)).astype(np.float64)
+    return np.asarray(x).astype(np.float64)
