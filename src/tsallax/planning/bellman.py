@@ -139,6 +139,14 @@ class Bellman:
             )
         return (other if sweeps % 2 else v), sweeps, span
 
+    def on_host(self, v: Floats) -> Floats:
+        """v itself."""
+        return v
+
+    def pair_policy(self, policy: Policy) -> Floats:
+        """The probability of every pair."""
+        return policy.weights
+
     def newton_start(self, certificate: Certificate) -> NewtonStart:
         """The policy that takes the shortest way to the best states, unless v says much already.
 
@@ -254,9 +262,9 @@ class Bellman:
         return UNIT_ROUNDOFF * (dot + maximum) / (1.0 - self._shift_high)
 
 
-def check_problem(caller: str, mdp: Any, regularizer: Any) -> None:
-    """Refuse what is no MDP, no regulariser, or one with several alphas."""
-    if not isinstance(mdp, MDP):
+def check_problem(caller: str, mdp: Any, regularizer: Any, kinds: Any = MDP) -> None:
+    """Refuse what is no MDP of these kinds, no regulariser, or one with several alphas."""
+    if not isinstance(mdp, kinds):
         raise InvalidInput(f"{caller} needs an MDP, not {type(mdp).__name__}")
     if not isinstance(regularizer, Regularizer):
         raise InvalidInput(f"{caller} needs a regularizer such as Sparse(0.1), not {regularizer!r}")

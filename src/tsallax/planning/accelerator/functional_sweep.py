@@ -22,6 +22,7 @@ from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
+import numpy as np
 from jax import Array, lax
 from jax.interpreters import partial_eval
 from numpy.typing import NDArray
@@ -101,6 +102,7 @@ class FunctionalSweep:
         self._rows = jax.jit(self._fixed_rows, static_argnums=3)
         self._follow = jax.jit(self._follow_states)
         self._shifted = jax.jit(self._shifted_states)
+        self._policy = jax.jit(self._policy_of_states)
 
     def sweep(self, regularizer: Regularizer, v: Array) -> DeviceSweep:
         """Uv and what is known of it."""
@@ -113,6 +115,18 @@ class FunctionalSweep:
     def follow(self, policy: FixedPolicy, v: Array) -> Array:
         """r_pi + alpha Omega(pi) + gamma T_pi v."""
         return self._follow(self._constants, policy, v)
+
+    def policy_rows(
+        self, regularizer: Regularizer, policy: Greedy, states: NDArray[Any]
+    ) -> NDArray[Any]:
+        """pi(a|s) of some states, a row for each."""
+        block = max(self._block // (self.width * (1 if self._stored else self.terms)), 1)
+        rows = []
+        for first in range(0, len(states), block):
+            some = np.resize(states[first : first + block], min(block, len(states)))
+            p = self._policy(self._constants, regularizer, policy, jnp.asarray(some))
+            rows.append(np.asarray(p)[: len(states) - first])
+        return np.concatenate(rows) if rows else np.zeros((0, self.width))
 
     def place(self, v: NDArray[Any]) -> Array:
         """v on the device, or on all of them."""
@@ -303,6 +317,20 @@ class FunctionalSweep:
         return FixedPolicy(
             tuple(c[0] for c in columns), tuple(c[1] for c in columns), self._in_order(bonus)
         )
+
+    def _policy_of_states(
+        self, constants: Any, regularizer: Regularizer, policy: Greedy, states: Array
+    ) -> Array:
+        actions = jnp.arange(self.width, dtype=jnp.int32)
+
+        def one(s: Array) -> Array:
+            state = self.mdp.states.element(s)
+            pair = partial(self._pair, constants, policy.worth, state)
+            q, allowed, _, _ = jax.vmap(pair)(actions)
+            p, _ = regularized_maximum(regularizer, jnp.where(allowed, q, -jnp.inf))
+            return p
+
+        return jax.vmap(one)(states)
 
     def _follow_states(self, constants: Any, policy: FixedPolicy, v: Array) -> Array:
         worth, _, _ = self._worth(constants, v)

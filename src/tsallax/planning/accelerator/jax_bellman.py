@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import math
 from contextlib import AbstractContextManager, ExitStack
+from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import jax
@@ -39,6 +40,23 @@ class SweptPolicy(NamedTuple):
     max_support: int
     value: Array  # v, in which it is greedy
     thresholds: None = None  # every search for a threshold starts afresh
+
+
+@dataclass(frozen=True, eq=False)
+class GreedyPolicy:
+    """The greedy policy of a sweep, computed for the states that are asked for."""
+
+    operator: JaxBellman
+    policy: SweptPolicy
+    support_ratio: float
+
+    def rows(self, states: NDArray[Any]) -> NDArray[np.float64]:
+        """pi(a|s) of some states, a row for each."""
+        return self.operator.policy_rows(self.policy, states)
+
+    def most_probable(self) -> NDArray[np.int32]:
+        """The most probable action of every state."""
+        return self.operator.most_probable_actions(self.policy)
 
 
 class JaxBellman:
@@ -155,6 +173,32 @@ class JaxBellman:
                 v, sweeps = new, sweeps + 1
         return v, sweeps, span
 
+    def on_host(self, v: Array) -> NDArray[np.float64]:
+        """A value function as an array of NumPy."""
+        return np.asarray(v).astype(np.float64)
+
+    def pair_policy(self, policy: SweptPolicy) -> NDArray[np.float64]:
+        """The probability of every pair of a stored MDP."""
+        with self._scope():
+            pi: NDArray[np.float64] = self.model.pair_policy(self.regularizer, policy.greedy)
+            return pi
+
+    def greedy(self, certificate: Certificate) -> GreedyPolicy:
+        """The policy of a certificate, for the states that will be asked for."""
+        return GreedyPolicy(self, certificate.policy, certificate.support_ratio)
+
+    def policy_rows(self, policy: SweptPolicy, states: NDArray[Any]) -> NDArray[np.float64]:
+        """pi(a|s) of some states of a model from functions, a row for each."""
+        with self._scope():
+            rows = self.model.policy_rows(self.regularizer, policy.greedy, states)
+            return np.asarray(rows).astype(np.float64)
+
+    def most_probable_actions(self, policy: SweptPolicy) -> NDArray[np.int32]:
+        """The most probable action of every state of a model from functions."""
+        with self._scope():
+            fixed = self.model.fixed(self.regularizer, policy.greedy, 1)
+            return np.asarray(fixed.actions[0]).astype(np.int32)
+
     def newton_start(self, certificate: Certificate) -> NewtonStart:
         """The certificate itself."""
         return NewtonStart(certificate, certificate.updated, None, 0)
@@ -251,7 +295,3 @@ def _matrix(x: Array, base: Array, followed: Array) -> Array:
 def _gain(shift: float) -> float:
     return shift / (1.0 - shift)
 
-
-def on_host(x: Array) -> NDArray[np.float64]:
-    """An array as float64 of NumPy."""
-    return np.asarray(x).astype(np.float64)
