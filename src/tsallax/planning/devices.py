@@ -6,6 +6,7 @@ from typing import Any
 
 import jax
 import jax.numpy as jnp
+import numpy as np
 from jax.sharding import Mesh
 
 from tsallax import checks
@@ -38,8 +39,10 @@ def make_operator(
     """The operator of a problem on the device asked for."""
     checks.one_of("device", device, DEVICES)
     single = checks.one_of("precision", precision, PRECISIONS) == "float32"
-    if mesh is not None and (not isinstance(mesh, Mesh) or mesh.axis_names != (AXIS,)):
-        raise InvalidInput(f"mesh must be a jax.sharding.Mesh with the one axis {AXIS!r}")
+    if mesh is not None:
+        if not isinstance(mesh, Mesh):
+            raise InvalidInput(f"mesh must be a jax.sharding.Mesh, not {type(mesh).__name__}")
+        mesh = Mesh(mesh.devices.reshape(-1), (AXIS,))
     stored = isinstance(mdp, MDP)
     if stored and mesh is None and not _on_gpu(mdp, device, single):
         return Bellman(mdp, regularizer)
@@ -71,4 +74,4 @@ def find_device(kind: str) -> jax.Device:
 
 def all_devices() -> Mesh:
     """A mesh of all devices of all processes, for `solve(..., mesh=...)`."""
-    return jax.make_mesh((jax.device_count(),), (AXIS,))
+    return Mesh(np.array(jax.devices()), (AXIS,))
