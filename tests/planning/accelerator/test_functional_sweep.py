@@ -1,0 +1,62 @@
+"""Sweeps of a model from functions, in each form, against the same MDP stored."""
+
+import jax.numpy as jnp
+import numpy as np
+import pytest
+from planning.functional_models import LEVELS, PROBABILITIES, decide, evolve, stock_mdp, stock_model
+
+from tsallax import Hard, Sparse, problems
+from tsallax.planning.accelerator.functional_sweep import FunctionalSweep
+from tsallax.planning.bellman import Bellman
+from tsallax.planning.precision import double_precision
+
+FORMS = {
+    "post-decision states": stock_model(),
+    "pairs": stock_model(
+        decide=lambda s, a: ((s, a), -1.0 * a, s + a < LEVELS),
+        evolve=lambda x, e: evolve(x[0] + x[1], e),
+        post=None,
+    ),
+    "probabilities of the post-decision state": stock_model(
+        probabilities=lambda x: jnp.asarray(PROBABILITIES) + 0.0 * x
+    ),
+    "values on the axes": stock_model(
+        decide=lambda s, a: decide(s / 10, a),
+        evolve=lambda x, e: ((10.0 * evolve(x, e + 1)[0]), *evolve(x, e + 1)[1:]),
+        states=10.0 * np.arange(LEVELS),
+        events=np.array([-1, 0, 1]),
+    ),
+}
+
+
+@pytest.mark.parametrize("form", FORMS)
+@pytest.mark.parametrize("block", [2**18, 7])
+def test_a_sweep_in_every_form_is_that_of_the_stored_mdp(form, block):
+    _compare(FORMS[form], stock_mdp(), Sparse(0.5), block)
+
+
+def test_states_that_share_post_decision_states_share_their_branches():
+    model = problems.perishables(max_order=1)
+    sweep = _compare(model, model.to_mdp(), Hard(), 100)
+    assert (sweep._outer, sweep._inner) == ([0, 1, 3, 4], [2, 5])
+
+
+def _compare(model, mdp, regularizer, block):
+    v = np.random.default_rng(0).normal(size=mdp.n_states)
+    compiled = Bellman(mdp, regularizer)
+    certificate = compiled.certify(compiled.start(v))
+    followed, _, _ = compiled.policy_sweeps(certificate, certificate.updated, 1, 0.0)
+    with double_precision():
+        sweep = FunctionalSweep(model, jnp.float64)
+        sweep._block = block
+        found = sweep.sweep(regularizer, sweep.place(v))
+        fixed = sweep.fixed(regularizer, found.policy, int(found.max_support))
+        again = sweep.follow(fixed, found.updated)
+        rows = sweep.policy_rows(regularizer, found.policy, np.arange(mdp.n_states))
+    np.testing.assert_allclose(found.updated, certificate.updated, rtol=1e-12)
+    np.testing.assert_allclose(again, followed, rtol=1e-12)
+    np.testing.assert_allclose(rows, mdp.table(certificate.policy.weights), atol=1e-12)
+    assert found.valid
+    assert bool(found.ends) == compiled.ends
+    assert found.pairs_used == np.count_nonzero(rows)
+    return sweep

@@ -1,0 +1,63 @@
+"""The operator in JAX: certificates that hold, and linear systems."""
+
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+from tsallax import Hard, InvalidInput, Soft, Sparse, problems, solve
+from tsallax.planning.accelerator.jax_bellman import bicgstab
+from tsallax.planning.devices import make_operator
+from tsallax.planning.iteration import iterate_to
+from tsallax.planning.precision import double_precision
+
+MAZE = problems.maze(5, 5)
+
+
+@pytest.mark.parametrize("method", ["modified_policy_iteration", "policy_iteration"])
+@pytest.mark.parametrize("precision", ["float64", "float32"])
+def test_every_method_ends_within_its_certificate(method, precision):
+    regularizer, exact = Sparse(0.5), solve(MAZE, Sparse(0.5), 1e-10)
+    tolerance = 1e-7 if precision == "float64" else 2e-2
+    operator = make_operator(MAZE, regularizer, "cpu", precision) if precision == "float32" else (
+        _in_jax(regularizer)
+    )
+    found = iterate_to(operator, method, tolerance, operator.start(None), None, lambda *_: None)
+    c = found.certificate
+    lower, upper = (operator.on_host(operator.shifted(c.updated, x)) for x in (c.low, c.high))
+    assert found.reason == ""
+    assert (lower <= exact.upper).all()
+    assert (exact.lower <= upper).all()
+    assert c.error <= tolerance
+
+
+def _in_jax(regularizer):
+    from tsallax.planning.accelerator.jax_bellman import JaxBellman
+    from tsallax.planning.accelerator.stored_sweep import StoredSweep
+
+    with double_precision():
+        return JaxBellman(StoredSweep(MAZE, jnp.float64), regularizer, MAZE.discount)
+
+
+def test_policies_with_many_actions_are_not_followed():
+    wide = problems.garnet(20, 70, 3, discount=0.9, seed=0)
+    operator = make_operator(wide, Soft(1.0), precision="float32")
+    certificate = operator.certify(operator.start(None))
+    v, sweeps, _ = operator.policy_sweeps(certificate, certificate.updated, 5, 0.0)
+    assert sweeps == 0
+    assert v is certificate.updated
+    assert operator.policy_value(certificate, v, 1e-9, None)[0] is certificate.updated
+
+
+def test_a_discount_too_close_to_one_for_float32_is_refused():
+    with pytest.raises(InvalidInput, match="float32"):
+        make_operator(MAZE.with_discount(1 - 1e-8), Hard(), precision="float32")
+
+
+def test_bicgstab_solves_a_nonsymmetric_system():
+    rng = np.random.default_rng(0)
+    a = np.eye(50) - 0.9 * rng.dirichlet(np.full(50, 0.2), 50)
+    b = rng.normal(size=50)
+    with double_precision():
+        x, residual = bicgstab(lambda x: jnp.asarray(a) @ x, jnp.asarray(b), 1e-10)
+    assert residual <= 1e-10
+    np.testing.assert_allclose(x, np.linalg.solve(a, b), atol=1e-8)

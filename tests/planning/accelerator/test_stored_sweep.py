@@ -1,0 +1,57 @@
+"""Sweeps of a stored MDP in JAX against those of the compiled loops."""
+
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+from tsallax import MDP, Hard, Sparse, problems
+from tsallax.planning.accelerator.stored_sweep import StoredSweep, group_states
+from tsallax.planning.bellman import Bellman
+from tsallax.planning.precision import double_precision
+
+
+def ragged():
+    """States with 0 to 9 actions and 1 to 40 successors each."""
+    rng = np.random.default_rng(1)
+    pairs, rows = [], []
+    for s in range(40):
+        for a in range(s % 10):
+            row = np.zeros(40)
+            row[rng.choice(40, 40 if (s, a) == (9, 0) else 1 + s % 7, replace=False)] = 1.0
+            pairs.append((s, a))
+            rows.append(row / row.sum())
+    ends = [s for s in range(40) if s % 10 == 0]
+    return MDP(np.array(rows), rng.normal(size=len(rows)), 0.9, pairs=pairs, terminal=ends)
+
+
+@pytest.mark.parametrize("mdp", [ragged(), problems.garnet(30, 4, 3, discount=0.9, seed=0)])
+@pytest.mark.parametrize("regularizer", [Hard(), Sparse(0.5)])
+def test_a_sweep_its_policy_and_following_it_agree_with_the_compiled_loops(mdp, regularizer):
+    v = np.where(mdp.terminal, 0.0, np.random.default_rng(2).normal(size=mdp.n_states))
+    compiled = Bellman(mdp, regularizer)
+    certificate = compiled.certify(compiled.start(v))
+    followed, _, _ = compiled.policy_sweeps(certificate, certificate.updated, 1, 0.0)
+    with double_precision():
+        model = StoredSweep(mdp, jnp.float64)
+        found = model.sweep(regularizer, model.place(v))
+        fixed = model.fixed(regularizer, found.policy, int(found.max_support))
+        again = model.follow(fixed, found.updated)
+        pi = model.pair_policy(regularizer, found.policy)
+        shifted = model.shifted(found.updated, jnp.float64(1.0))
+    np.testing.assert_allclose(found.updated, certificate.updated, rtol=1e-13, atol=1e-13)
+    np.testing.assert_allclose(pi, certificate.policy.weights, atol=1e-12)
+    np.testing.assert_allclose(again, followed, rtol=1e-12, atol=1e-12)
+    assert (found.low, found.high) == pytest.approx(certificate.change, rel=1e-12)
+    assert found.valid
+    assert bool(found.ends) == compiled.ends
+    np.testing.assert_allclose(shifted, np.where(mdp.terminal, 0.0, found.updated + 1.0))
+
+
+def test_states_of_a_group_differ_by_less_than_a_factor_of_two():
+    mdp = ragged()
+    groups = group_states(mdp)
+    actions = np.diff(mdp.pointer)
+    for states in groups:
+        assert actions[states].max() < 2 * actions[states].min()
+    np.testing.assert_array_equal(np.sort(np.concatenate(groups)), np.flatnonzero(actions))
+    assert group_states(problems.garnet(30, 4, 3, discount=0.9, seed=0)) == [None]

@@ -1,0 +1,71 @@
+"""Functions that define no MDP are refused, with state, action and event."""
+
+import jax.numpy as jnp
+import pytest
+from planning.functional_models import LEVELS, stock_model
+
+from tsallax import Hard, InvalidInput, solve
+from tsallax.planning import functional_checks
+from tsallax.planning.functional_checks import check_functions, find_invalid
+from tsallax.planning.precision import double_precision
+
+INVALID = {
+    "evolve leaves `states` at state 0, action 0, event 1: it returns -1": {
+        "evolve": lambda x, e: (x - e, 1.0, False)
+    },
+    "decide leaves `post` at state 3, action 3: it returns 6": {
+        "decide": lambda s, a: (s + a, 1.0, True)
+    },
+    "decide returns the reward inf at state 0, action 2": {
+        "decide": lambda s, a: (s, jnp.where(a == 2, jnp.inf, 0.0), True)
+    },
+    "evolve returns the reward nan at state 1, action 0, event 2": {
+        "decide": lambda s, a: (s, 0.0, True),
+        "evolve": lambda x, e: (x, jnp.where((x == 1) & (e == 2), jnp.nan, 0.0), False),
+    },
+    "probabilities sum to 0.9, not to 1, at state 5, action 0": {
+        "probabilities": lambda x: jnp.where(x == 5, 0.3, 1 / 3) * jnp.ones(3)
+    },
+    "the probability of event 1 is -0.5 at state 2, action 0": {
+        "decide": lambda s, a: (s, 0.0, True),
+        "probabilities": lambda x: jnp.where(
+            x == 2, jnp.array([1.5, -0.5, 0.0]), jnp.array([1.0, 0.0, 0.0])
+        ),
+    },
+}
+
+
+@pytest.mark.parametrize("message", INVALID)
+def test_the_first_invalid_pair_is_named(message):
+    model = stock_model(**INVALID[message])
+    with double_precision(), pytest.raises(InvalidInput) as refused:
+        check_functions(model)
+    assert str(refused.value) == message
+
+
+def test_valid_functions_pass_whatever_forbidden_pairs_and_impossible_events_do():
+    with double_precision():
+        find_invalid(stock_model())
+        find_invalid(
+            stock_model(
+                evolve=lambda x, e: (x - e, jnp.where(e < 1, 0.0, jnp.nan), False),
+                probabilities=[1.0, 0.0, 0.0],
+            )
+        )
+
+
+def test_what_a_sample_misses_the_sweep_finds(monkeypatch):
+    monkeypatch.setattr(functional_checks, "CHECKED_BRANCHES", 1)
+
+    def decide(s, a):
+        leaves = (s == LEVELS * LEVELS // 2) & (a == 1)
+        return jnp.where(leaves, LEVELS**2, s), 0.0, True
+
+    model = stock_model(
+        decide=decide, evolve=lambda x, e: (x, 0.0, False), states=LEVELS**2, post=LEVELS**2,
+        actions=50,
+    )  # fmt: skip
+    with double_precision():
+        check_functions(model)
+    with pytest.raises(InvalidInput, match="decide leaves `post` at state 18, action 1"):
+        solve(model, Hard())

@@ -1,0 +1,62 @@
+"""Models from functions: what is refused, and the same model with its transitions stored."""
+
+import numpy as np
+import pytest
+from planning.functional_models import decide, evolve, stock_mdp, stock_model
+
+from tsallax import MDP, InvalidInput
+
+
+def test_a_model_with_its_transitions_stored_is_the_one_written_out_by_hand():
+    stored, expected = stock_model().to_mdp(), stock_mdp()
+    np.testing.assert_allclose(stored.transitions.toarray(), expected.transitions.toarray())
+    np.testing.assert_allclose(stored.rewards, expected.rewards)
+    np.testing.assert_allclose(stored.termination, expected.termination)
+    np.testing.assert_array_equal(stored.action_of, expected.action_of)
+
+
+def test_a_state_without_an_allowed_action_is_terminal():
+    model = stock_model(decide=lambda s, a: (s + a, 1.0, (s > 0) & (s + a < 6)))
+    np.testing.assert_array_equal(np.flatnonzero(model.to_mdp().terminal), [0])
+
+
+def test_a_start_and_another_discount_are_kept():
+    model = stock_model(initial=2).with_discount(0.5)
+    assert model.to_mdp().discount == 0.5
+    np.testing.assert_array_equal(model.initial, np.eye(6)[2])
+    np.testing.assert_allclose(stock_model().initial, 1 / 6)
+
+
+@pytest.mark.parametrize(
+    ("changes", "culprit"),
+    [
+        ({"decide": 3}, "decide"),
+        ({"decide": lambda s, a: (s + a, 1.0)}, "decide must return"),
+        ({"decide": lambda s, a: ((s, a), 1.0, True)}, "1 coordinates as its post"),
+        ({"decide": lambda s, a: (s if s > 2 else a, 1.0, True)}, "decide is not a JAX function"),
+        ({"evolve": lambda x, e: ((x, e), 1.0, False)}, "coordinates as its next_state"),
+        ({"evolve": lambda x, e: (x, np.ones(2), False)}, "one number as its reward"),
+        ({"probabilities": [0.5, 0.5]}, "2 numbers for 3 events"),
+        ({"probabilities": [0.5, 0.5, 0.5]}, "sum to 1.5"),
+        ({"probabilities": [1.5, -0.5, 0.0]}, "event 1 is -0.5"),
+        ({"probabilities": lambda x: np.ones(2)}, "2 numbers for 3 events"),
+        ({"probabilities": "half"}, "probabilities"),
+        ({"given": "action"}, "given"),
+        ({"discount": 1.5}, "discount"),
+        ({"initial": 6}, "initial"),
+        ({"initial": [0.5] * 6}, "initial"),
+        ({"states": (6, 0)}, r"states\[1\]"),
+    ],
+)
+def test_what_defines_no_model_is_refused(changes, culprit):
+    with pytest.raises(InvalidInput, match=culprit):
+        stock_model(**changes)
+
+
+def test_a_model_too_large_to_be_stored_is_refused():
+    large = MDP.from_functions(
+        decide, evolve, states=10**6, actions=1000, post=10**6, events=3,
+        probabilities=[0.2, 0.3, 0.5], discount=0.9,
+    )  # fmt: skip
+    with pytest.raises(InvalidInput, match="too many to be stored"):
+        large.to_mdp()

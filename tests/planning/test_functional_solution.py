@@ -1,0 +1,28 @@
+"""Solutions of models from functions."""
+
+import numpy as np
+import pytest
+from planning.functional_models import stock_mdp, stock_model
+
+from tsallax import InvalidInput, Sparse, solve
+from tsallax.planning import functional_solution
+
+
+def test_a_solution_is_that_of_the_stored_mdp_and_computes_its_policy_on_demand(monkeypatch):
+    found, stored = solve(stock_model(), Sparse(0.5)), solve(stock_mdp(), Sparse(0.5), 1e-9)
+    assert found.converged
+    assert np.abs(found.value - stored.value).max() <= found.error + stored.error
+    assert found.error <= found.tolerance
+    np.testing.assert_allclose(found.policy, stored.policy, atol=1e-6)
+    np.testing.assert_array_equal(found.policy_at([3, 1]), found.policy[[3, 1]])
+    np.testing.assert_array_equal(found.actions, found.policy.argmax(-1))
+    assert found.support_ratio == np.count_nonzero(found.policy) / 24
+    assert found.regularized_return == pytest.approx(stored.regularized_return, abs=1e-6)
+    for states in ([6], [-1], [0.5], 3):
+        with pytest.raises(InvalidInput, match="states"):
+            found.policy_at(states)
+    again = solve(stock_model(), Sparse(0.5), initial_value=found.value)
+    assert again.iterations <= 2
+    monkeypatch.setattr(functional_solution, "MAX_TABLE", 10)
+    with pytest.raises(InvalidInput, match="policy_at"):
+        _ = again.policy
