@@ -29,10 +29,19 @@ FLAG = "JAX_DISABLE_MOST_OPTIMIZATIONS"
 CHOSEN_BY_USER = FLAG in os.environ
 
 
+def _unoptimised(path: Path) -> bool:
+    parts = path.relative_to(Path(__file__).parent).parts
+    return parts[2 if parts[0] == "src" else 1] in UNOPTIMISED
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Unoptimised tests first: a process changes the setting, and loses its programs, once."""
+    items.sort(key=lambda item: not _unoptimised(item.path))
+
+
 @pytest.fixture(autouse=True, scope="module")
 def _optimisations(request: pytest.FixtureRequest):
-    parts = request.path.relative_to(request.config.rootpath).parts
-    disable = parts[2 if parts[0] == "src" else 1] in UNOPTIMISED
+    disable = _unoptimised(request.path)
     if CHOSEN_BY_USER or os.environ.get(FLAG, "0") == str(int(disable)):
         return
     import jax
