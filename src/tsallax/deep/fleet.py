@@ -22,6 +22,7 @@ from typing import Any, Self
 import jax
 import jax.numpy as jnp
 import numpy as np
+from jax.typing import ArrayLike
 from numpy.typing import NDArray
 
 from tsallax import checks, provenance
@@ -263,13 +264,13 @@ class Fleet:
                 record.acting_state = jax.tree.map(np.asarray, state)
         left = [slot for slot, i in enumerate(self._slots) if self.records[i].finished_at is None]
         if left and len(left) <= len(self._slots) // 2:
-            keep, state = jnp.asarray(left), (self._learner, self._episodes)
-            self._learner, self._episodes = jax.tree.map(lambda x: x[keep], state)
+            state = self._learner, self._episodes
+            self._learner, self._episodes = _take(state, np.asarray(left))
             self._slots = [self._slots[slot] for slot in left]
 
     def _slot(self, slot: int) -> Any:
         """The learner in a slot."""
-        return jax.tree.map(lambda x: x[slot], self._learner)
+        return _take(self._learner, slot)
 
     def evaluate(
         self, member: int, episodes: int = 100, deterministic: bool = True, seed: int | None = None
@@ -399,6 +400,12 @@ class Fleet:
             if ends[i] is not None:
                 state = checkpoint.restore(f"record.{i}.network.", like, arrays)
                 record.acting_state = jax.tree.map(np.asarray, state)
+
+
+@jax.jit
+def _take(tree: Any, index: ArrayLike) -> Any:
+    """The entries `index` of the leading axis of every array."""
+    return jax.tree.map(lambda x: x[index], tree)
 
 
 def _checked_members(given: Any) -> tuple[Member, ...]:
