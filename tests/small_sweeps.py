@@ -17,7 +17,7 @@ from tsallax.paper.sweep.tasks import REACHER, choose_variants
 
 NAME = "Sparse+SparseBellman-0.1"
 OPTIONS: dict[str, Any] = {
-    "net_arch": [8], "batch_size": 8, "buffer_size": 300, "learning_starts": 50,
+    "net_arch": [8], "batch_size": 8, "buffer_size": 300, "learning_starts": 0,
     "target_update_interval": 50, "n_step": 1,
 }  # fmt: skip
 EPISODES, PIECES = 24, 24

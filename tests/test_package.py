@@ -40,8 +40,8 @@ def test_importing_is_quick_and_loads_nothing_heavy():
     assert not at_once
     assert planning <= {"jax"}, "planning needs no environment and no plotting library"
     clock = "import time; t = time.perf_counter(); import {}; print(time.perf_counter() - t)"
-    seconds = min(float(fresh(clock.format("tsallax"))) for _ in range(3))
-    assert seconds < float(fresh(clock.format("numpy, scipy.sparse")))
+    ours, theirs = clock.format("tsallax"), clock.format("numpy, scipy.sparse")
+    assert any(float(fresh(ours)) < float(fresh(theirs)) for _ in range(3))
 
 
 def test_every_name_in_all_can_be_imported_and_no_other_is_listed():

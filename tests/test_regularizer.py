@@ -6,7 +6,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from scipy import special
 
@@ -33,7 +33,6 @@ def with_alpha(r, alpha):
     return jax.tree.map(lambda _: alpha, r)
 
 
-@settings(max_examples=80)
 @given(r=st.sampled_from(REGULARIZERS), z=tables, other=tables)
 def test_the_policy_attains_the_value_which_no_other_exceeds_and_which_is_bounded(r, z, other):
     value, p = (np.asarray(x, float) for x in (r.value(z), r.policy(z)))
@@ -143,10 +142,8 @@ def test_a_tiny_coefficient_is_the_hard_maximum(r):
     np.testing.assert_allclose(gradients(tiny, z)[1], FIRST, atol=1e-6)
 
 
-@pytest.mark.parametrize("alpha", [1e-300, np.array(1e-300)])
-@pytest.mark.parametrize("r", [Sparse(1.0), Tsallis(1.0, 1.5)], ids=repr)
-def test_a_coefficient_below_float32_is_the_hard_maximum(r, alpha):
-    tiny = with_alpha(r, alpha)
+@pytest.mark.parametrize("tiny", [Sparse(np.array(1e-300)), Tsallis(1e-300, 1.5)], ids=repr)
+def test_a_coefficient_below_float32_is_the_hard_maximum(tiny):
     z = 2 * FIRST
     closed = jax.jit(lambda z: (tiny.value(z), tiny.policy(z)))(z)
     passed = jax.jit(lambda r: (r.value(z), r.policy(z)))(tiny)

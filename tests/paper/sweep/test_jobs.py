@@ -81,7 +81,7 @@ def test_options_that_mean_the_same_are_the_same_protocol(tmp_path):
 def test_fleets_written_with_earlier_names_of_options_are_resumed(tmp_path):
     begun = begun_folder(tmp_path)
     data = json.loads(begun.status_file.read_text())
-    old = {"hidden": [8], "batch": 8, "capacity": 300, "start": 50, "copy_every": 50, "n_step": 1}
+    old = {"hidden": [8], "batch": 8, "capacity": 300, "start": 0, "copy_every": 50, "n_step": 1}
     begun.status_file.write_text(json.dumps({**data, "options": old, "there": 0}))
     assert plan(small(), tmp_path) == [begun]
 
