@@ -10,8 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy import special
 
+from refusals import refused
 from tsallax import simplex
-from tsallax.errors import InvalidInput
 from tsallax.regularizer import Hard, Regularizer, Soft, Sparse, Tsallis, by_name
 
 SHAPE = ROWS, WIDTH = 4, 5
@@ -128,7 +128,7 @@ def test_alpha_can_be_mapped(q):
     mapped = jax.vmap(lambda r: r.value(TABLE))(Tsallis(alphas, q))
     single = [Tsallis(float(a), q).value(TABLE) for a in alphas]
     np.testing.assert_allclose(mapped, single, rtol=1e-6)
-    with pytest.raises(InvalidInput, match="vmap"):
+    with refused("vmap"):
         Tsallis(alphas, q).value(TABLE)
 
 
@@ -195,7 +195,7 @@ def test_nan_and_infinity_never_give_a_plausible_answer(r):
     z = TABLE.copy()
     z[0, 1], z[1, 2], z[2] = np.nan, np.inf, -np.inf
     traced = [np.asarray(x) for x in jax.jit(lambda z: (r.value(z), r.policy(z)))(z)]
-    with pytest.raises(InvalidInput, match="no actions"):
+    with refused("no actions"):
         r.value(z)
     z[2] = 0.0
     for value, policy in ((r.value(z), r.policy(z)), traced):
@@ -226,21 +226,20 @@ def test_hard_takes_the_first_maximum_and_its_gradient_follows():
     ids=str,
 )
 def test_a_coefficient_that_is_not_positive_is_refused(make, alpha):
-    with pytest.raises(InvalidInput, match="alpha must be") as caught:
+    with refused("alpha must be"):
         make(alpha)
-    assert "\n" not in str(caught.value)
 
 
 @pytest.mark.parametrize("q", [0, -1, math.nan, math.inf, "2", None])
 def test_an_index_that_is_not_positive_is_refused(q):
-    with pytest.raises(InvalidInput, match="q must be"):
+    with refused("q must be"):
         Tsallis(0.1, q)
 
 
 @pytest.mark.parametrize("n", [0, -1, 2.5, np.array([1, 0])])
 @each
 def test_a_number_of_actions_below_one_is_refused(r, n):
-    with pytest.raises(InvalidInput, match="number of actions"):
+    with refused("number of actions"):
         r.max_entropy(n)
 
 
@@ -263,5 +262,5 @@ def test_names_become_regularizers_and_back():
     ],
 )
 def test_names_with_wrong_arguments_are_refused(arguments, message):
-    with pytest.raises(InvalidInput, match=message):
+    with refused(message):
         by_name(*arguments)

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 import oracle
 from precision import double
-from tsallax.errors import InvalidInput
+from refusals import refused
 from tsallax.simplex import entmax, sparsemax, spmax, support, threshold, tsallis_max
 
 INDICES = [0.5, 1.0, 1.1, 1.5, 2.0, 4.0]
@@ -344,7 +344,7 @@ def test_gradients_ignore_masked_entries():
 def test_a_row_without_actions_is_refused_or_nan_when_traced():
     mask = np.arange(ROWS)[:, None] > 0
     for z, where in ((np.where(mask, TABLE, -np.inf), None), (TABLE, mask)):
-        with pytest.raises(InvalidInput, match="no actions"):
+        with refused("no actions"):
             entmax(z, 1.5, where=where)
     p = jax.jit(lambda v: entmax(v, 1.5, where=mask))(TABLE)
     np.testing.assert_array_equal(np.isnan(p), np.broadcast_to(~mask, TABLE.shape))
@@ -367,7 +367,7 @@ def test_no_rows_at_all_give_empty_arrays():
         (lambda: sparsemax(np.zeros((2, 0))), "no actions"),
         (lambda: sparsemax(np.zeros((2, 3)), axis=2), "no axis 2"),
         (lambda: sparsemax(np.zeros((2, 3)), axis=None), "no axis None"),
-        (lambda: sparsemax(np.zeros((2, 3)), axis=0.0), r"no axis 0\.0"),
+        (lambda: sparsemax(np.zeros((2, 3)), axis=0.0), "no axis 0.0"),
         (lambda: sparsemax(1.0), "no axis"),
         (lambda: sparsemax(np.zeros(3, complex)), "real"),
         (lambda: spmax(np.zeros(3), where=np.ones(4, bool)), "broadcast"),
@@ -376,6 +376,5 @@ def test_no_rows_at_all_give_empty_arrays():
     ],
 )
 def test_unusable_input_is_refused_in_one_line(call, message):
-    with pytest.raises(InvalidInput, match=message) as caught:
+    with refused(message):
         call()
-    assert "\n" not in str(caught.value)
