@@ -1,7 +1,5 @@
 """Sweeps that take seconds, rows of their runs without training, and tools to interrupt them."""
 
-from __future__ import annotations
-
 import dataclasses
 from pathlib import Path
 from typing import Any

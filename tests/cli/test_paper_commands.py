@@ -1,7 +1,5 @@
 """`tsallax reproduce` and `report` pass on what is asked for, and say what an interrupt left."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 from typing import Any

@@ -1,7 +1,5 @@
 """`tsallax train`: runs that can be interrupted, resumed and refused, and what they print."""
 
-from __future__ import annotations
-
 import shlex
 import shutil
 import signal

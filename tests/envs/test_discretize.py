@@ -1,7 +1,5 @@
 """An even grid over a box of actions has its ends, its order, and says what it cannot do."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

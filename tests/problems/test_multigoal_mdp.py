@@ -1,7 +1,5 @@
 """The point mass moves as described and is rewarded at its four goals."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from scipy.integrate import quad

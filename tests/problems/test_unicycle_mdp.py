@@ -1,7 +1,5 @@
 """The unicycle moves as its equations say and gives the numbers of the paper's Figure 2b."""
 
-from __future__ import annotations
-
 from math import pi
 
 import numpy as np

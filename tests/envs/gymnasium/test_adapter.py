@@ -1,7 +1,5 @@
 """The adapter: seeds, truncation, limits, frames, and what it refuses."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import gymnasium

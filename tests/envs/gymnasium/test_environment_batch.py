@@ -1,7 +1,5 @@
 """Batches of environments return the true last observation and reset only where asked."""
 
-from __future__ import annotations
-
 from functools import partial
 from typing import Any
 

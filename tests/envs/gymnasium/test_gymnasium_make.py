@@ -1,7 +1,5 @@
 """Environments that cannot be made are refused in one line with the remedy."""
 
-from __future__ import annotations
-
 import subprocess
 import sys
 from typing import Any

@@ -1,7 +1,5 @@
 """The JAX environments pass Gymnasium's checks and have the spaces of the originals."""
 
-from __future__ import annotations
-
 import warnings
 
 import gymnasium

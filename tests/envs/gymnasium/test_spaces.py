@@ -1,7 +1,5 @@
 """Observations become vectors, actions integers; spaces that cannot be converted are refused."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import gymnasium

@@ -1,7 +1,5 @@
 """The point mass among four goals is the planning problem without its grid."""
 
-from __future__ import annotations
-
 import jax
 import jax.numpy as jnp
 import numpy as np

@@ -1,7 +1,5 @@
 """Training of a job: interrupted at any point, every run ends with one row, the same one."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 

@@ -3,8 +3,6 @@
 That Ctrl-C saves them is tested beside Ray's workers.
 """
 
-from __future__ import annotations
-
 import multiprocessing
 from pathlib import Path
 from types import SimpleNamespace

@@ -1,7 +1,5 @@
 """Sweeps on Ray: workers that are killed, interrupted or fail, and clusters that do not exist."""
 
-from __future__ import annotations
-
 import io
 import json
 import os

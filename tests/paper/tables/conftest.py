@@ -31,6 +31,11 @@ def whole():
 
 
 @pytest.fixture(scope="session")
+def data(whole):
+    return cells.gather(REACHER, whole)
+
+
+@pytest.fixture(scope="session")
 def result(whole):
     with fewer_draws():
         return summarize_runs(REACHER, whole)
