@@ -1,7 +1,10 @@
 """`tsallax solve` prints what the Python API finds; wrong input and Ctrl-C write nothing."""
 
+from __future__ import annotations
+
 import json
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -36,6 +39,18 @@ def endless(tmp_path_factory: pytest.TempPathFactory) -> Path:
     cycle = csr_array((np.ones(n), np.roll(np.arange(n), -1), np.arange(n + 1)), shape=(n, n))
     MDP(cycle, np.sin(np.arange(n))[:, None], 0.99999).save(path)
     return path
+
+
+def test_the_summary_is_aligned_and_names_the_problem_and_the_result(capsys):
+    code, out, err = call(capsys, "solve FrozenLake-v1 --alpha 0.1")
+    assert (code, err) == (0, "")
+    rows = rows_of(out)
+    assert rows["problem"] == "FrozenLake-v1, discount 0.99"
+    assert rows["size"].startswith("16 states (5 terminal), 4 actions")
+    assert rows["regularizer"] == "sparse, alpha 0.1"
+    assert rows["performance bound"].startswith("3.75 ")
+    assert {"error", "certified", "expected return", "regularized return"} < {*rows}
+    assert len({re.match(r"\w[\w ]*?\s{2,}", line).end() for line in out.splitlines()}) == 1  # type: ignore[union-attr]
 
 
 def test_json_agrees_with_the_python_api(grid: Path, capsys):
