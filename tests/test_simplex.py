@@ -1,6 +1,7 @@
 """The operators agree with exact arithmetic and with optax, and obey the laws of the paper."""
 
 from fractions import Fraction
+from functools import partial
 
 import jax
 import jax.numpy as jnp
@@ -306,17 +307,23 @@ def table_and_directions():
     return map(jnp.asarray, (0.5 * z, *directions))
 
 
+@partial(jax.jit, static_argnums=0)
+def derivatives(q, z, v, u):
+    """The gradient of the maximum, and that of the policy along v and back from u."""
+    policy = partial(entmax, q=q)
+    gradient = jax.grad(lambda y: tsallis_max(y, q).sum())(z)
+    return gradient, jax.jvp(policy, (z,), (v,))[1], jax.vjp(policy, z)[1](u)[0]
+
+
 @each_index(1.5, slow=(0.5, 1.0, 1.2, 2.0, 3.0))
 def test_derivatives_agree_with_finite_differences(q):
     with double():
         z, v, u = table_and_directions()
         p = entmax(z, q)
         assert int((p > 0).sum()) > ROWS, "all policies are deterministic"
-        gradient = jax.jit(jax.grad(lambda y: tsallis_max(y, q).sum()))(z)
+        gradient, forward, backward = derivatives(q, z, v, u)
         np.testing.assert_allclose(gradient, p, atol=1e-14)
-        forward = jax.jit(lambda z, v: jax.jvp(lambda y: entmax(y, q), (z,), (v,))[1])(z, v)
         np.testing.assert_allclose(forward, slope(lambda y: entmax(y, q), z, v), atol=1e-7)
-        backward = jax.jit(lambda z, u: jax.vjp(lambda y: entmax(y, q), z)[1](u)[0])(z, u)
         np.testing.assert_allclose((backward * v).sum(), (forward * u).sum(), atol=1e-12)
         if q != 1.5:
             second = jax.hessian(lambda y: tsallis_max(y, q))(z[0]) @ v[0]
