@@ -32,19 +32,16 @@ def _rows() -> dict[str, tuple[np.ndarray, float]]:
     ties = rng.integers(0, 3, (4, 37))
     invalid = normal(4, 37)
     invalid[0, 2], invalid[1, 5], invalid[2, :9], invalid[3] = np.nan, np.inf, np.nan, -np.inf
-    longest, prime = (2, simplex_pallas.MAX_ROW_LENGTH), (2, 12_007)
+    longest = 2, simplex_pallas.MAX_ROW_LENGTH
     cases = {
         "one action": (normal(4, 1), 0.1),
         "a power of two of actions": (normal(4, 64), 0.3),
         "one action more than a power of two": (normal(4, 257), 1.0),
+        "a long row to be filled up, equal values": (np.full((2, 12_007), -0.3), 0.7),
         "longest row": (normal(*longest), 1.0),
         "longest row, equal values": (np.full(longest, 3.7), 1.0),
-        "equal values": (np.full(prime, -0.3), 0.7),
-        "nearly equal values": (1e-5 * normal(*prime), 1.0),
-        "one value above many": (
-            np.where(np.arange(prime[1]) == 7, 0.0, np.full(prime, -0.5)),
-            1.0,
-        ),
+        "nearly equal values": (1e-5 * normal(*longest), 1.0),
+        "one value above many": (np.where(np.arange(longest[1]) == 7, 0.0, [[-0.5]] * 2), 1.0),
         "ties": (ties, 0.5),
         "small alpha": (normal(4, 37), 0.01),
         "huge alpha": (normal(4, 37), 1e30),

@@ -3,8 +3,6 @@
 Tests share these sizes and options: what is compiled for one of them serves the others.
 """
 
-from __future__ import annotations
-
 from functools import cache
 from typing import Any, NamedTuple
 

@@ -1,6 +1,7 @@
 """The operators agree with exact arithmetic and with optax, and obey the laws of the paper."""
 
 from fractions import Fraction
+from functools import partial
 
 import jax
 import jax.numpy as jnp
@@ -12,7 +13,7 @@ from hypothesis import strategies as st
 
 import oracle
 from precision import double
-from tsallax.errors import InvalidInput
+from refusals import refused
 from tsallax.simplex import entmax, sparsemax, spmax, support, threshold, tsallis_max
 
 INDICES = [0.5, 1.0, 1.1, 1.5, 2.0, 4.0]
@@ -141,9 +142,10 @@ def test_the_maximum_is_bounded_by_the_largest_entropy(q, table, alpha):
     assert (value <= top + entropy * (1 + 4 * EPS) + 4 * EPS * (np.abs(top) + 1)).all()
 
 
-@given(q=indices, table=tables, shift=st.integers(-10_000, 10_000))
+@given(q=indices, table=tables, shift=st.integers(-10_000, 10_000) | st.just(10_000_000))
 def test_the_maximum_moves_with_a_shift_and_the_policy_does_not_change(q, table, shift):
-    values, mask = np.round(table[0] * 64) / 64, table[1]
+    fraction = 64 if abs(shift) <= 10_000 else 1  # of values whose sums are exact in float32
+    values, mask = np.round(table[0] * fraction) / fraction, table[1]
     moved = values + np.float32(shift)
     np.testing.assert_array_equal(entmax(moved, q, where=mask), entmax(values, q, where=mask))
     before, after = (floats(tsallis_max(z, q, where=mask)) for z in (values, moved))
@@ -211,14 +213,6 @@ def test_a_large_support_is_exact():
     np.testing.assert_allclose(float(spmax(z)[0]), float(value), rtol=2 * EPS)
 
 
-@each_index(1.0, 1.5, 2.0)
-def test_an_offset_of_ten_million_changes_nothing(q):
-    z = np.float32(np.random.default_rng(8).integers(-3, 4, size=TABLE.shape))
-    p = entmax(z + np.float32(1e7), q)
-    np.testing.assert_array_equal(p, entmax(z, q))
-    np.testing.assert_allclose(floats(p).sum(-1), 1, atol=1e-6)
-
-
 @each_index(1.5, 2.0, 4.0, slow=(0.2, 1.0, 10.0))
 def test_ties_denormals_and_a_single_action(q):
     values, mask = padded([[-3.25] * WIDTH, [-3.25], [0, 1e-45, -1e-45, 1e-40, 0, 0, 0], [0] * 3])
@@ -253,13 +247,6 @@ def test_masked_and_minus_infinite_entries_are_left_out(q):
         np.testing.assert_allclose(expected[present], exact(row[present], q)[0], atol=1e-6)
 
 
-def test_a_mask_broadcasts_against_the_values():
-    row = np.arange(WIDTH) % 3 > 0
-    np.testing.assert_array_equal(
-        sparsemax(TABLE, where=row), sparsemax(TABLE, where=np.broadcast_to(row, TABLE.shape))
-    )
-
-
 @each_index(1.0, 1.5, 2.0)
 def test_nan_and_infinity_make_their_row_nan_and_no_other(q):
     z = TABLE.copy()
@@ -273,10 +260,13 @@ def test_nan_and_infinity_make_their_row_nan_and_no_other(q):
         assert np.isnan(jax.grad(lambda v: tsallis_max(v, q).sum())(z)[0]).all()
 
 
-@pytest.mark.parametrize("axis", [0, -2])
-def test_any_axis_is_the_last_axis_moved(axis):
-    np.testing.assert_array_equal(np.transpose(sparsemax(TABLE.T, axis)), sparsemax(TABLE))
-    np.testing.assert_array_equal(spmax(TABLE.T, axis), spmax(TABLE))
+def test_any_axis_is_the_last_axis_moved_and_masks_broadcast():
+    for axis in (0, -2):
+        np.testing.assert_array_equal(np.transpose(sparsemax(TABLE.T, axis)), sparsemax(TABLE))
+        np.testing.assert_array_equal(spmax(TABLE.T, axis), spmax(TABLE))
+    row = np.arange(WIDTH) % 3 > 0
+    whole = np.broadcast_to(row, TABLE.shape)
+    np.testing.assert_array_equal(sparsemax(TABLE, where=row), sparsemax(TABLE, where=whole))
 
 
 @pytest.mark.slow
@@ -297,18 +287,14 @@ def test_jit_vmap_single_rows_and_blocks_of_rows_agree(q, ulps, monkeypatch):
 
 
 @pytest.mark.parametrize("dtype", [jnp.bfloat16, jnp.float16])
-def test_short_floats_are_computed_in_float32_and_returned_short(dtype):
+def test_short_floats_are_computed_in_float32_and_returned_short_and_integers_as_floats(dtype):
+    whole = np.round(TABLE).astype(int)
+    assert sparsemax(whole).dtype == jnp.float32
+    np.testing.assert_array_equal(sparsemax(whole), sparsemax(whole.astype(np.float32)))
     z = jnp.asarray(TABLE, dtype)
     for function in (sparsemax, spmax, threshold, lambda v: entmax(v, 1.5)):
         assert function(z).dtype == dtype
         np.testing.assert_array_equal(function(z), function(z.astype(jnp.float32)).astype(dtype))
-
-
-def test_integers_become_floats():
-    whole = np.round(TABLE).astype(int)
-    p = sparsemax(whole)
-    assert p.dtype == jnp.float32
-    np.testing.assert_array_equal(p, sparsemax(whole.astype(np.float32)))
 
 
 def slope(f, z, v, h=1e-6):
@@ -321,17 +307,23 @@ def table_and_directions():
     return map(jnp.asarray, (0.5 * z, *directions))
 
 
+@partial(jax.jit, static_argnums=0)
+def derivatives(q, z, v, u):
+    """The gradient of the maximum, and that of the policy along v and back from u."""
+    policy = partial(entmax, q=q)
+    gradient = jax.grad(lambda y: tsallis_max(y, q).sum())(z)
+    return gradient, jax.jvp(policy, (z,), (v,))[1], jax.vjp(policy, z)[1](u)[0]
+
+
 @each_index(1.5, slow=(0.5, 1.0, 1.2, 2.0, 3.0))
 def test_derivatives_agree_with_finite_differences(q):
     with double():
         z, v, u = table_and_directions()
         p = entmax(z, q)
         assert int((p > 0).sum()) > ROWS, "all policies are deterministic"
-        gradient = jax.jit(jax.grad(lambda y: tsallis_max(y, q).sum()))(z)
+        gradient, forward, backward = derivatives(q, z, v, u)
         np.testing.assert_allclose(gradient, p, atol=1e-14)
-        forward = jax.jit(lambda z, v: jax.jvp(lambda y: entmax(y, q), (z,), (v,))[1])(z, v)
         np.testing.assert_allclose(forward, slope(lambda y: entmax(y, q), z, v), atol=1e-7)
-        backward = jax.jit(lambda z, u: jax.vjp(lambda y: entmax(y, q), z)[1](u)[0])(z, u)
         np.testing.assert_allclose((backward * v).sum(), (forward * u).sum(), atol=1e-12)
         if q != 1.5:
             second = jax.hessian(lambda y: tsallis_max(y, q))(z[0]) @ v[0]
@@ -359,7 +351,7 @@ def test_gradients_ignore_masked_entries():
 def test_a_row_without_actions_is_refused_or_nan_when_traced():
     mask = np.arange(ROWS)[:, None] > 0
     for z, where in ((np.where(mask, TABLE, -np.inf), None), (TABLE, mask)):
-        with pytest.raises(InvalidInput, match="no actions"):
+        with refused("no actions"):
             entmax(z, 1.5, where=where)
     p = jax.jit(lambda v: entmax(v, 1.5, where=mask))(TABLE)
     np.testing.assert_array_equal(np.isnan(p), np.broadcast_to(~mask, TABLE.shape))
@@ -382,7 +374,7 @@ def test_no_rows_at_all_give_empty_arrays():
         (lambda: sparsemax(np.zeros((2, 0))), "no actions"),
         (lambda: sparsemax(np.zeros((2, 3)), axis=2), "no axis 2"),
         (lambda: sparsemax(np.zeros((2, 3)), axis=None), "no axis None"),
-        (lambda: sparsemax(np.zeros((2, 3)), axis=0.0), r"no axis 0\.0"),
+        (lambda: sparsemax(np.zeros((2, 3)), axis=0.0), "no axis 0.0"),
         (lambda: sparsemax(1.0), "no axis"),
         (lambda: sparsemax(np.zeros(3, complex)), "real"),
         (lambda: spmax(np.zeros(3), where=np.ones(4, bool)), "broadcast"),
@@ -391,6 +383,5 @@ def test_no_rows_at_all_give_empty_arrays():
     ],
 )
 def test_unusable_input_is_refused_in_one_line(call, message):
-    with pytest.raises(InvalidInput, match=message) as caught:
+    with refused(message):
         call()
-    assert "\n" not in str(caught.value)

@@ -4,7 +4,11 @@ import pytest
 
 from simplex_pallas_cases import CASES, errors, mapped_error
 
-SLOW = ("a power of two of actions", "one action more than a power of two")
+SLOW = (
+    "a power of two of actions",
+    "one action more than a power of two",
+    "a long row to be filled up, equal values",
+)
 """Cases of which the longer rows are examples, too; each shape is a compilation."""
 
 

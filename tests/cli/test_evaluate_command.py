@@ -1,7 +1,5 @@
 """`tsallax evaluate` plays what the Python API plays, of runs of earlier versions as well."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 from typing import Any
