@@ -20,25 +20,19 @@ from tsallax.paper.sweep.tasks import PENDULUM, REACHER, Task
 
 @dataclass(frozen=True)
 class Experiment:
-    """One experiment of the paper.
-
-    Attributes:
-        name: what the command line calls it, and the stem of its files.
-        section: its entry in the menu of the page.
-        title: the heading of its section.
-        help: one line for `tsallax reproduce --help`.
-        quick: options of `compute` with which it takes seconds.
-        module: its module in `tsallax.paper.figures`, where that has another name.
-        task: what agents learn; None for an experiment of planning.
-    """
+    """One experiment of the paper; `name` is the stem of its files."""
 
     name: str
     section: str
+    """Its entry in the menu of the page."""
     title: str
     help: str
     quick: Mapping[str, Any] = field(default_factory=dict)
+    """Options of `compute` with which it takes seconds."""
     module: str = ""
+    """Its module in `tsallax.paper.figures`, where that has another name."""
     task: Task | None = None
+    """What agents learn; None for an experiment of planning."""
 
     def compute(self, report: ProgressReport, *, quick: bool = False) -> Result:
         """Run an experiment of planning."""

@@ -169,6 +169,7 @@ def _build(
     pairs = np.empty((2, len(rewards)), np.int32)
     pairs.reshape(2, -1, 4)[0] = moving[:, None]
     pairs.reshape(2, -1, 4)[1] = np.arange(4)
+    names = [f"{r},{c}" for r, c in np.argwhere(grid.free)] if states <= MAX_NAMED_STATES else None
     return MDP(
         transitions,
         rewards,
@@ -176,9 +177,7 @@ def _build(
         first,
         pairs=pairs.T,
         terminal=terminal,
-        state_names=[f"{r},{c}" for r, c in np.argwhere(grid.free)]
-        if states <= MAX_NAMED_STATES
-        else None,
+        state_names=names,
         action_names=MOVES,
     )
 
@@ -255,13 +254,9 @@ def _transitions(
     stays = targets == source
     up, right, down, left = range(4)
     likely = chances > 0
-    slots: list[tuple[NDArray[np.int32], list[int]]] = [
-        (targets[up], [up]),
-        (targets[left], [left]),
-        (source, [up, right, down, left]),
-        (targets[right], [right]),
-        (targets[down], [down]),
-    ]
+    slots: list[tuple[NDArray[np.int32], list[int]]]
+    slots = [(targets[way], [way]) for way in (up, left, right, down)]
+    slots.insert(2, (source, [up, right, down, left]))
 
     def occupied(ways: list[int], action: int) -> Mask:
         used = [way for way in ways if likely[action, way]]

@@ -9,7 +9,7 @@ from __future__ import annotations
 import csv
 from os import PathLike
 from pathlib import Path
-from typing import Any, Self, TextIO
+from typing import Any, TextIO
 
 import numpy as np
 from numpy.typing import NDArray
@@ -73,12 +73,6 @@ class Logs:
             file.close()
         if self._board is not None:
             self._board.close()
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self.close()
 
 
 def import_tensorboard() -> Any:

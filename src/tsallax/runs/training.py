@@ -9,6 +9,7 @@ from __future__ import annotations
 import os
 import shlex
 from collections.abc import Mapping
+from contextlib import closing
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -104,7 +105,7 @@ def train(training: TrainingRun) -> None:
         draft.unlink(missing_ok=True)
     if not training.finished:
         _write_config(folder, training.settings)
-    with Logs(folder, agent.history, run.tensorboard) as logs:
+    with closing(Logs(folder, agent.history, run.tensorboard)) as logs:
         if not training.finished:
             agent.learn(
                 **training.remaining,

@@ -73,7 +73,8 @@ class GymnasiumAdapter:
         observations = getattr(members[0], f"{prefix}observation_space")
         space = getattr(members[0], f"{prefix}action_space")
         self.observation_shape: tuple[int, ...] = tuple(observations.shape or ())
-        self.first_observation = getattr(observations, "start", None)
+        start = getattr(observations, "start", None)
+        self.first_observation = None if start is None else int(start)
         """The first observation of a Discrete space, None for others."""
         self.observation_size, self._encode = spaces.observation_encoder(self.name, observations)
         self.discretize: Discretize | None = None

@@ -47,8 +47,8 @@ TOLERANCE = 1e-7
 
 @dataclass(frozen=True, eq=False)
 class _Level:
-    """The solution for one number of actions: Q*(s, .) at the marked state, and by regulariser the
-    policy there, the difference to the optimum in every state, its certificate and its bound."""
+    """The solution for one number of actions: V*, Q*(s, .) at the marked state, and by regulariser
+    the policy there, the difference to the optimum, its mean certificate and its bound."""
 
     actions: int
     optimal: Floats
@@ -68,11 +68,7 @@ def compute(
 ) -> Result:
     """Reward, action values, policies and the loss of each policy, for few and for many actions.
 
-    Args:
-        report: called with the share of the work that is done.
-        actions: the two numbers of velocities, squares of odd numbers.
-        alpha: the coefficient of both regularisers.
-        grid: number of grid points of each coordinate.
+    `actions` are two squares of odd numbers, `grid` is the number of points of each coordinate.
     """
     levels = []
     for n in actions:
@@ -156,9 +152,8 @@ def _draw(reward: Floats, levels: list[_Level], grid: int, alpha: float) -> Figu
 def _draw_reward(figure: Figure, axes: Axes, reward: Floats, grid: int) -> None:
     image = _map(axes, reward.reshape(grid, grid), Normalize(0, 1))
     axes.plot(*MARKED, marker="x", color="#FF3B30", markersize=7, markeredgewidth=2)
-    axes.annotate(
-        "$s$", MARKED, xytext=(6, 4), textcoords="offset points", color="white", fontsize=9
-    )
+    place: Any = {"xytext": (6, 4), "textcoords": "offset points"}
+    axes.annotate("$s$", MARKED, **place, color="white", fontsize=9)
     axes.set_title("reward $r(x, y)$")
     letter(axes, "(a)", x=-0.16)
     _bar(figure, axes, image)
@@ -219,19 +214,13 @@ def _bar(figure: Figure, axes: Axes, image: Any) -> None:
 
 def _states(reward: Floats, levels: list[_Level], grid: int) -> Table:
     axis = multigoal_axis(grid)
-    rows = []
-    for s in range(grid * grid):
-        row: dict[str, str | int | float] = {
-            "x": tidy(axis[s // grid]),
-            "y": tidy(axis[s % grid]),
-            "reward": tidy(reward[s]),
-        }
-        for level in levels:
-            row[f"optimal_value_{level.actions}"] = tidy(level.optimal[s])
-            for kind in KINDS:
-                row[f"{kind}_difference_{level.actions}"] = tidy(level.difference[kind][s])
-        rows.append(row)
-    return Table("figure1", "every location: reward, optimal value, difference to it", tuple(rows))
+    columns = {"x": np.repeat(axis, grid), "y": np.tile(axis, grid), "reward": reward}
+    for level in levels:
+        columns[f"optimal_value_{level.actions}"] = level.optimal
+        for kind in KINDS:
+            columns[f"{kind}_difference_{level.actions}"] = level.difference[kind]
+    rows = tuple({key: tidy(column[s]) for key, column in columns.items()} for s in range(grid**2))
+    return Table("figure1", "every location: reward, optimal value, difference to it", rows)
 
 
 def _actions(levels: list[_Level]) -> Table:
@@ -241,8 +230,7 @@ def _actions(levels: list[_Level]) -> Table:
             "vx": tidy(vx),
             "vy": tidy(vy),
             "optimal_action_value": tidy(level.values[a]),
-            "sparse_probability": tidy(level.policy["sparse"][a]),
-            "soft_probability": tidy(level.policy["soft"][a]),
+            **{f"{kind}_probability": tidy(level.policy[kind][a]) for kind in KINDS},
         }
         for level in levels
         for a, (vx, vy) in enumerate(multigoal_actions(level.actions))

@@ -60,11 +60,7 @@ def compute(
 ) -> Result:
     """Both gaps, the certificate and the bound of sparse and soft, for each number of actions.
 
-    Args:
-        report: called with the share of the work that is done.
-        actions: two or more numbers of actions, squares, from few to many.
-        alphas: the coefficients, one row of panels each.
-        grid: number of grid points of (x, y, heading).
+    `actions` are two or more squares, from few to many; each alpha has a row of panels.
     """
     if len(actions) < 2 or list(actions) != sorted(set(actions)):
         raise InvalidInput(f"actions must be two or more increasing numbers, not {actions}")
@@ -100,20 +96,17 @@ def _measure(mdp: MDP, n: int, alphas: Sequence[float]) -> list[Row]:
     nearest = min(solutions, key=lambda s: performance_bound(mdp, s.regularizer))
     optimum = solve(mdp, Hard(), TOLERANCE, initial_value=nearest.value, progress=False)
     best = float(mdp.initial @ optimum.value)
-    rows = []
-    for solution in solutions:
-        evaluation = evaluate(mdp, solution.pair_policy)
-        rows.append(
-            gap_row(
-                n,
-                solution.regularizer,
-                value_gap=float(mdp.initial @ solution.value) - best,
-                return_gap=best - evaluation.expected_return,
-                certificate=float(mdp.initial @ gap_certificate(mdp, solution)),
-                bound=performance_bound(mdp, solution.regularizer),
-            )
+    return [
+        gap_row(
+            n,
+            solution.regularizer,
+            value_gap=float(mdp.initial @ solution.value) - best,
+            return_gap=best - evaluate(mdp, solution.pair_policy).expected_return,
+            certificate=float(mdp.initial @ gap_certificate(mdp, solution)),
+            bound=performance_bound(mdp, solution.regularizer),
         )
-    return rows
+        for solution in solutions
+    ]
 
 
 def gap_row(
@@ -248,14 +241,13 @@ def _comparison(
     rows: Sequence[Row], alphas: Sequence[float], gamma: float
 ) -> tuple[Comparison, ...]:
     lines = []
+    same = "not distinguished from the value gap"
     for alpha in alphas:
         limit = alpha / (1 - gamma)
         slope = log_slope(rows, alpha, "soft", "value_gap")
-        same = "not distinguished from the value gap"
+        flat = f"levels off (limit of the bound: {limit / 2:.4g})"
         lines += [
-            _ends(
-                rows, alpha, "sparse", "value", f"levels off (limit of the bound: {limit / 2:.4g})"
-            ),
+            _ends(rows, alpha, "sparse", "value", flat),
             _ends(rows, alpha, "soft", "value", "grows like a logarithm"),
             Comparison(
                 f"its slope against log|A|, α = {alpha:g}",

@@ -45,11 +45,7 @@ def compute(
 ) -> Result:
     """Support ratios of sparse and softmax policies over a range of alpha.
 
-    Args:
-        report: called with the share of the work that is done.
-        actions: number of actions, a square.
-        alphas: the coefficients; default: 13 from 0.1 to 100, evenly on a logarithmic scale.
-        grid: number of grid points of (x, y, heading).
+    By default, `alphas` are 13 from 0.1 to 100, evenly on a logarithmic scale.
     """
     coefficients = np.geomspace(0.1, 100.0, 13) if alphas is None else np.asarray(alphas)
     if coefficients.ndim != 1 or len(coefficients) < 2 or not (np.diff(coefficients) > 0).all():
@@ -60,18 +56,14 @@ def compute(
         sparse = solve(mdp, Sparse(float(alpha)), TOLERANCE, progress=False)
         soft = solve(mdp, Soft(float(alpha)), TOLERANCE, progress=False)
         proven = sparse.certified_support
-        rows.append(
-            {
-                "alpha": tidy(alpha),
-                "sparse": tidy(sparse.support_ratio),
-                "sparse_proven_in": tidy(np.count_nonzero(proven == 1) / mdp.n_pairs),
-                "sparse_not_proven_out": tidy(1 - np.count_nonzero(proven == -1) / mdp.n_pairs),
-                **{
-                    f"soft_above_{t:g}": tidy(float(np.mean(soft.pair_policy > t)))
-                    for t in (THRESHOLD, *OTHERS)
-                },
-            }
-        )
+        row = {
+            "alpha": alpha,
+            "sparse": sparse.support_ratio,
+            "sparse_proven_in": np.count_nonzero(proven == 1) / mdp.n_pairs,
+            "sparse_not_proven_out": 1 - np.count_nonzero(proven == -1) / mdp.n_pairs,
+            **{f"soft_above_{t:g}": np.mean(soft.pair_policy > t) for t in (THRESHOLD, *OTHERS)},
+        }
+        rows.append({name: tidy(share) for name, share in row.items()})
         report(len(rows) / (len(coefficients) + 1))
     with paper_style():
         picture = Picture("figure2b", _draw(rows, actions), _alt(rows))

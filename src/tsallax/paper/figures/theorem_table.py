@@ -78,13 +78,7 @@ def _row(claim: Claim, margins: list[float]) -> Row:
 def compute(
     report: ProgressReport = lambda share: None, *, cases: int = 200, seed: int = 1
 ) -> Result:
-    """Check every claim on random MDPs, each with five regularisers.
-
-    Args:
-        report: called with the share of the work that is done.
-        cases: number of random MDPs, at least 6, so that every claim is tried.
-        seed: seed of the randomness.
-    """
+    """Check every claim on random MDPs, each with five regularisers."""
     if cases < 6:
         raise InvalidInput(f"cases must be at least 6, so that every claim is tried, not {cases}")
     rows = check_claims(CLAIMS, cases, seed, report)

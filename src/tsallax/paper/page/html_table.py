@@ -14,12 +14,9 @@ LONG = 40
 
 
 def render_table(rows: list[dict[str, Cell]], title: str, words: bool = False) -> str:
-    """The HTML of rows under one header, in a box of its own that scrolls.
+    """The HTML of rows with the same columns, in a box that scrolls and has an accessible title.
 
-    Args:
-        rows: the cells by column, the same columns in every row.
-        title: the accessible name of the box.
-        words: whether all columns are set as words, also those of numbers.
+    With `words`, all columns are set as words, also those of numbers.
     """
     if not rows:
         return "<p>No rows.</p>"

@@ -30,12 +30,9 @@ def train_job(
     rows: RowFolder | None = None,
     on_status: Callable[[Status], None] = lambda status: None,
 ) -> None:
-    """Train a fleet from its checkpoint, or from the start.
+    """Train a fleet from its checkpoint, or from the start; `rows` are those of its folder.
 
-    Args:
-        job: the fleet.
-        rows: those of its folder, where this process has read them.
-        on_status: called with the status about once a second.
+    `on_status` is called with the status about once a second.
     """
     use_device(job.device)
     for file in (job.rows_file, job.status_file):

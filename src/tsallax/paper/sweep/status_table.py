@@ -46,12 +46,8 @@ def status_display(jobs: Sequence[Job], show: bool | None = None) -> Iterator[Sh
         from rich.live import Live
 
         with Live(console=Console(stderr=True), auto_refresh=False, transient=True) as screen:
-
-            def draw(statuses: Mapping[str, Status]) -> None:
-                screen.update(_grid(jobs, statuses), refresh=True)
-
-            draw({})
-            yield draw
+            screen.update(_grid(jobs, {}), refresh=True)
+            yield lambda statuses: screen.update(_grid(jobs, statuses), refresh=True)
 
 
 def columns(job: Job, status: Status | None) -> tuple[str, ...]:

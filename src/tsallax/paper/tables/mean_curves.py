@@ -51,18 +51,9 @@ def learning_curves_chart(sweep: Runs, shown: Collection[str]) -> Chart:
         mean, low, high = mean_curve(runs, sweep.weights[cell][:DRAWS])
         none = (None,) * len(x) if len(rows) < 2 else None
         panel = f"{row.actions:,} actions" if row.actions else "continuous actions"
-        series.append(
-            Series(
-                panel,
-                cell[0],
-                groups,
-                _short(x),
-                _short(mean),
-                none or _short(low),
-                none or _short(high),
-                shown=cell[0] in shown,
-            )
-        )
+        ends = (none or _short(low), none or _short(high))
+        line = (_short(x), _short(mean), *ends)
+        series.append(Series(panel, cell[0], groups, *line, shown=cell[0] in shown))
     return Chart(
         name=f"{sweep.task.name}-curves",
         title=f"{sweep.task.title}: learning curves of all algorithms",

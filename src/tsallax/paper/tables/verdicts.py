@@ -31,26 +31,18 @@ OPPOSITE = {HOLDS: FAILS, FAILS: HOLDS, INCONCLUSIVE: INCONCLUSIVE}
 
 @dataclass(frozen=True)
 class Claim:
-    """One statement and its verdict.
-
-    Attributes:
-        says: the statement, in words.
-        measured: what was measured to judge it.
-        found: the measured number.
-        null: the value without effect, which the interval must exclude.
-        verdict: "holds", "does not hold" or "inconclusive".
-        more: further counts and cautions.
-        detail: the same by number of actions.
-        decimals: of the number.
-    """
+    """One statement, what was measured to judge it, the number found and the verdict."""
 
     says: str
     measured: str
     found: Estimate
     null: float
+    """The value without effect, which the interval must exclude."""
     verdict: str
     more: str = ""
+    """Further counts and cautions."""
     detail: str = ""
+    """The number by number of actions."""
     decimals: int = 2
 
 
@@ -68,8 +60,9 @@ def claims(sweep: Runs, order: Ranking) -> list[Claim]:
 
 def updates(sweep: Runs) -> list[Claim]:
     """The same for ways to update, of which the paper draws no conclusion."""
-    pairs = [(measure, y) for measure in MEASURES for y in ("soft", "hard")]
-    found = [_comparison(sweep, "update", "sparse", y, measure) for measure, y in pairs]
+    found = [
+        _comparison(sweep, "update", "sparse", y, m) for m in MEASURES for y in ("soft", "hard")
+    ]
     return [claim for claim in found if claim is not None]
 
 
