@@ -9,8 +9,6 @@ The future of an agent is a function of its learner, its episodes in progress an
 steps: it does not depend on how `learn` is called, nor on being saved and loaded in between.
 """
 
-from __future__ import annotations
-
 import dataclasses
 import math
 import time

@@ -17,8 +17,6 @@ Everything here is a pure function of one agent; many agents are the same functi
 `jax.vmap`.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass

@@ -13,8 +13,6 @@ they led to. Epsilon-greedy is Hard with a share of uniform actions. Everything 
 function of one agent; many agents are the same functions under `jax.vmap`.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import NamedTuple

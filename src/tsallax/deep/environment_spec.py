@@ -4,8 +4,6 @@ It is made from an id or an object (`make_spec`), or from the description in a f
 (`from_description`).
 """
 
-from __future__ import annotations
-
 import json
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field

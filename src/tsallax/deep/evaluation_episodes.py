@@ -1,7 +1,5 @@
 """Episodes without learning: their returns and lengths, seeds and actions."""
 
-from __future__ import annotations
-
 import math
 from dataclasses import dataclass
 from functools import partial

@@ -9,8 +9,6 @@ and it does not learn any more. When half of the agents are finished, the arrays
 that still learn.
 """
 
-from __future__ import annotations
-
 import dataclasses
 import time
 from collections.abc import Callable, Iterable, Sequence

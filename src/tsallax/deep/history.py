@@ -1,10 +1,8 @@
 """`History`: the episodes and evaluations of an agent, and averages over its updates."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -121,7 +119,7 @@ class History:
         return {**named, "running": self.running, "lengths": self.lengths, "tally": self.tally}
 
     @classmethod
-    def from_arrays(cls, arrays: Mapping[str, NDArray[Any]]) -> History:
+    def from_arrays(cls, arrays: Mapping[str, NDArray[Any]]) -> Self:
         """The history with these arrays."""
         for group in (EPISODES, TRACE, EVALUATIONS, ("running", "lengths")):
             first = arrays[next(iter(group))]

@@ -4,8 +4,6 @@ What else differs between learners (options, algorithm, kind of actions) are cla
 the agents, see `Agent`.
 """
 
-from __future__ import annotations
-
 from os import PathLike
 from typing import Any
 

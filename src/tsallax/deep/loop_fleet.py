@@ -4,8 +4,6 @@ On an accelerator all agents make each step together. On a CPU that would only c
 there the agents of a segment run one after another.
 """
 
-from __future__ import annotations
-
 import os
 from collections.abc import Callable
 from functools import cache, partial

@@ -4,8 +4,6 @@ Nothing in a cycle depends on how many cycles run at a time, so that training in
 training in one call.
 """
 
-from __future__ import annotations
-
 from functools import partial
 from typing import Any, NamedTuple
 

@@ -1,7 +1,5 @@
 """Options of learners as data: fields with a help text, checked, read from and written to files."""
 
-from __future__ import annotations
-
 import dataclasses
 import difflib
 from collections.abc import Callable, Iterable, Mapping

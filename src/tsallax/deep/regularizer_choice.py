@@ -1,7 +1,5 @@
 """`Choice`: a regulariser selected at run time, so that agents can share one compiled program."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any

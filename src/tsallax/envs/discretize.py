@@ -1,12 +1,10 @@
 """`Discretize`: a finite set of actions on a box, an even grid with its ends included."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -40,7 +38,7 @@ class Discretize:
     levels: tuple[int, ...]
 
     @classmethod
-    def of(cls, low: ArrayLike, high: ArrayLike, actions: int | Iterable[int]) -> Discretize:
+    def of(cls, low: ArrayLike, high: ArrayLike, actions: int | Iterable[int]) -> Self:
         """A grid over a box with `actions` levels in every dimension, or a list of numbers."""
         lows, highs = (np.atleast_1d(np.asarray(bound, float)) for bound in (low, high))
         if lows.shape != highs.shape:

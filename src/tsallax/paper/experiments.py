@@ -7,8 +7,6 @@ An experiment of planning is a module of `tsallax.paper.figures` with a function
 ['figure1', 'figure2a', 'figure2b', 'theorems']
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from importlib import import_module

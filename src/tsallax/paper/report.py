@@ -5,8 +5,6 @@ Every experiment leaves `name`.png, `name`.svg, `name`.csv and `name`.json in th
 at all: it is written under another name and renamed.
 """
 
-from __future__ import annotations
-
 import dataclasses
 import json
 import os

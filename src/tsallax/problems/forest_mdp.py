@@ -1,7 +1,5 @@
 """Forest management: wait for old trees, or cut before a fire takes them."""
 
-from __future__ import annotations
-
 import numpy as np
 from scipy.sparse import coo_array
 

@@ -1,7 +1,5 @@
 """Garnet: generic average random MDPs, of a given size and branching."""
 
-from __future__ import annotations
-
 import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_array

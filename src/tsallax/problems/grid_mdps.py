@@ -1,7 +1,5 @@
 """Noisy moves on a grid: open gridworlds, with walls, and random mazes."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from operator import index

@@ -5,8 +5,6 @@ interpolation), and the joint distribution of independent coordinates is the pro
 multilinear interpolation, or more generally T(s'|s,a) = Π_i T_i(s'_i|s,a).
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from math import isqrt
 from typing import Any

@@ -13,8 +13,6 @@ support ratios of its Figure 2b come out at 25 actions: sparse 0.24 at α=0.1 an
 soft 0.79 and 1.00 when actions of probability above 0.001 count.
 """
 
-from __future__ import annotations
-
 from math import pi
 from typing import NamedTuple
 

@@ -6,8 +6,6 @@ does, so that each of its points is a mean over all seeds. From six seeds on the
 bootstrap interval, with fewer it is the range of the runs (`tsallax.statistics`).
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path

@@ -4,8 +4,6 @@ Rows are added while the agent learns. Opening a log rewrites it with the whole 
 agent, which drops rows that a killed process wrote after its last checkpoint.
 """
 
-from __future__ import annotations
-
 import csv
 from os import PathLike
 from pathlib import Path

@@ -4,8 +4,6 @@
 from its folder alone. The logs are derived from the agent, and rewritten whenever it is loaded.
 """
 
-from __future__ import annotations
-
 import os
 import shlex
 from collections.abc import Mapping

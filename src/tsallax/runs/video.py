@@ -1,7 +1,5 @@
 """Episodes of an agent as an mp4 file."""
 
-from __future__ import annotations
-
 import sys
 import warnings
 from collections.abc import Iterator

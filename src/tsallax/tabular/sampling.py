@@ -4,8 +4,6 @@ Both order the pairs (s, a) in the same way and take steps in chunks. An MDP is 
 compiled loop, an environment is stepped here with the same compiled update.
 """
 
-from __future__ import annotations
-
 import math
 import time
 from collections.abc import Iterator

@@ -4,8 +4,6 @@ Observations are vectors of float32, actions are integers; termination and trunc
 a step returns the true last observation of an episode, and environments do not reset themselves.
 """
 
-from __future__ import annotations
-
 import warnings
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any

@@ -15,8 +15,6 @@ A vector environment resets itself in one of three ways (`gymnasium.vector.Autor
   one of the new episode.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 

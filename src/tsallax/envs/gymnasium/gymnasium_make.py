@@ -1,7 +1,5 @@
 """`gymnasium.make` with the environments of tsallax registered and errors of one line."""
 
-from __future__ import annotations
-
 import difflib
 import warnings
 from importlib import import_module

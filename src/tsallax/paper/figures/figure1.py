@@ -4,8 +4,6 @@ A point mass moves among four reward maxima, with 9 or 49 velocities to choose f
 state, V*(s) - V_pi(s) of the plain MDP is the loss of the sparse and of the softmax policy.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import Any
 

@@ -10,8 +10,6 @@ Both gaps are at least 0, they add up to the certificate, and the certificate is
 alpha Omega_max(|A|)/(1 - gamma) of Theorem 4 (sparse) and Theorem 5 (soft).
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Sequence
 from itertools import pairwise

@@ -4,8 +4,6 @@ A sparse policy's support is exact, and proven by the solver's enclosure of Q*. 
 uses every action, so any ratio below 1.00 counts the actions above some probability.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 import numpy as np

@@ -5,8 +5,6 @@ numbers compared, or minus the relative error where the claim is an equation.  N
 lemmas and equations are the paper's; claims without one are this library's.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass

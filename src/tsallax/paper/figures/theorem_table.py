@@ -4,8 +4,6 @@ A claim (`theorem_checks`) holds where its worst margin is not below minus the r
 floating point and the solver are allowed.
 """
 
-from __future__ import annotations
-
 import math
 
 import numpy as np

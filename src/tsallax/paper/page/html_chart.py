@@ -1,7 +1,5 @@
 """A chart of the page: its lines as data for the script of the page, and their ends as a table."""
 
-from __future__ import annotations
-
 import json
 import math
 from html import escape

@@ -4,8 +4,6 @@ The content of result files is shown as text, never run: everything is escaped, 
 plain words, and the content security policy of the page allows its own script alone.
 """
 
-from __future__ import annotations
-
 import json
 import re
 from base64 import b64encode

@@ -1,7 +1,5 @@
 """A table of the page: readable as it is; the page's script lets it sort and filter."""
 
-from __future__ import annotations
-
 import re
 from html import escape
 

@@ -1,7 +1,5 @@
 """Train the runs of sweeps that a folder does not hold: here, in several processes or on Ray."""
 
-from __future__ import annotations
-
 import os
 from collections.abc import Sequence
 

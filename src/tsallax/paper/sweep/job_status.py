@@ -1,7 +1,5 @@
 """The status of a fleet in training: an object within a process, a JSON file between processes."""
 
-from __future__ import annotations
-
 import dataclasses
 import json
 import os

@@ -1,7 +1,5 @@
 """Train one job: its fleet, from its checkpoint on, with a row for every run that is finished."""
 
-from __future__ import annotations
-
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager

@@ -5,8 +5,6 @@ options and status of each fleet, `fleets/*.npz` its last checkpoint. Every run 
 still to be trained, so a sweep resumes after a crash, with other options or on another machine.
 """
 
-from __future__ import annotations
-
 import dataclasses
 import hashlib
 import json

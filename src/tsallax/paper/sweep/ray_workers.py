@@ -4,8 +4,6 @@ A task trains one fleet in a folder that all nodes share. Where a worker or its 
 runs the task again, and the fleet resumes from its last checkpoint.
 """
 
-from __future__ import annotations
-
 import dataclasses
 import logging
 import os

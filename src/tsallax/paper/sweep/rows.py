@@ -4,8 +4,6 @@ A row is appended when its run is finished. A last line without its end, left by
 ignored; any other line that is not a row is refused.
 """
 
-from __future__ import annotations
-
 import json
 import os
 from collections.abc import Iterable

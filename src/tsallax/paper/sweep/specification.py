@@ -1,7 +1,5 @@
 """What a sweep trains: variants, numbers of actions and seeds, and the options of the learners."""
 
-from __future__ import annotations
-
 import dataclasses
 import zlib
 from dataclasses import dataclass, field

@@ -1,7 +1,5 @@
 """Display the statuses of a sweep's fleets: a live table on a terminal, or lines in a log."""
 
-from __future__ import annotations
-
 import sys
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence

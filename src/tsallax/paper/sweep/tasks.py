@@ -1,7 +1,5 @@
 """The paper's deep experiments: two tasks, 27 variants of Q-learning, DDPG, and its results."""
 
-from __future__ import annotations
-
 import csv
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field

@@ -4,8 +4,6 @@ Epsilon-greedy with the plain update has no alpha: the paper's three names for i
 here, with the runs of all three.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property

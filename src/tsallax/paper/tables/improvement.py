@@ -4,8 +4,6 @@ Runs are compared with runs that differ in this one way alone: the same number o
 alpha, the same other half of the algorithm.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import combinations

@@ -1,7 +1,5 @@
 """Probabilities of improvement as small matrices, one for each number of actions."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import Any
 

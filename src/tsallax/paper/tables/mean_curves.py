@@ -1,7 +1,5 @@
 """Training returns by episode, averaged over runs: the lines of the page's charts."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Collection, Sequence
 

@@ -1,7 +1,5 @@
 """The best of a sweep next to the best of the paper's tables."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping, Sequence
 
 from tsallax.paper.result import Comparison, Row

@@ -1,7 +1,5 @@
 """Options, versions and hardware of the runs of a sweep, and the runs that are missing."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Iterable, Sequence
 from typing import Any

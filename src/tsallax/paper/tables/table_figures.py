@@ -1,7 +1,5 @@
 """Figures 3 and 4 of the paper: return and episodes against the number of actions."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 

@@ -1,7 +1,5 @@
 """The paper's deep experiments from the rows of a sweep: its Figures 3 and 4 and four tables."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 import numpy as np

@@ -4,8 +4,6 @@ A claim holds or does not hold only where the 95 % interval excludes its null va
 runs of one side did better than all of the other; otherwise it is inconclusive.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 
