@@ -394,17 +394,15 @@ class Agent:
         """Play episodes in a Gymnasium environment; `on_state(over)` is called in each state."""
         returns, lengths = [], []
         for episode in range(episodes):
-            observation = environment.reset([episode_seed(seed, 0, episode)])
+            seen = environment.reset([episode_seed(seed, 0, episode)])
             total, length, over = 0.0, 0, False
             on_state(over)
             while not over:
                 key = None
                 if not deterministic:
                     key = jax.random.PRNGKey(episode_seed(seed, length + 1, episode))
-                action = choose_actions(
-                    self._algorithm, self._learner, observation, self.steps, key
-                )
-                observation, reward, terminated, truncated = environment.step(np.asarray(action))
+                action = choose_actions(self._algorithm, self._learner, seen, self.steps, key)
+                seen, reward, terminated, truncated = environment.step(np.asarray(action))
                 total, length = total + float(reward[0]), length + 1
                 over = bool(terminated[0] or truncated[0])
                 on_state(over)

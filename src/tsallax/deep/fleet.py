@@ -214,18 +214,12 @@ class Fleet:
         if not learning:
             stop = min(stop, c.learning_starts)
         cycles = max(1, min(-(-(stop - self.steps) // c.train_freq), MAX_CYCLES))
-        self._learner, self._episodes, log = loop_fleet.compiled_run_cycles(jax.default_backend())(
-            self._algorithm,
-            self.environment,
-            learning,
-            cycles,
-            self.together,
-            self._learner,
-            self._episodes,
-            self._action_table,
-            jnp.asarray(self.steps, jnp.int32),
-            jnp.asarray([self.records[i].finished_at is None for i in self._slots]),
-        )
+        run_cycles = loop_fleet.compiled_run_cycles(jax.default_backend())
+        program = self._algorithm, self.environment, learning, cycles, self.together
+        state = self._learner, self._episodes, self._action_table
+        step = jnp.asarray(self.steps, jnp.int32)
+        active = jnp.asarray([self.records[i].finished_at is None for i in self._slots])
+        self._learner, self._episodes, log = run_cycles(*program, *state, step, active)
         self.steps += cycles * c.train_freq
         if self.steps >= copy_at:
             self._learner = self._algorithm.copy(self._learner)

@@ -100,13 +100,9 @@ class History:
 
     def append_trace(self, step: int) -> None:
         """Add an entry to the trace: the averages since the last one."""
-        cycles, loss, value, support = self.tally.tolist()
-        self.append(
-            trace_step=step,
-            trace_loss=loss / cycles,
-            trace_value=value / cycles,
-            trace_support=support / cycles,
-        )
+        cycles, *sums = self.tally.tolist()
+        means = [total / cycles for total in sums]
+        self.append(**dict(zip(TRACE, [step, *means])))
         self.tally = np.zeros(4)
 
     def drop_unfinished(self) -> None:

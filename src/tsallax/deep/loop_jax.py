@@ -58,15 +58,10 @@ class JaxLoop:
     def run(self, learner: Any, learning: bool, step: int, cycles: int, episodes: int) -> Segment:
         if self.episodes is None:
             self.episodes = self._start()
-        learner, self.episodes, log, done = run_cycles(
-            self.algorithm,
-            self.environment,
-            learning,
-            learner,
-            self.episodes,
-            self.action_table,
-            *(jnp.asarray(n, jnp.int32) for n in (step, cycles, episodes)),
-        )
+        program = self.algorithm, self.environment, learning
+        state = learner, self.episodes, self.action_table
+        numbers = (jnp.asarray(n, jnp.int32) for n in (step, cycles, episodes))
+        learner, self.episodes, log, done = run_cycles(*program, *state, *numbers)
         log = jax.tree.map(lambda x: np.asarray(x)[: int(done)], log)
         return Segment(learner, log, np.ones_like(log.ended))
 

@@ -8,11 +8,11 @@ An experiment of planning is a module of `tsallax.paper.figures` with a function
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from importlib import import_module
 from typing import Any
 
-from tsallax.paper.result import ProgressReport, Result
+from tsallax.paper.result import Progress, Result
 from tsallax.paper.sweep.tasks import PENDULUM, REACHER, Task
 
 
@@ -32,11 +32,11 @@ class Experiment:
     task: Task | None = None
     """What agents learn; None for an experiment of planning."""
 
-    def compute(self, report: ProgressReport, *, quick: bool = False) -> Result:
+    def compute(self, report: Progress, *, quick: bool = False) -> Result:
         """Run an experiment of planning."""
         module = import_module(f"tsallax.paper.figures.{self.module or self.name}")
         result: Result = module.compute(report, **(self.quick if quick else {}))
-        return result
+        return replace(result, title=self.title)
 
 
 def _learning(task: Task, figure: str, help: str) -> Experiment:

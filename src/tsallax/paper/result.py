@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 Cell = str | int | float
 Row = Mapping[str, Cell]
-ProgressReport = Callable[[float], None]
+Progress = Callable[[float], None]
 """Called with the share of the work that is done, 0 to 1."""
 
 
@@ -83,7 +83,6 @@ class Result:
     """The result of one experiment of the paper, by the name of the experiment."""
 
     name: str
-    title: str
     caption: tuple[str, ...]
     """Paragraphs that say what is shown and what was found."""
     parameters: Mapping[str, Any]
@@ -92,6 +91,8 @@ class Result:
     comparison: tuple[Comparison, ...]
     pictures: tuple[Picture, ...] = ()
     charts: tuple[Chart, ...] = ()
+    title: str = ""
+    """The heading of its section; that of planning results is in the registry of experiments."""
     hardware: str | None = None
     """Of the runs, where it is not this machine."""
 

@@ -44,9 +44,5 @@ def forest(
     rewards[1:, 1] = 1.0
     rewards[-1, 0] = checks.number("reward_old", reward_old)
     rewards[-1, 1] = checks.number("reward_cut", reward_cut)
-    return MDP(
-        coo_array((chances, (rows, columns)), shape=(2 * states, states)),
-        rewards,
-        discount,
-        action_names=["wait", "cut"],
-    )
+    transitions = coo_array((chances, (rows, columns)), shape=(2 * states, states))
+    return MDP(transitions, rewards, discount, action_names=["wait", "cut"])

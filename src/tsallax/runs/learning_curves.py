@@ -106,10 +106,8 @@ def _label(options: dict[str, Any], groups: Iterable[list[Log]]) -> str:
     names = [n for n in options if n not in ("seed", *IGNORED) and len(seen[n]) > 1]
     if not names:
         names = [n for n in ("explore", "update", "alpha") if n in options] or ["algorithm"]
-    values = {name: options[name] for name in names}
-    words = {
-        n: f"{v:g}" if isinstance(v, float) else yaml_text.scalar(v) for n, v in values.items()
-    }
+    shown = {name: options[name] for name in names}
+    words = {n: f"{v:g}" if isinstance(v, float) else yaml_text.scalar(v) for n, v in shown.items()}
     return ", ".join(f"{name} {word}" for name, word in words.items())
 
 

@@ -115,9 +115,7 @@ def _rows(history: History, name: str, begin: int) -> list[tuple[Any, ...]]:
     values: list[Any] = [history.columns[prefix + column][begin:] for column in columns[numbered:]]
     if numbered:
         values.insert(0, range(begin + 1, begin + 1 + len(values[0])))
-    return [
-        tuple(x.item() if isinstance(x, np.generic) else x for x in row) for row in zip(*values)
-    ]
+    return [tuple(x.item() if isinstance(x, np.generic) else x for x in r) for r in zip(*values)]
 
 
 def _replace(path: Path, columns: tuple[str, ...], rows: list[tuple[Any, ...]]) -> TextIO:

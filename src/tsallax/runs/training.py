@@ -39,11 +39,9 @@ class TrainingRun:
     def remaining(self) -> dict[str, int]:
         """Episodes and steps that are left, for each of the two that has a limit."""
         run, agent = self.settings.run, self.agent
-        limits = {
-            "episodes": (run.episodes, agent.history.episodes),
-            "steps": (run.steps, agent.steps),
-        }
-        return {name: total - done for name, (total, done) in limits.items() if total is not None}
+        done = {"episodes": agent.history.episodes, "steps": agent.steps}
+        totals = {name: getattr(run, name) for name in LIMITS}
+        return {name: totals[name] - done[name] for name in LIMITS if totals[name] is not None}
 
     @property
     def finished(self) -> bool:
@@ -210,14 +208,9 @@ def _check_settings(settings: Settings, given: Mapping[str, Any]) -> None:
 def _check_agent(folder: Path, settings: Settings, agent: Any) -> None:
     """Refuse a config.yaml that was edited after the agent was saved."""
     run = settings.run
-    expected = {
-        "seed": run.seed,
-        **to_mapping(settings.config),
-        "env": run.env,
-        "actions": run.actions,
-        "backend": run.backend,
-        "env_options": dict(run.env_options or {}),
-    }
+    expected = {"seed": run.seed, **to_mapping(settings.config)}
+    expected |= {"env": run.env, "actions": run.actions, "backend": run.backend}
+    expected["env_options"] = dict(run.env_options or {})
     found = {"seed": agent.seed, **to_mapping(agent.config), **_environment_options(run, agent)}
     for name, value in expected.items():
         if found.get(name) != value:
@@ -253,12 +246,11 @@ def _new_agent(settings: Settings) -> Any:
     run, agent_class = settings.run, settings.agent_class
     if run.actions is not None and agent_class.continuous_actions:
         raise InvalidInput(f"{run.algorithm} has continuous actions", omit="actions")
-    actions = {} if run.actions is None else {"actions": run.actions}
     return agent_class(
         run.env,
+        actions=run.actions,
         seed=run.seed,
         config=settings.config,
         backend=run.backend,
         env_options=run.env_options,
-        **actions,
     )

@@ -40,9 +40,8 @@ class MDPSource:
         chances = np.diff(mdp.pointer) if single else np.where(mdp.terminal, 0.0, mdp.initial)
         starts = np.cumsum(chances, dtype=np.float64)
         if starts[-1] <= 0.0:
-            raise InvalidInput(
-                "every initial state of the MDP is terminal: there is nothing to learn"
-            )
+            problem = "every initial state of the MDP is terminal"
+            raise InvalidInput(f"{problem}: there is nothing to learn")
         self.starts = starts / starts[-1]
         self.limit = 1 if single else limit
         self.single = single
@@ -185,9 +184,8 @@ class EnvironmentSource:
     def _state(self, observation: Any) -> int:
         state = int(observation) - self.first_state
         if not 0 <= state < self.n_states:
-            raise InvalidInput(
-                f"{self.name}: observation {observation} is not in its observation space"
-            )
+            problem = f"observation {observation} is not in its observation space"
+            raise InvalidInput(f"{self.name}: {problem}")
         return state
 
     def _discrete(self, kind: str) -> tuple[int, int]:
@@ -199,10 +197,8 @@ class EnvironmentSource:
         space = getattr(self.env, f"{kind}_space")
         if not isinstance(space, Discrete):
             remedy = "use DeepQ" if isinstance(space, Box) else "number them with a wrapper"
-            kind_given = type(space).__name__
-            raise InvalidInput(
-                f"q_learning needs Discrete {kind}s, not {kind_given}: {remedy}", source=self.name
-            )
+            problem = f"q_learning needs Discrete {kind}s, not {type(space).__name__}: {remedy}"
+            raise InvalidInput(problem, source=self.name)
         return int(space.n), int(space.start)
 
 
@@ -214,9 +210,8 @@ def read_source(given: Any, discount: float, limit: int | None, single: bool) ->
     if isinstance(given, MDP):
         return MDPSource(given, limit or max(100, math.ceil(3.0 / (1.0 - discount))), single)
     if single:
-        raise InvalidInput(
-            "explore='pairs' needs an MDP: an environment cannot be set to any state"
-        )
+        problem = "an environment cannot be set to any state"
+        raise InvalidInput(f"explore='pairs' needs an MDP: {problem}")
     if isinstance(given, str) or all(
         hasattr(given, name) for name in ("reset", "step", "observation_space", "action_space")
     ):

@@ -81,9 +81,8 @@ class GymnasiumAdapter:
         if not continuous:
             self.discretize = spaces.action_grid(self.name, space, actions)
         elif actions is not None:
-            raise InvalidInput(
-                "actions cannot be combined with continuous=True", source=self.name, omit="actions"
-            )
+            problem = "actions cannot be combined with continuous=True"
+            raise InvalidInput(problem, source=self.name, omit="actions")
         if continuous or self.discretize is not None:
             low, high = spaces.action_bounds(self.name, space)
             self.action_low, self.action_high = tuple(low.tolist()), tuple(high.tolist())
@@ -116,9 +115,8 @@ class GymnasiumAdapter:
         results = self._batch.step(self._decode(np.asarray(actions)))
         observations, rewards, terminated, truncated, self.stepped = results
         if not np.isfinite(rewards).all():
-            raise InvalidInput(
-                f"returned the reward {_first_not_finite(rewards)}", source=self.name
-            )
+            problem = f"returned the reward {_first_not_finite(rewards)}"
+            raise InvalidInput(problem, source=self.name)
         return self._vectors(observations), rewards, terminated, truncated
 
     def reset_one(self, i: int, seed: int) -> NDArray[np.float32]:
@@ -133,9 +131,8 @@ class GymnasiumAdapter:
         """Observations as vectors, (n, size), which must be finite."""
         vectors = self._encode(observations)
         if not np.isfinite(vectors).all():
-            raise InvalidInput(
-                f"an observation contains {_first_not_finite(vectors)} (float32)", source=self.name
-            )
+            problem = f"an observation contains {_first_not_finite(vectors)} (float32)"
+            raise InvalidInput(problem, source=self.name)
         return vectors
 
     @property

@@ -13,11 +13,10 @@ from matplotlib.colors import Normalize
 from matplotlib.figure import Figure
 from numpy.typing import NDArray
 
-from tsallax.paper.experiments import EXPERIMENTS
 from tsallax.paper.result import (
     Comparison,
     Picture,
-    ProgressReport,
+    Progress,
     Result,
     Table,
     chosen,
@@ -58,7 +57,7 @@ class _Level:
 
 
 def compute(
-    report: ProgressReport = lambda share: None,
+    report: Progress = lambda share: None,
     *,
     actions: tuple[int, int] = (9, 49),
     alpha: float = 0.3,
@@ -78,7 +77,6 @@ def compute(
     report(1.0)
     return Result(
         name="figure1",
-        title=EXPERIMENTS["figure1"].title,
         caption=_caption(levels, alpha),
         parameters={
             "problem": "multigoal",

@@ -21,11 +21,10 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import NullLocator
 
 from tsallax.errors import InvalidInput
-from tsallax.paper.experiments import EXPERIMENTS
 from tsallax.paper.result import (
     Comparison,
     Picture,
-    ProgressReport,
+    Progress,
     Result,
     Row,
     Table,
@@ -50,7 +49,7 @@ LINES: dict[str, Any] = {
 
 
 def compute(
-    report: ProgressReport = lambda share: None,
+    report: Progress = lambda share: None,
     *,
     actions: Sequence[int] = (9, 25, 49, 81, 121, 169, 225, 289),
     alphas: tuple[float, float] = (0.1, 0.001),
@@ -73,7 +72,6 @@ def compute(
     report(1.0)
     return Result(
         name="figure2a",
-        title=EXPERIMENTS["figure2a"].title,
         caption=_caption(rows, alphas, grid, gamma),
         parameters={
             "problem": "unicycle",

@@ -11,17 +11,7 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import FuncFormatter
 
 from tsallax.errors import InvalidInput
-from tsallax.paper.experiments import EXPERIMENTS
-from tsallax.paper.result import (
-    Comparison,
-    Picture,
-    ProgressReport,
-    Result,
-    Row,
-    Table,
-    chosen,
-    tidy,
-)
+from tsallax.paper.result import Comparison, Picture, Progress, Result, Row, Table, chosen, tidy
 from tsallax.planning.solver import solve
 from tsallax.plotting import GREY, MARKER, SOFT, SPARSE, paper_style
 from tsallax.problems.unicycle_mdp import unicycle
@@ -35,7 +25,7 @@ PAPER = {"sparse": {0.1: 0.24, 100.0: 0.99}, "soft": {0.1: 0.79, 100.0: 1.00}}
 
 
 def compute(
-    report: ProgressReport = lambda share: None,
+    report: Progress = lambda share: None,
     *,
     actions: int = 25,
     alphas: Sequence[float] | None = None,
@@ -68,7 +58,6 @@ def compute(
     report(1.0)
     return Result(
         name="figure2b",
-        title=EXPERIMENTS["figure2b"].title,
         caption=_caption(rows, actions, grid, mdp.discount),
         parameters={
             "problem": "unicycle",

@@ -35,9 +35,7 @@ def render_table(rows: list[dict[str, Cell]], title: str, words: bool = False) -
     head = "".join(
         f'<th scope="col"{kind[key]}>{escape(key.replace("_", " "))}</th>' for key in rows[0]
     )
-    body = "\n".join(
-        f"<tr>{''.join(cell(key, value) for key, value in row.items())}</tr>" for row in rows
-    )
+    body = "\n".join(f"<tr>{''.join(cell(*item) for item in row.items())}</tr>" for row in rows)
     long = " long" if len(rows) > LONG else ""
     return (
         f'<div class="wide{long}" role="region" tabindex="0" aria-label="{escape(title)}"><table>'

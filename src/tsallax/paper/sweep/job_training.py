@@ -3,6 +3,7 @@
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from dataclasses import asdict
 from datetime import UTC, datetime
 
 import numpy as np
@@ -133,9 +134,7 @@ def _row(job: Job, fleet: Fleet, i: int) -> Row:
     return Row(
         task=task.name,
         algorithm=run.variant.name,
-        explore=run.variant.explore,
-        update=run.variant.update,
-        alpha=run.variant.alpha,
+        **asdict(run.variant),
         actions=run.actions,
         seed=run.seed,
         episodes=len(record.returns),

@@ -114,8 +114,8 @@ def plan_jobs(
         pending = [run for run in pending if run not in runs]
     for size in dict.fromkeys(run.actions for run in pending):
         same = [run for run in pending if run.actions == size]
-        for i in range(0, len(same), at_once):
-            jobs.append(Job(actions=size, runs=tuple(same[i : i + at_once]), **shared))
+        parts = (tuple(same[i : i + at_once]) for i in range(0, len(same), at_once))
+        jobs += [Job(actions=size, runs=runs, **shared) for runs in parts]
     return jobs
 
 

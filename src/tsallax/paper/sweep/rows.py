@@ -39,8 +39,9 @@ class Row:
     """One agent's run.
 
     Attributes:
-        task, algorithm: names of the task and the paper's of the algorithm, such as "DDPG".
-        explore, update, alpha, actions: as the name says, and how many in all; None for DDPG.
+        algorithm: the paper's name, such as "Sparse+SparseBellman-0.1" or "DDPG".
+        explore, update, alpha: what the name says; None for DDPG.
+        actions: the number of actions in all; None for DDPG.
         threshold: the return that counts as learned.
         reached: the first episode whose mean with the 99 before it is at the threshold, from one.
         final: the mean return of the last 100 training episodes.

@@ -173,9 +173,8 @@ def ranking(sweep: Runs) -> Ranking:
             for v in (sweep.greedy, sweep.waits)
         )
         first = _first(_score(means, late))[:, order]
-    return Ranking(
-        tuple(names[i] for i in order), _first(score)[order], _first(-average)[order], first
-    )
+    top, by_mean = _first(score)[order], _first(-average)[order]
+    return Ranking(tuple(names[i] for i in order), top, by_mean, first)
 
 
 def _score(mean: Array, time: Array) -> Array:
