@@ -19,7 +19,7 @@ def started(n: int):
     agent = corridor()
     keys = jnp.stack([jax.random.PRNGKey(seed) for seed in range(n)])
     knobs = jax.tree.map(lambda x: jnp.stack([x] * n), agent._learner.knobs)
-    return agent, loop_fleet.start(agent._algorithm, CORRIDOR, 1, keys, knobs)
+    return agent, loop_fleet.start(agent._algorithm, CORRIDOR, keys, knobs)
 
 
 def test_agents_start_as_they_would_alone():

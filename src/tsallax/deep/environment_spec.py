@@ -83,9 +83,8 @@ class EnvironmentSpec:
         try:
             array = np.asarray(observation, np.float32)
         except (TypeError, ValueError):
-            raise InvalidInput(
-                f"observation {observation!r}: {self.name} has numbers of shape {shape}"
-            ) from None
+            problem = f"{self.name} has numbers of shape {shape}"
+            raise InvalidInput(f"observation {observation!r}: {problem}") from None
         if np.isnan(array).any():
             raise InvalidInput(f"observation {observation!r}: contains NaN")
         single = array.shape == shape

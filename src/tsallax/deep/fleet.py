@@ -135,9 +135,8 @@ class Fleet:
         self._action_table = None if self.spec.table is None else jnp.asarray(self.spec.table)
         stacked = jax.tree.map(lambda *leaves: jnp.stack(leaves), *knobs)
         keys = jnp.stack([jax.random.PRNGKey(member.seed) for member in self.members])
-        self._learner, self._episodes = loop_fleet.start(
-            self._algorithm, self.environment, 1, keys, stacked
-        )
+        started = loop_fleet.start(self._algorithm, self.environment, keys, stacked)
+        self._learner, self._episodes = started
 
     def __repr__(self) -> str:
         n, left = len(self.members), len(self.learning)

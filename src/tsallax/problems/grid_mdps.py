@@ -64,9 +64,8 @@ def gridworld(
     if walls is not None:
         blocked = numbers(walls, "walls")
         if blocked.shape != shape or blocked.dtype.kind not in "biu":
-            raise InvalidInput(
-                f"walls must be a mask of shape {shape}, not {blocked.dtype} {blocked.shape}"
-            )
+            given = f"{blocked.dtype} {blocked.shape}"
+            raise InvalidInput(f"walls must be a mask of shape {shape}, not {given}")
         free = blocked == 0
     grid = _Grid(free, free[:, 1:] & free[:, :-1], free[1:] & free[:-1])
     return _build(grid, goals, noise, step_reward, start, discount)

@@ -78,9 +78,8 @@ def import_tensorboard() -> Any:
     try:
         import tensorboardX
     except ImportError:
-        raise InvalidInput(
-            "--tensorboard needs tensorboardX: pip install 'tsallax[tensorboard]'"
-        ) from None
+        remedy = "pip install 'tsallax[tensorboard]'"
+        raise InvalidInput(f"--tensorboard needs tensorboardX: {remedy}") from None
     return tensorboardX
 
 

@@ -20,6 +20,7 @@ from tsallax.files.atomic import whole
 from tsallax.runs.logs import Logs, import_tensorboard
 from tsallax.runs.settings import Run, Settings, from_flat, to_flat, to_yaml
 
+Options = Mapping[str, Any]
 AGENT_FILE, CONFIG_FILE = "agent.npz", "config.yaml"
 LIMITS = ("episodes", "steps")
 CHANGEABLE = (*LIMITS, "save_every", "tensorboard")
@@ -75,9 +76,7 @@ def names_module(env: str | None) -> bool:
     return env is not None and ":" in env
 
 
-def open_run(
-    given: Mapping[str, Any], from_file: Mapping[str, Any], folder: Path, resume: bool
-) -> TrainingRun:
+def open_run(given: Options, from_file: Options, folder: Path, resume: bool) -> TrainingRun:
     """Create or load the agent that the given options, then those of a file, ask for.
 
     Invalid options are refused here, before anything is written.
@@ -152,9 +151,7 @@ def _stored_options(folder: Path, resume: bool) -> dict[str, Any] | None:
     return None
 
 
-def _resumed_settings(
-    folder: Path, stored: Mapping[str, Any], options: Mapping[str, Any]
-) -> Settings:
+def _resumed_settings(folder: Path, stored: Options, options: Options) -> Settings:
     """The stored settings with new limits; a change of any other option is refused."""
     try:
         old = from_flat(stored)
@@ -189,7 +186,7 @@ def _changed(folder: Path, name: str, new: Any, old: Any) -> InvalidInput:
     )
 
 
-def _check_settings(settings: Settings, given: Mapping[str, Any]) -> None:
+def _check_settings(settings: Settings, given: Options) -> None:
     """Refuse settings that are incomplete, or need what is missing here."""
     run = settings.run
     if run.env is None:

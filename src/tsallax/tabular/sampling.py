@@ -17,6 +17,7 @@ from tsallax.planning import toy_text
 from tsallax.planning.forms import frozen
 from tsallax.planning.mdp import MDP
 from tsallax.tabular import kernel
+from tsallax.tabular.kernel import Rule, Table
 
 Floats = NDArray[np.float64]
 Chunk = tuple[int, Floats, NDArray[np.int64]]
@@ -62,9 +63,7 @@ class MDPSource:
         """The per-pair vector of a table (S, A)."""
         return self.mdp.flatten(table)
 
-    def chunks(
-        self, table: kernel.Table, rule: kernel.Rule, steps: int, seed: int
-    ) -> Iterator[Chunk]:
+    def chunks(self, table: Table, rule: Rule, steps: int, seed: int) -> Iterator[Chunk]:
         """Take the steps in chunks of about 0.05 s, with one stream of random numbers."""
         arrays = self._arrays()
         rng = np.random.default_rng(seed)
@@ -142,9 +141,7 @@ class EnvironmentSource:
     def flatten(self, table: NDArray[Any]) -> NDArray[Any]:
         return table.reshape(-1)
 
-    def chunks(
-        self, table: kernel.Table, rule: kernel.Rule, steps: int, seed: int
-    ) -> Iterator[Chunk]:
+    def chunks(self, table: Table, rule: Rule, steps: int, seed: int) -> Iterator[Chunk]:
         """Take the steps: `terminated` cuts the bootstrap, `truncated` and the limit do not."""
         rng = np.random.default_rng(seed)
         state = self._state(self.env.reset(seed=seed)[0])

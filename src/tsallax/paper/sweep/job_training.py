@@ -18,6 +18,7 @@ from tsallax.paper.sweep.rows import EVERY, WINDOW, Key, Row, RowFolder, compact
 from tsallax.paper.sweep.specification import learner_config
 from tsallax.paper.sweep.tasks import TASKS
 
+OnStatus = Callable[[Status], None]
 STATUS_SECONDS = 1.0
 """From one status of a fleet to the next."""
 SAVING_SECONDS = 60.0
@@ -25,9 +26,7 @@ SAVING_SECONDS = 60.0
 
 
 def train_job(
-    job: Job,
-    rows: RowFolder | None = None,
-    on_status: Callable[[Status], None] = lambda status: None,
+    job: Job, rows: RowFolder | None = None, on_status: OnStatus = lambda status: None
 ) -> None:
     """Train a fleet from its checkpoint, or from the start; `rows` are those of its folder.
 
@@ -62,9 +61,7 @@ def _locked(job: Job) -> Iterator[None]:
         yield
 
 
-def _train(
-    job: Job, rows: RowFolder, written: set[Key], on_status: Callable[[Status], None]
-) -> None:
+def _train(job: Job, rows: RowFolder, written: set[Key], on_status: OnStatus) -> None:
     fleet = _load_fleet(job)
     saved = reported = time.monotonic()
     write_status(job, status_of(job, fleet, written))
