@@ -8,7 +8,7 @@ import pytest
 
 from command_line import OLD_RUN, assert_error, call, rows_of
 from tsallax.deep.agent import Agent
-from tsallax.deep.load import load_agent
+from tsallax.deep.learners import load_agent
 
 
 def test_json_agrees_with_the_python_api(capsys):

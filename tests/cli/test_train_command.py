@@ -14,7 +14,7 @@ import pytest
 import tsallax
 from command_line import OLD_RUN, assert_error, assert_interrupted, call, rows_of, start
 from tsallax.cli import app
-from tsallax.deep.load import load_agent
+from tsallax.deep.learners import load_agent
 from tsallax.files import yaml_text
 from tsallax.runs import logs
 

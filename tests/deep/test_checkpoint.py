@@ -34,7 +34,7 @@ from small_agents import (
 )
 from tsallax import DeepQ
 from tsallax.deep import checkpoint
-from tsallax.deep.load import load_agent as load
+from tsallax.deep.learners import load_agent as load
 from tsallax.envs.jax.multigoal_env import multigoal
 from tsallax.errors import InvalidInput
 

@@ -1,7 +1,5 @@
 """`DDPG`, the agent of deep deterministic policy gradient."""
 
-from __future__ import annotations
-
 from typing import ClassVar
 
 from tsallax.deep import ddpg

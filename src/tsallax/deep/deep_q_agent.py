@@ -1,7 +1,5 @@
 """`DeepQ`, the agent of sparse deep Q-learning and of its soft, hard and Tsallis variants."""
 
-from __future__ import annotations
-
 from typing import ClassVar
 
 import jax

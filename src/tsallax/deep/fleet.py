@@ -9,8 +9,6 @@ and it does not learn any more. When half of the agents are finished, the arrays
 that still learn.
 """
 
-from __future__ import annotations
-
 import dataclasses
 import time
 from collections.abc import Callable, Iterable, Sequence
@@ -137,9 +135,8 @@ class Fleet:
         self._action_table = None if self.spec.table is None else jnp.asarray(self.spec.table)
         stacked = jax.tree.map(lambda *leaves: jnp.stack(leaves), *knobs)
         keys = jnp.stack([jax.random.PRNGKey(member.seed) for member in self.members])
-        self._learner, self._episodes = loop_fleet.start(
-            self._algorithm, self.environment, 1, keys, stacked
-        )
+        started = loop_fleet.start(self._algorithm, self.environment, keys, stacked)
+        self._learner, self._episodes = started
 
     def __repr__(self) -> str:
         n, left = len(self.members), len(self.learning)
@@ -216,18 +213,12 @@ class Fleet:
         if not learning:
             stop = min(stop, c.learning_starts)
         cycles = max(1, min(-(-(stop - self.steps) // c.train_freq), MAX_CYCLES))
-        self._learner, self._episodes, log = loop_fleet.compiled_run_cycles(jax.default_backend())(
-            self._algorithm,
-            self.environment,
-            learning,
-            cycles,
-            self.together,
-            self._learner,
-            self._episodes,
-            self._action_table,
-            jnp.asarray(self.steps, jnp.int32),
-            jnp.asarray([self.records[i].finished_at is None for i in self._slots]),
-        )
+        run_cycles = loop_fleet.compiled_run_cycles(jax.default_backend())
+        program = self._algorithm, self.environment, learning, cycles, self.together
+        state = self._learner, self._episodes, self._action_table
+        step = jnp.asarray(self.steps, jnp.int32)
+        active = jnp.asarray([self.records[i].finished_at is None for i in self._slots])
+        self._learner, self._episodes, log = run_cycles(*program, *state, step, active)
         self.steps += cycles * c.train_freq
         if self.steps >= copy_at:
             self._learner = self._algorithm.copy(self._learner)

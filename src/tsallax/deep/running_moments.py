@@ -1,7 +1,5 @@
 """The running mean and variance of observations, and observations in units of them."""
 
-from __future__ import annotations
-
 from typing import NamedTuple
 
 import jax.numpy as jnp
