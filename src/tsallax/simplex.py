@@ -149,7 +149,7 @@ def _has_empty_row(axis: int, z: Array) -> Array:
 def maximum(q: float, z: Array, alpha: ArrayLike) -> Array:
     """max_p <p, z> + alpha Omega_q(p) along the last axis of floats."""
 
-    def solve(z: Array) -> Array:
+    def solve(z: Array, alpha: Array) -> Array:
         top, x = _shift(q, z, alpha)
         if q == 1:
             bonus, _ = _root(q, x)
@@ -164,7 +164,7 @@ def maximum(q: float, z: Array, alpha: ArrayLike) -> Array:
             bonus = mean + omega
         return (top + alpha * jnp.maximum(bonus, 0))[..., 0, 0]
 
-    return _by_blocks(solve, z)
+    return _by_blocks(solve, z, alpha)
 
 
 @maximum.defjvp
@@ -181,12 +181,12 @@ def _maximum_jvp(q: float, primals: Any, tangents: Any) -> tuple[Array, Array]:
 def maximizer(q: float, z: Array, alpha: ArrayLike) -> Array:
     """argmax_p <p, z> + alpha Omega_q(p) along the last axis of floats."""
 
-    def solve(z: Array) -> Array:
+    def solve(z: Array, alpha: Array) -> Array:
         _, x = _shift(q, z, alpha)
         p = _distribution(q, z, x, alpha)
         return p.reshape(*z.shape[:-1], -1)[..., : z.shape[-1]]
 
-    return _by_blocks(solve, z)
+    return _by_blocks(solve, z, alpha)
 
 
 @maximizer.defjvp
@@ -233,12 +233,12 @@ def _entropy_terms(q: float, p: Array) -> Array:
 @jax.custom_jvp
 @jax.jit
 def _threshold(z: Array) -> Array:
-    def solve(z: Array) -> Array:
-        top, x = _shift(2.0, z, 1.0)
+    def solve(z: Array, alpha: Array) -> Array:
+        top, x = _shift(2.0, z, alpha)
         head, tail = _root(2.0, x)
         return (top + (head + tail))[..., 0, 0]
 
-    return _by_blocks(solve, z)
+    return _by_blocks(solve, z, 1.0)
 
 
 @_threshold.defjvp
@@ -249,27 +249,29 @@ def _threshold_jvp(primals: Any, tangents: Any) -> tuple[Array, Array]:
     return _threshold(z), jnp.sum(jnp.where(zero, 0, v), -1) / jnp.sum(~zero, -1)
 
 
-def _by_blocks(solve: Callable[[Array], Array], z: Array) -> Array:
-    """solve(z) for every row of z; on a CPU in blocks of rows that stay in its cache."""
+def _by_blocks(solve: Callable[[Array, Any], Array], z: Array, alpha: ArrayLike) -> Array:
+    """solve(z, alpha) for every row of z; on a CPU in blocks of rows that stay in its cache."""
     n = z.shape[-1]
     if z.size == 0:
-        row = jax.eval_shape(solve, jax.ShapeDtypeStruct((1, n), z.dtype))
+        row = jax.eval_shape(solve, jax.ShapeDtypeStruct((1, n), z.dtype), alpha)
         return jnp.zeros(z.shape[:-1] + row.shape[1:], row.dtype)
     block = max(1, BLOCK // n)
     flat = z.reshape(-1, n)
     if len(flat) <= block:
-        return solve(z)
+        return solve(z, alpha)
 
-    def one_by_one(flat: Array) -> Any:
+    def one_by_one(flat: Array, alpha: Any) -> Any:
         def put(i: Array, out: Array) -> Array:
             start = jnp.minimum(i * block, len(flat) - block)
-            part = solve(lax.dynamic_slice_in_dim(flat, start, block))
+            part = solve(lax.dynamic_slice_in_dim(flat, start, block), alpha)
             return lax.dynamic_update_slice_in_dim(out, part, start, 0)
 
-        like = jax.eval_shape(solve, flat)
-        return lax.fori_loop(0, -(-len(flat) // block), put, jnp.zeros(like.shape, like.dtype))
+        like = jax.eval_shape(solve, flat, alpha)
+        varying = jnp.zeros_like(flat[0, 0]) + jnp.zeros_like(alpha)  # along all axes of a mesh
+        out = jnp.zeros(like.shape, like.dtype) + varying
+        return lax.fori_loop(0, -(-len(flat) // block), put, out)
 
-    out: Array = lax.platform_dependent(flat, cpu=one_by_one, default=solve)
+    out: Array = lax.platform_dependent(flat, alpha, cpu=one_by_one, default=solve)
     return out.reshape(z.shape[:-1] + out.shape[1:])
 
 
