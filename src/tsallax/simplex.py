@@ -21,6 +21,9 @@ thousand equal entries need p to be right far below the rounding of t. For q > 2
 would do: p = (q - 1)^(1/(q-1)) (x - tau)^(1/(q-1)) is steep at the edge of the support, where
 x - tau is 1e-75 for q = 50 and p = 0.03. There the unknown is the least positive probability.
 
+On an NVIDIA GPU rows of float32 with up to 32,768 entries and q = 1.5 or 2 are computed by one fused
+kernel each (`tsallax.simplex_pallas`), all else by the same XLA program as on a CPU.
+
 Conventions shared by all functions here:
 
 * `axis` is any one axis; `where` (broadcast against z) and entries of -inf leave actions out.
@@ -164,7 +167,7 @@ def maximum(q: float, z: Array, alpha: ArrayLike) -> Array:
             bonus = mean + omega
         return (top + alpha * jnp.maximum(bonus, 0))[..., 0, 0]
 
-    return _by_blocks(solve, z, alpha)
+    return _by_kernel_or_blocks("entropic_values", q, solve, z, alpha)
 
 
 @maximum.defjvp
@@ -186,7 +189,7 @@ def maximizer(q: float, z: Array, alpha: ArrayLike) -> Array:
         p = _distribution(q, z, x, alpha)
         return p.reshape(*z.shape[:-1], -1)[..., : z.shape[-1]]
 
-    return _by_blocks(solve, z, alpha)
+    return _by_kernel_or_blocks("entropic_policies", q, solve, z, alpha)
 
 
 @maximizer.defjvp
@@ -247,6 +250,27 @@ def _threshold_jvp(primals: Any, tangents: Any) -> tuple[Array, Array]:
     (z,), (v,) = primals, tangents
     zero = maximizer(2.0, z, 1.0) == 0
     return _threshold(z), jnp.sum(jnp.where(zero, 0, v), -1) / jnp.sum(~zero, -1)
+
+
+def _by_kernel_or_blocks(
+    name: str, q: float, solve: Callable[[Array, Any], Array], z: Array, alpha: ArrayLike
+) -> Array:
+    """solve(z, alpha) for every row of z; on a GPU by the kernel of this name, if it has q."""
+    plain = partial(_by_blocks, solve)
+    if jax.default_backend() != "gpu" or z.dtype != jnp.float32 or z.size == 0:
+        return plain(z, alpha)
+    from tsallax import simplex_pallas  # slow to import, and of no use elsewhere
+
+    if q not in simplex_pallas.INDICES or z.shape[-1] > simplex_pallas.MAX_ROW_LENGTH:
+        return plain(z, alpha)
+
+    def fused(z: Array, alpha: Any) -> Array:
+        flat = z.reshape(-1, z.shape[-1])
+        out: Array = getattr(simplex_pallas, name)(q, flat, jnp.asarray(alpha, z.dtype))
+        return out.reshape(z.shape[:-1] + out.shape[1:])
+
+    result: Array = lax.platform_dependent(z, alpha, cuda=fused, default=plain)
+    return result
 
 
 def _by_blocks(solve: Callable[[Array, Any], Array], z: Array, alpha: ArrayLike) -> Array:
