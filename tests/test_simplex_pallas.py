@@ -8,8 +8,13 @@ import pytest
 from simplex_pallas_cases import CASES, errors, mapped_error
 from tsallax import simplex, simplex_pallas
 
-SLOW = ("a power of two of actions", "one action more than a power of two")
-"""Cases of which the longer rows are examples, too; each shape is a compilation."""
+SLOW = (
+    "a power of two of actions",
+    "one action more than a power of two",
+    "longest row",
+    "longest row, equal values",
+)
+"""Cases of which others are examples, too; each shape is a compilation."""
 
 
 @pytest.mark.parametrize(

@@ -21,8 +21,8 @@ thousand equal entries need p to be right far below the rounding of t. For q > 2
 would do: p = (q - 1)^(1/(q-1)) (x - tau)^(1/(q-1)) is steep at the edge of the support, where
 x - tau is 1e-75 for q = 50 and p = 0.03. There the unknown is the least positive probability.
 
-On an NVIDIA GPU rows of float32 with up to 32,768 entries and q = 1.5 or 2 are computed by one fused
-kernel each (`tsallax.simplex_pallas`), all else by the same XLA program as on a CPU.
+On an NVIDIA GPU one fused kernel (`tsallax.simplex_pallas`) computes q = 1.5 and q = 2 for float32
+rows of up to 32,768 entries; the XLA program for CPUs computes everything else.
 
 Conventions shared by all functions here:
 
@@ -151,6 +151,11 @@ def _has_empty_row(axis: int, z: Array) -> Array:
 @partial(jax.jit, static_argnums=0)
 def maximum(q: float, z: Array, alpha: ArrayLike) -> Array:
     """max_p <p, z> + alpha Omega_q(p) along the last axis of floats."""
+    return _by_kernel("entropic_values", plain_maximum, q, z, alpha)
+
+
+def plain_maximum(q: float, z: Array, alpha: ArrayLike) -> Array:
+    """`maximum` without the kernels for a GPU."""
 
     def solve(z: Array, alpha: Array) -> Array:
         top, x = _shift(q, z, alpha)
@@ -167,7 +172,7 @@ def maximum(q: float, z: Array, alpha: ArrayLike) -> Array:
             bonus = mean + omega
         return (top + alpha * jnp.maximum(bonus, 0))[..., 0, 0]
 
-    return _by_kernel_or_blocks("entropic_values", q, solve, z, alpha)
+    return _by_blocks(solve, z, alpha)
 
 
 @maximum.defjvp
@@ -183,13 +188,18 @@ def _maximum_jvp(q: float, primals: Any, tangents: Any) -> tuple[Array, Array]:
 @partial(jax.jit, static_argnums=0)
 def maximizer(q: float, z: Array, alpha: ArrayLike) -> Array:
     """argmax_p <p, z> + alpha Omega_q(p) along the last axis of floats."""
+    return _by_kernel("entropic_policies", plain_maximizer, q, z, alpha)
+
+
+def plain_maximizer(q: float, z: Array, alpha: ArrayLike) -> Array:
+    """`maximizer` without the kernels for a GPU."""
 
     def solve(z: Array, alpha: Array) -> Array:
         _, x = _shift(q, z, alpha)
         p = _distribution(q, z, x, alpha)
         return p.reshape(*z.shape[:-1], -1)[..., : z.shape[-1]]
 
-    return _by_kernel_or_blocks("entropic_policies", q, solve, z, alpha)
+    return _by_blocks(solve, z, alpha)
 
 
 @maximizer.defjvp
@@ -252,24 +262,23 @@ def _threshold_jvp(primals: Any, tangents: Any) -> tuple[Array, Array]:
     return _threshold(z), jnp.sum(jnp.where(zero, 0, v), -1) / jnp.sum(~zero, -1)
 
 
-def _by_kernel_or_blocks(
-    name: str, q: float, solve: Callable[[Array, Any], Array], z: Array, alpha: ArrayLike
+def _by_kernel(
+    name: str, plain: Callable[..., Array], q: float, z: Array, alpha: ArrayLike
 ) -> Array:
-    """solve(z, alpha) for every row of z; on a GPU by the kernel of this name, if it has q."""
-    plain = partial(_by_blocks, solve)
+    """plain(q, z, alpha); on a GPU by the kernel of this name, if there is one for such rows."""
     if jax.default_backend() != "gpu" or z.dtype != jnp.float32 or z.size == 0:
-        return plain(z, alpha)
+        return plain(q, z, alpha)
     from tsallax import simplex_pallas  # slow to import, and of no use elsewhere
 
     if q not in simplex_pallas.INDICES or z.shape[-1] > simplex_pallas.MAX_ROW_LENGTH:
-        return plain(z, alpha)
+        return plain(q, z, alpha)
 
     def fused(z: Array, alpha: Any) -> Array:
         flat = z.reshape(-1, z.shape[-1])
         out: Array = getattr(simplex_pallas, name)(q, flat, jnp.asarray(alpha, z.dtype))
         return out.reshape(z.shape[:-1] + out.shape[1:])
 
-    result: Array = lax.platform_dependent(z, alpha, cuda=fused, default=plain)
+    result: Array = lax.platform_dependent(z, alpha, cuda=fused, default=partial(plain, q))
     return result
 
 
@@ -359,10 +368,7 @@ def _density(q: float, x: Array, head: Array, tail: Array) -> Array:
 
 def _distribution(q: float, z: Array, x: Array, alpha: ArrayLike) -> Array:
     """The folded maximiser for rows z and their folded x = (z - max z)/alpha."""
-    if q > 2:
-        p = _density_above_two(q, z, x, alpha)
-    else:
-        p = _density(q, x, *_root(q, x))
+    p = _density_above_two(q, z, x, alpha) if q > 2 else _density(q, x, *_root(q, x))
     return p if q == 2 else p / _sum(p)
 
 

@@ -33,7 +33,6 @@ MAX_ROW_LENGTH = 32_768
 EPS = float(np.finfo(np.float32).eps)
 
 Tiles = list[Array]
-Kernel = Callable[..., Array | Tiles]
 
 
 def entropic_values(q: float, z: Array, alpha: Array, interpret: bool = False) -> Array:
@@ -79,7 +78,7 @@ def layout(rows: int, n: int) -> Layout:
 
 
 def _call(
-    kernel: Kernel, z: Array, scalars: Sequence[Array], is_policy: bool, interpret: bool
+    kernel: Callable[..., Any], z: Array, scalars: Sequence[Array], is_policy: bool, interpret: bool
 ) -> Array:
     """kernel(*scalars, tiles) for blocks of rows of z: tiles of policies, or values of rows."""
     rows, n = z.shape
