@@ -8,11 +8,10 @@ Torch runs with one thread and with all, and the better counts.
 `vs best` is sparsemax over the fastest sparsemax of a peer, `vs softmax` over `jax.nn.softmax`.
 On a CPU the targets are 1 for every shape, and 2.5 from 64 x 2601 on.
 
-On a GPU a launch takes longer than a small operator. There the time is that of one of a chain of
-calls in one compiled program, each of which waits for the one before. `plain` is sparsemax without
+On a GPU a launch takes longer than a small operator. There the time is that of one of the calls in
+a compiled program, for up to 20 matrices one after the other. `plain` is sparsemax without
 its kernel. Ratios are to softmax, whose target is 1.6, and `floor` is the ratio of sparsemax to the
-time in which the memory reads the values and writes the policies once (--bandwidth, in GB/s); below
-1 the values stay in the cache between calls.
+time in which the memory reads the values and writes the policies once (--bandwidth, in GB/s).
 """
 
 import argparse
@@ -135,50 +134,39 @@ def gpu_operators(optax: ModuleType | None) -> dict[str, Callable[[jax.Array], j
     return operators
 
 
-def chain(f: Callable[[jax.Array], jax.Array], length: int) -> Callable[[jax.Array], jax.Array]:
-    """f of the same values `length` times, each after the other."""
+def program(f: Callable[[jax.Array], jax.Array]) -> Callable[[list[jax.Array]], list[jax.Array]]:
+    """f of each of several arrays, one after the other, as one compiled program."""
+    once = jax.jit(f)
 
-    def run(z: jax.Array) -> jax.Array:
-        result = f(z)
-        for _ in range(length - 1):
-            z, result = lax.optimization_barrier((z, result))
-            result = f(z)
-        return result
+    def run(arrays: list[jax.Array]) -> list[jax.Array]:
+        results = [once(arrays[0])]
+        for z in arrays[1:]:
+            z, results[-1] = lax.optimization_barrier((z, results[-1]))
+            results.append(once(z))
+        return results
 
     return jax.jit(run)
 
 
 def device_times(
-    operators: dict[str, Callable[[jax.Array], jax.Array]], z: np.ndarray, rounds: int = 15
+    programs: dict[str, Callable[[list[jax.Array]], list[jax.Array]]],
+    z: np.ndarray,
+    rounds: int = 15,
 ) -> dict[str, float]:
-    """Median milliseconds of one call in a chain, over interleaved rounds.
-
-    The difference of a long and a short chain leaves out what a program costs at its start.
-    """
+    """Median milliseconds of one call in a program, over interleaved rounds of five programs."""
     x = jax.device_put(z)
-    short, long = (2, 22) if z.size < 10**8 else (1, 5)
-    programs = {
-        (name, length): chain(f, length)
-        for length in (short, long)
-        for name, f in operators.items()
-    }
-    for program in programs.values():
-        for _ in range(2):
-            jax.block_until_ready(program(x))
-    times: dict[tuple[str, int], list[float]] = {key: [] for key in programs}
-    for _ in range(rounds):
-        for key, program in programs.items():
+    arrays = [jnp.roll(x, i, 0) for i in range(20 if z.size < 10**8 else 4)]
+    times: dict[str, list[float]] = {name: [] for name in programs}
+    for number in range(rounds + 1):
+        for name, run in programs.items():
+            given = arrays[:2] if name in ("plain", "optax") else arrays  # slow to compile
             start = time.perf_counter()
-            jax.block_until_ready(program(x))
-            times[key].append(time.perf_counter() - start)
-
-    def median(name: str, length: int) -> float:
-        return float(np.median(times[name, length]))
-
-    return {
-        name: 1e3 * (median(name, long) - median(name, short)) / (long - short)
-        for name in operators
-    }
+            for _ in range(5):
+                results = run(given)
+            jax.block_until_ready(results)
+            if number:  # the first round compiles
+                times[name].append((time.perf_counter() - start) / (5 * len(given)))
+    return {name: 1e3 * float(np.median(t)) for name, t in times.items()}
 
 
 def check_sums(z: np.ndarray) -> None:
@@ -214,12 +202,13 @@ def print_gpu_table(shapes: list[tuple[int, int]], bandwidth: float) -> None:
     header = f"{'shape':>15}  {'rows':<14}" + "".join(f"{name:>12}" for name in operators)
     print(header + " |" + "".join(f"{name:>11}" for name in kernels) + f"{'floor':>7}")
     for shape in shapes:
+        size = shape[0] * shape[1]
+        columns = [name for name in operators if size < 10**8 or name != "optax"]  # sorts too long
+        programs = {name: program(operators[name]) for name in columns}
         for kind in KINDS:
             z = logits(kind, shape)
             check_sums(z)
-            large = z.size > 10**8  # too slow to sort in a benchmark
-            used = {name: f for name, f in operators.items() if not (large and name == "optax")}
-            t = device_times(used, z)
+            t = device_times(programs, z)
             cells = "".join(f"{t[c]:12.4f}" if c in t else f"{'-':>12}" for c in operators)
             ratios = "".join(f"{t[name] / t['softmax']:11.2f}" for name in kernels)
             floor = 2 * z.nbytes / (1e6 * bandwidth)
