@@ -1,10 +1,14 @@
 """The operators agree with exact arithmetic and with optax, and obey the laws of the paper."""
 
+import os
+import subprocess
+import sys
 from fractions import Fraction
 from functools import partial
 
 import jax
 import jax.numpy as jnp
+import mpmath
 import numpy as np
 import optax
 import pytest
@@ -385,3 +389,82 @@ def test_no_rows_at_all_give_empty_arrays():
 def test_unusable_input_is_refused_in_one_line(call, message):
     with refused(message):
         call()
+
+
+def row_of(policy, q, dtype):
+    """Values z = p^(q-1)/(q-1) with this policy, its tsallis_max, and two values below all others.
+
+    Rounding z by eps moves the larger p_i by less, and the least is what they leave over.
+    """
+    with mpmath.workdps(50):
+        p, q = [mpmath.mpf(x) for x in policy], mpmath.mpf(q)
+        z = [x ** (q - 1) / (q - 1) for x in p]
+        omega = mpmath.fsum(x * (1 - x ** (q - 1)) for x in p) / (q * (q - 1))
+        value = float(mpmath.fdot(p, z) + omega)
+        outside = [-1e-3, float(p[0] ** (q - 1) / (q - 1) - 2 / (q - 1))]
+        return np.asarray([*(float(x) for x in z), *outside], dtype), [*policy, 0.0, 0.0], value
+
+
+@pytest.mark.parametrize(
+    ("q", "dtype", "policies"),
+    [
+        (20.0, np.float64, ([0.5, 0.3, 0.2], [0.25] * 4, [0.4, 0.2, 0.2, 0.1, 0.1], [1.0])),
+        (50.0, np.float32, ([0.97, 0.03], [0.3, 0.3, 0.2, 0.2], [0.2] * 5, [1.0])),
+        (1000.0, np.float64, ([0.97, 0.03], [0.6, 0.4], [0.6, 0.1, 0.1, 0.1, 0.1], [0.25] * 4)),
+    ],
+)
+def test_entmax_with_a_large_index_attains_given_policies(q, dtype, policies):
+    """Of which all powers z but that of the least probability are within the range of dtype."""
+    with double(dtype == np.float64):
+        rows = [row_of(p, q, dtype) for p in policies]
+        values, expected = np.full((ROWS, WIDTH), -np.inf, dtype), np.zeros((ROWS, WIDTH))
+        for i, (z, p, _) in enumerate(rows):
+            values[i, : len(z)], expected[i, : len(p)] = z, p
+        eps = float(np.finfo(dtype).eps)
+        np.testing.assert_allclose(entmax(values, q), expected, rtol=0, atol=4 * eps)
+        best = [value for *_, value in rows]
+        np.testing.assert_allclose(tsallis_max(values, q), best, rtol=8 * eps, atol=0)
+
+
+def test_two_nearly_equal_values_and_a_large_index():
+    """The value 0.00472993 below the best gets 1 - (49 * 0.00472993)^(1/49), but for 1e-75."""
+    z = np.float32([-0.0159344, 0.00400736, 0.00873729])
+    first = (49 * (float(z[2]) - float(z[1]))) ** (1 / 49)
+    np.testing.assert_allclose(entmax(z, 50), [0, 1 - first, first], atol=4 * EPS)
+
+
+def test_derivatives_with_a_large_index():
+    """dp_1 = -dp_2 = w_1 w_2 / (w_1 + w_2) (dz_1 - dz_2), w = p^(2-q), of two actions."""
+    q = 50.0
+    z, p, _ = row_of([0.97, 0.03], q, np.float32)
+    direction = np.float32([0.5, -1.0, 3.0, 2.0])
+    w = [mpmath.mpf(x) ** (2 - mpmath.mpf(q)) for x in p[:2]]
+    slope = float(w[0] * w[1] / (w[0] + w[1]))
+    dp = jax.jvp(lambda z: entmax(z, q), (z,), (direction,))[1]
+    np.testing.assert_allclose(dp, np.array([1.5, -1.5, 0, 0]) * slope, rtol=2 * q * EPS)
+    gradient = jax.grad(lambda z: jnp.dot(entmax(z, q), direction))(z)
+    np.testing.assert_allclose(gradient, dp, rtol=2 * q * EPS)
+
+
+SHARDED = """
+import jax, numpy as np
+from jax.sharding import Mesh, PartitionSpec
+from tsallax import simplex
+
+mesh = Mesh(np.array(jax.devices()), ("rows",))
+z = np.float32(np.random.default_rng(0).normal(size=(2 * 300, 1000)))
+parts = PartitionSpec("rows")
+f = jax.shard_map(simplex.sparsemax, mesh=mesh, in_specs=parts, out_specs=parts)
+sharded = jax.jit(f)(z)
+assert len(sharded.sharding.device_set) == 2
+np.testing.assert_array_equal(sharded, simplex.sparsemax(z))
+"""
+
+
+@pytest.mark.slow
+def test_shards_of_several_blocks_of_rows_agree_with_the_whole():
+    environment = {**os.environ, "XLA_FLAGS": "--xla_force_host_platform_device_count=2"}
+    ended = subprocess.run(
+        [sys.executable, "-c", SHARDED], env=environment, capture_output=True, text=True
+    )
+    assert ended.returncode == 0, ended.stderr
