@@ -211,7 +211,7 @@ def compare(name: str, folder: Path) -> None:
 def floor() -> None:
     """One sweep, and two sweeps of its policy, next to SciPy's matrix-vector product."""
     import tsallax
-    from tsallax.planning.bellman import Bellman, Iterate
+    from tsallax.planning.bellman import Bellman
 
     for name in ("garnet", "unicycle"):
         mdp = problem(name, 0.99)
@@ -224,7 +224,7 @@ def floor() -> None:
             operator = Bellman(mdp, regularizer)
             value = tsallax.solve(mdp, regularizer).value.copy()
             certificate = operator.certify(operator.start(value))
-            warm = Iterate(value, certificate.policy.thresholds)
+            warm = certificate.iterate(value)
             work = {
                 "certify": lambda: operator.certify(warm),  # noqa: B023
                 "policy ": lambda: operator.policy_sweeps(certificate, value, 2, -1.0),  # noqa: B023

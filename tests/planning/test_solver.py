@@ -3,7 +3,6 @@
 import contextlib
 import signal
 from fractions import Fraction
-from typing import ClassVar
 
 import numpy as np
 import pytest
@@ -24,8 +23,6 @@ from solution_checks import (
     every_problem,
 )
 from tsallax import MDP, Hard, InvalidInput, NotConverged, Soft, Sparse, Tsallis, solve
-from tsallax.planning import solver
-from tsallax.planning.bellman import Iterate
 from tsallax.problems import garnet, gridworld
 
 
@@ -243,36 +240,6 @@ def test_any_small_mdp_is_solved_and_certified(
     assert_solves(solution, mdp, exact, enclosure, alpha, q, tolerance)
     truths = [v for row in optimal_support(exact, enclosure, alpha, q) for v in row]
     assert_certificates_true(solution, mdp, truths)
-
-
-class Stalling:
-    """A method that makes no progress; `starts` collects the values it is given first."""
-
-    starts: ClassVar[list[float]] = []
-
-    def __init__(self, tolerance):
-        pass
-
-    def init(self):
-        return True
-
-    def step(self, operator, certificate, first):
-        if first:
-            self.starts.append(certificate.size)
-        return Iterate(np.full(operator.mdp.n_states, 7.0), certificate.policy.thresholds), False
-
-
-@pytest.mark.parametrize("guess", [None, 5.0])
-def test_a_method_that_stalls_is_restarted_without_the_guess_then_replaced(monkeypatch, guess):
-    """By value iteration, which contracts."""
-    monkeypatch.setitem(solver.METHODS, "auto", Stalling)
-    monkeypatch.setattr(Stalling, "starts", [])
-    problem = BY_NAME["garnet"]
-    start = None if guess is None else np.full(problem.n_states, guess)
-    solution = solve(problem.mdp(), Sparse(0.5), 1e-6, initial_value=start)
-    assert_enclosed(solution, truth("garnet", "sparse"))
-    assert solution.sweeps > 2 * solver.RESTART_STALLS
-    assert Stalling.starts == ([0.0] if guess is None else [guess, 0.0])
 
 
 def test_a_first_guess_with_more_rounding_than_the_tolerance_is_overcome():

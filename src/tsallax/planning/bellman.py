@@ -16,79 +16,41 @@ the rounding of the sweep, so it holds for the floating-point result, with MDP a
 as the exact numbers they are.
 """
 
-from typing import Any, NamedTuple
+import math
+from typing import Any
 
 import numpy as np
-from numba import get_num_threads
 from numpy.typing import NDArray
 
 from tsallax.errors import InvalidInput
 from tsallax.planning.kernels import bellman_sweep, policy_sweep
+from tsallax.planning.kernels.bellman_sweep import relax
+from tsallax.planning.kernels.breadth_first import breadth_first_order
 from tsallax.planning.kernels.mdp_arrays import MDPArrays, Policy, action_values
 from tsallax.planning.kernels.sparse_linear import max_abs
 from tsallax.planning.kernels.support_certificates import certify_support
+from tsallax.planning.linear_systems import PolicySystem, permuted, policy_matrix
 from tsallax.planning.mdp import MDP
+from tsallax.planning.operator import Certificate, Iterate, NewtonStart
+from tsallax.planning.threads import PARALLEL_TRANSITIONS, thread_blocks
 from tsallax.planning.validation import ULPS
 from tsallax.regularizer import Regularizer
 
 Floats = NDArray[np.float64]
+Order = NDArray[np.uint32]
+"""A numbering of the states: the i-th is order[i]."""
 
 UNIT_ROUNDOFF = 2.0**-53
-PARALLEL_TRANSITIONS = 50_000
-"""Transitions from which a second thread saves more than it costs."""
-
-
-class Iterate(NamedTuple):
-    """A value function to be certified."""
-
-    value: Floats  # v(s)
-    thresholds: Floats  # where the search for the threshold of each state starts
-    sweeps: int = 0  # applications of U that were made to find v, besides certificates
-
-
-class Certificate(NamedTuple):
-    """What the sweep v -> Uv proves: updated + low <= V* <= updated + high, except at terminals."""
-
-    updated: Floats  # Uv
-    policy: Policy  # greedy in v, with its thresholds
-    pairs_used: int  # about the number of pairs to which the policy gives a probability
-    change: tuple[float, float]  # min and max of Uv - v
-    low: float  # the ends of the enclosure of V*, relative to Uv
-    high: float
-    rounding: float  # the part of the enclosure that is rounding
-    size: float  # max|v|
-    terminal: NDArray[np.bool_]
-
-    @property
-    def error(self) -> float:
-        """Half the width of the enclosure, which is the same in all states."""
-        return 0.5 * (self.high - self.low)
-
-    @property
-    def span(self) -> float:
-        """max(Uv - v) - min(Uv - v): 0 where v is V* up to a constant."""
-        return self.change[1] - self.change[0]
-
-    @property
-    def support_ratio(self) -> float:
-        """The share of the pairs that the policy uses."""
-        return self.pairs_used / max(len(self.policy.weights), 1)
-
-    def shifted(self, by: float) -> Floats:
-        """Uv + by, with the terminal states left at zero."""
-        return np.where(self.terminal, 0.0, self.updated + by)
-
-    @property
-    def middle(self) -> Floats:
-        """The centre of the enclosure."""
-        return self.shifted(0.5 * (self.low + self.high))
+SINGLE_PRECISION_GAP = 1e-4
+"""1 - gamma above which linear systems are solved in single precision, with up to 100 actions."""
 
 
 class Bellman:
-    """The operator U of one MDP and regulariser; calls do not depend on earlier ones.
+    """The `Operator` of an MDP in memory and a regulariser, in compiled loops (Numba).
 
     Attributes:
         mdp: the problem.
+        n_states, discount: of the MDP.
         alpha, q: of the regulariser.
         width: the largest number of actions of a state.
         ends: whether episodes can end.
@@ -97,6 +59,8 @@ class Bellman:
 
     def __init__(self, mdp: MDP, regularizer: Regularizer) -> None:
         self.mdp = mdp
+        self.n_states = mdp.n_states
+        self.discount = mdp.discount
         self.alpha = float(regularizer.alpha)
         self.q = float(regularizer.q)
         self.arrays = kernel_arrays(mdp)
@@ -116,8 +80,9 @@ class Bellman:
         self._reward = mdp.max_reward
         self._bonus = self.alpha * (1.0 + float(regularizer.max_entropy(self.width)))
 
-    def start(self, v: Floats) -> Iterate:
-        """v with the thresholds below all others, -alpha at q = 2 and 0 elsewhere."""
+    def start(self, v: Floats | None) -> Iterate:
+        """v, or 0, with the thresholds below all others, -alpha at q = 2 and 0 elsewhere."""
+        v = np.zeros(self.n_states) if v is None else v
         searched = self.mdp.n_states if self.alpha > 0.0 and self.q != 1.0 else 0
         return Iterate(v, np.full(searched, -self.alpha if self.q == 2.0 else 0.0))
 
@@ -141,13 +106,17 @@ class Bellman:
             updated=updated,
             policy=policy,
             pairs_used=used,
+            n_pairs=self.mdp.n_pairs,
             change=(low, high),
             low=down - rounding,
             high=up + rounding,
             rounding=rounding,
             size=size,
-            terminal=self.mdp.terminal,
         )
+
+    def shifted(self, v: Floats, by: float) -> Floats:
+        """v + by, with the terminal states left at zero."""
+        return np.where(self.mdp.terminal, 0.0, v + by)
 
     def policy_sweeps(
         self, certificate: Certificate, v: Floats, max_sweeps: int, max_span: float
@@ -169,6 +138,64 @@ class Bellman:
                 self.arrays, policy, v, other, max_sweeps, max_span
             )
         return (other if sweeps % 2 else v), sweeps, span
+
+    def on_host(self, v: Floats) -> Floats:
+        """v itself."""
+        return v
+
+    def pair_policy(self, policy: Policy) -> Floats:
+        """The probability of every pair."""
+        return policy.weights
+
+    def newton_start(self, certificate: Certificate) -> NewtonStart:
+        """The policy that takes the shortest way to the best states, unless v says much already.
+
+        From v = 0, policy iteration extends a good policy only a few steps at a time.  The states
+        are numbered by their distance to the best ones, the farthest first.
+        """
+        updated = certificate.updated
+        low, high = updated.min(), updated.max()
+        best = np.flatnonzero(updated >= high - 0.01 * (high - low))
+        nearest_first, steps = breadth_first_order(self.arrays, best)
+        order = nearest_first[::-1].copy()
+        if not certificate.error > 1e-3 * (high - low):
+            return NewtonStart(certificate, updated, order, 0)
+        scale = 100.0 * (np.ptp(self.mdp.rewards) + self.alpha + 1.0)
+        heading = self.certify(certificate.iterate(-scale * steps))
+        return NewtonStart(heading, self.shifted(updated, certificate.low), order, 1)
+
+    def policy_value(
+        self, certificate: Certificate, guess: Floats, tolerance: float, order: Order
+    ) -> tuple[Floats, float]:
+        """The value of the certificate's policy from a linear system, and its residual.
+
+        The correction of the guess is solved for in single precision, unless the discount is so
+        near to one that pivots would cancel.
+        """
+        missing, _, _ = self.policy_sweeps(certificate, guess, 1, math.inf)
+        missing -= guess
+        single = 1.0 - self.discount > SINGLE_PRECISION_GAP * max(1.0, self.width / 100)
+        precision = np.float32 if single else np.float64
+        weights = certificate.policy.weights
+        matrix = permuted(policy_matrix(self.arrays, weights, precision), order)
+        system = PolicySystem(matrix, order)
+        x, left = system.solve(missing, tolerance)
+        if left > 0.5 * max_abs(missing):
+            x = system.solve_exactly(missing)
+        x += guess
+        return x, left
+
+    def improved(self, v: Floats, lower: Floats, order: Order) -> tuple[Floats, int]:
+        """The larger of v and `lower`, and for the hard operator a Gauss-Seidel sweep from there.
+
+        The hard operator has kinks, at which Newton's method is slow.
+        """
+        v = v if lower is v else np.maximum(v, lower)
+        if self.alpha > 0.0:
+            return v, 0
+        v = v.copy()
+        relax(self.arrays, order[::-1], v)
+        return v, 1
 
     @property
     def sweep_cost(self) -> float:
@@ -235,19 +262,14 @@ class Bellman:
         return UNIT_ROUNDOFF * (dot + maximum) / (1.0 - self._shift_high)
 
 
-def check_problem(caller: str, mdp: Any, regularizer: Any) -> None:
-    """Refuse what is no MDP, no regulariser, or one with several alphas."""
-    if not isinstance(mdp, MDP):
+def check_problem(caller: str, mdp: Any, regularizer: Any, kinds: Any = MDP) -> None:
+    """Refuse what is no MDP of these kinds, no regulariser, or one with several alphas."""
+    if not isinstance(mdp, kinds):
         raise InvalidInput(f"{caller} needs an MDP, not {type(mdp).__name__}")
     if not isinstance(regularizer, Regularizer):
         raise InvalidInput(f"{caller} needs a regularizer such as Sparse(0.1), not {regularizer!r}")
     if np.ndim(regularizer.alpha) != 0:
         raise InvalidInput(f"{caller} needs one alpha, not an array of them")
-
-
-def thread_blocks() -> int:
-    """The number of blocks of states for the threads: several for each, as blocks differ."""
-    return 4 * get_num_threads()
 
 
 def kernel_arrays(mdp: MDP) -> MDPArrays:

@@ -13,9 +13,9 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
-from tsallax.planning.bellman import PARALLEL_TRANSITIONS, Floats, thread_blocks
 from tsallax.planning.kernels import sparse_linear as kernel
-from tsallax.planning.kernels.mdp_arrays import MDPArrays
+from tsallax.planning.kernels.mdp_arrays import Floats, MDPArrays
+from tsallax.planning.threads import PARALLEL_TRANSITIONS, thread_blocks
 
 MAX_ITERATIONS = 200
 """Steps of BiCGSTAB before it is given up."""

@@ -16,7 +16,7 @@ sums to 1 - termination[i].
 from __future__ import annotations
 
 import copy
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from os import PathLike
@@ -29,6 +29,7 @@ from scipy.sparse import csr_array
 from tsallax import checks
 from tsallax.errors import InvalidInput
 from tsallax.planning import forms, mdp_files, toy_text, validation
+from tsallax.planning.functional_mdp import FunctionalMDP, read_functions
 
 
 @dataclass(frozen=True, eq=False, init=False, repr=False)
@@ -138,6 +139,61 @@ class MDP:
             return cls(discount=discount, **arguments)
         except InvalidInput as error:
             raise error.of(name) from None
+
+    @classmethod
+    def from_functions(
+        cls,
+        decide: Callable[..., Any],
+        evolve: Callable[..., Any],
+        *,
+        states: Any,
+        actions: Any,
+        events: Any,
+        probabilities: Any,
+        discount: float,
+        post: Any = None,
+        given: str = "post",
+        initial: ArrayLike | None = None,
+    ) -> FunctionalMDP:
+        """A model without stored transitions, computed by JAX functions in every sweep.
+
+        A space is a size, an array of increasing values, or a tuple of these for a product.
+        Functions receive the coordinates of one element, a number or a tuple of them as the space
+        was given, and return coordinates in the same way; they are vectorised here.
+
+        Args:
+            decide: (state, action) -> (post, reward, allowed). A state without an allowed action
+                is terminal and worth 0.
+            evolve: (post, event) -> (next_state, reward, ends); nothing follows where it ends.
+            states, actions, events: spaces.
+            post: the space of post-decision states, on which alone the rest of the step depends:
+                a sweep costs |post| |events| + |states| |actions| evaluations. Without it, what
+                `decide` returns as `post`, such as (state, action), is passed on to `evolve`, and
+                a sweep costs |states| |actions| |events|.
+            probabilities: of the events, as an array or a function of the post-decision state.
+            given: "state" where `probabilities` is a function of the state instead; every event
+                must then lead to a state, whatever its probability.
+            discount: γ in [0, 1).
+            initial: d(s), or the index of one state. Default: uniform over all states.
+
+        Demand is 0 or 1, stock is up to 2; sell at 3, order at 1:
+
+        >>> import jax.numpy as jnp
+        >>> stock = MDP.from_functions(
+        ...     lambda stock, order: (stock + order, -1.0 * order, stock + order <= 2),
+        ...     lambda stock, demand: (
+        ...         stock - jnp.minimum(stock, demand), 3.0 * jnp.minimum(stock, demand), False
+        ...     ),
+        ...     states=3, actions=3, post=3, events=2, probabilities=[0.5, 0.5], discount=0.9,
+        ... )
+        >>> stock
+        FunctionalMDP(3 states, 3 actions, 3 post-decision states, 2 events, discount 0.9)
+        """
+        return read_functions(
+            decide, evolve, states=states, actions=actions, events=events, post=post,
+            probabilities=probabilities, discount=discount, given=given, initial=initial,
+            stored_class=cls,
+        )  # fmt: skip
 
     @classmethod
     def load(cls, path: str | PathLike[str]) -> MDP:

@@ -1,10 +1,5 @@
 """Solves regularised MDPs: `solve` returns V* and the policy to a proven accuracy.
 
-`solve` repeats two steps until the enclosure of V* that a sweep proves is narrow enough:
-
-    certify   one sweep at v: Uv, the greedy policy, lower <= V* <= upper (`planning.bellman`)
-    step      the method's next v (`planning.methods`)
-
 The returned value is the centre of the enclosure, so |value - V*| <= error <= tolerance in every
 state, and the returned policy is worth at least `lower` in the regularised MDP.
 """
@@ -13,27 +8,26 @@ from __future__ import annotations
 
 import math
 import time
+from typing import Any
 
 import numpy as np
+from jax.sharding import Mesh
 from numpy.typing import ArrayLike
 
 from tsallax import checks
 from tsallax.errors import InvalidInput
 from tsallax.interrupts import interruptible
-from tsallax.planning.bellman import Bellman, Certificate, Floats, Iterate, check_problem
+from tsallax.planning.bellman import Bellman, Floats, check_problem
+from tsallax.planning.devices import make_operator
 from tsallax.planning.forms import frozen
+from tsallax.planning.functional_mdp import FunctionalMDP
+from tsallax.planning.functional_solution import FunctionalSolution, functional_solution
+from tsallax.planning.iteration import iterate_to
 from tsallax.planning.mdp import MDP
-from tsallax.planning.methods import METHODS, Method
-from tsallax.planning.methods.value_iteration import ValueIteration
+from tsallax.planning.methods import METHODS
 from tsallax.planning.solution import NotConverged, Solution
 from tsallax.progress import bar
 from tsallax.regularizer import Regularizer
-
-RESTART_STALLS = 20
-"""Certificates without progress after which a method is restarted."""
-
-MAX_STALLS = 40
-"""Certificates without progress after which the tolerance counts as out of reach."""
 
 
 def bellman(mdp: MDP, regularizer: Regularizer, value: ArrayLike) -> Floats:
@@ -45,20 +39,24 @@ def bellman(mdp: MDP, regularizer: Regularizer, value: ArrayLike) -> Floats:
     """
     check_problem("bellman", mdp, regularizer)
     operator = Bellman(mdp, regularizer)
-    return operator.certify(operator.start(_read_value(mdp, value))).updated
+    updated: Floats = operator.certify(operator.start(_read_value(mdp, value))).updated
+    return updated
 
 
 @interruptible()
 def solve(
-    mdp: MDP,
+    mdp: MDP | FunctionalMDP,
     regularizer: Regularizer,
     tolerance: float = 1e-6,
     method: str = "auto",
     *,
     initial_value: ArrayLike | None = None,
     max_sweeps: int | None = None,
+    device: str = "auto",
+    precision: str = "float64",
+    mesh: Mesh | None = None,
     progress: bool | None = None,
-) -> Solution:
+) -> Solution | FunctionalSolution:
     """Solve the regularised MDP to a proven error of at most `tolerance` in every state.
 
     Args:
@@ -69,6 +67,11 @@ def solve(
             which starts with the second and changes to the third where that is quicker.
         initial_value: a first guess of V (warm start), such as the value of a similar problem.
         max_sweeps: the largest number of Bellman sweeps (default: what value iteration needs).
+        device: "cpu", "gpu", or "auto", which takes a GPU where one is there and the problem is
+            large enough for it to be the quicker.
+        precision: "float64", or "float32", in JAX, which halves memory and proves less.
+        mesh: divide the states over these devices, of this process or of several: a
+            `jax.sharding.Mesh` with the axis "states".
         progress: show a progress bar; default: on a terminal, for solves over two seconds.
 
     Raises:
@@ -80,76 +83,47 @@ def solve(
     >>> solution.converged, solution.policy.round(3)
     (True, array([[1., 0.], [1., 0.], [1., 0.]]))
     """
-    check_problem("solve", mdp, regularizer)
+    check_problem("solve", mdp, regularizer, (MDP, FunctionalMDP))
     tolerance = checks.number("tolerance", tolerance, above=0)
-    make_method = METHODS[checks.one_of("method", method, METHODS)]
+    checks.one_of("method", method, METHODS)
     limit = None if max_sweeps is None else checks.count("max_sweeps", max_sweeps)
     started = time.perf_counter()
-    operator = Bellman(mdp, regularizer)
-    v = np.zeros(mdp.n_states) if initial_value is None else _read_value(mdp, initial_value)
-    size = float(np.abs(v).max())
-    if limit is None:
-        limit = _sufficient_sweeps(operator, size, tolerance)
-    iterate = operator.start(v)
-    current: Method = make_method(tolerance)
-    state = current.init()
-    # value iteration contracts by gamma: half of that is the least that counts as progress
-    progress_factor = 0.5 + 0.5 * mdp.discount
-    may_restart = method != "value_iteration"
-    guessed = size > 0.0
-    first = best = math.inf
-    stalled = iterations = sweeps = 0
+    operator = make_operator(mdp, regularizer, device, precision, mesh)
+    v = None if initial_value is None else _read_value(mdp, initial_value)
     with bar("solving", progress) as report:
-        while True:
-            certificate = operator.certify(iterate)
-            iterations += 1
-            sweeps += iterate.sweeps + 1
-            first = certificate.error if iterations == 1 else first
-            report(_progress(first, certificate.error, tolerance))
-            stalled = 0 if certificate.error < progress_factor * best else stalled + 1
-            best = min(best, certificate.error)
-            reason = _reason_to_stop(operator, certificate, tolerance, stalled, size)
-            if reason is None and sweeps >= limit:
-                reason = (
-                    f"error {certificate.error:.3g} after {sweeps} sweeps, above the tolerance "
-                    f"{tolerance:g}: raise max_sweeps or tolerance"
-                )
-            if reason is not None:
-                break
-            if stalled == RESTART_STALLS and may_restart:
-                # Newton steps need not contract: restart without the first guess, which may have
-                # misled them, and the second time with value iteration, which contracts
-                may_restart = guessed
-                current = make_method(tolerance) if guessed else ValueIteration(tolerance)
-                v = np.zeros_like(certificate.updated) if guessed else certificate.updated
-                iterate, state = Iterate(v, certificate.policy.thresholds), current.init()
-                guessed, best, stalled = False, math.inf, 0
-            else:
-                iterate, state = current.step(operator, certificate, state)
-            del certificate  # the next sweep reuses the memory of its policy
-    lower, upper = (certificate.shifted(end) for end in (certificate.low, certificate.high))
+        found = iterate_to(operator, method, tolerance, operator.start(v), limit, report)
+    certificate = found.certificate
+    value, lower, upper = (
+        operator.on_host(operator.shifted(certificate.updated, end))
+        for end in (certificate.middle, certificate.low, certificate.high)
+    )
     if not math.isfinite(certificate.error):
         lower, upper = np.full_like(lower, -math.inf), np.full_like(upper, math.inf)
-    solution = Solution(
-        mdp=mdp,
-        regularizer=regularizer,
-        value=frozen(np.nan_to_num(certificate.middle, copy=False)),
-        lower=frozen(lower),
-        upper=frozen(upper),
-        pair_policy=frozen(certificate.policy.weights),
-        converged=bool(certificate.error <= tolerance),
-        iterations=iterations,
-        sweeps=sweeps,
-        seconds=time.perf_counter() - started,
-        method=method,
-        tolerance=tolerance,
-    )
+    fields: dict[str, Any] = {
+        "mdp": mdp,
+        "regularizer": regularizer,
+        "value": frozen(np.nan_to_num(value, copy=False)),
+        "lower": frozen(lower),
+        "upper": frozen(upper),
+        "converged": bool(certificate.error <= tolerance),
+        "iterations": found.iterations,
+        "sweeps": found.sweeps,
+        "seconds": time.perf_counter() - started,
+        "method": method,
+        "tolerance": tolerance,
+    }
+    solution: Solution | FunctionalSolution
+    if isinstance(mdp, MDP):
+        pair_policy = frozen(operator.pair_policy(certificate.policy))
+        solution = Solution(pair_policy=pair_policy, **fields)
+    else:
+        solution = functional_solution(fields, operator.greedy(certificate))
     if not solution.converged:
-        raise NotConverged(reason, solution)
+        raise NotConverged(found.reason, solution)
     return solution
 
 
-def _read_value(mdp: MDP, value: ArrayLike) -> Floats:
+def _read_value(mdp: MDP | FunctionalMDP, value: ArrayLike) -> Floats:
     """A value function from the caller, as a copy that is 0 at terminal states."""
     try:
         v = np.array(value, dtype=np.float64)
@@ -161,48 +135,6 @@ def _read_value(mdp: MDP, value: ArrayLike) -> Floats:
     if not np.isfinite(v).all():
         s = int(np.flatnonzero(~np.isfinite(v))[0])
         raise InvalidInput(f"the value of state {s} is {v[s]}: it must be finite")
-    v[mdp.terminal] = 0.0
+    if isinstance(mdp, MDP):
+        v[mdp.terminal] = 0.0
     return v
-
-
-def _sufficient_sweeps(operator: Bellman, size: float, tolerance: float) -> int:
-    """Twice the sweeps of value iteration to the tolerance from max|v| = size, by Lemma 3."""
-    gamma = operator.mdp.discount
-    if gamma == 0.0:
-        return 100
-    distance = min(operator.scale + (1.0 + gamma) * size + 1e-300, 1e308)
-    digits = math.log(distance) - math.log(tolerance) - 2.0 * math.log1p(-gamma)
-    return 2 * math.ceil(max(digits, 1.0) / -math.log(gamma)) + 100
-
-
-def _reason_to_stop(
-    operator: Bellman, c: Certificate, tolerance: float, stalled: int, initial_size: float
-) -> str | None:
-    """Why to stop now ("" where the tolerance is met), or None to continue."""
-    largest = operator.scale / (1.0 - operator.mdp.discount)
-    overflow = not math.isfinite(c.error)
-    if c.error <= tolerance and not overflow:
-        return ""
-    # what is left is rounding, and not the rounding of a v that is far from V*
-    rounded = c.rounding > tolerance and c.error < 10.0 * c.rounding
-    stuck = stalled > MAX_STALLS or (stalled > 2 and rounded)
-    if (overflow or stuck) and min(initial_size, c.size) > 10 * largest:
-        return (
-            f"initial_value reaches {initial_size:.3g}, far beyond the values of this MDP, which "
-            f"are {largest:.3g} at most: start nearer to them"
-        )
-    if overflow:
-        return "the values overflow float64: scale the rewards or alpha down"
-    if stuck:
-        return (
-            f"tolerance {tolerance:g} is below what float64 can prove here ({c.rounding:.1g}): "
-            "ask for a larger one, or scale rewards and alpha down"
-        )
-    return None
-
-
-def _progress(first: float, error: float, tolerance: float) -> float:
-    """The share of the way from the first error to the tolerance, on a logarithmic scale."""
-    if not (tolerance < error < math.inf and first > error):
-        return 0.0 if error > tolerance else 1.0
-    return math.log(first / error) / math.log(first / tolerance)

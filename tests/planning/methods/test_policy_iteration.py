@@ -25,10 +25,10 @@ def test_a_step_is_the_value_of_the_greedy_policy(regularizer):
     operator, method = Bellman(mdp, regularizer), PolicyIteration(1e-9)
     start = solve(mdp, regularizer, 1e-3).value.copy()
     certificate = operator.certify(operator.start(start))
-    iterate, order = method.step(operator, certificate, method.init())
+    iterate, state = method.step(operator, certificate, method.init())
     expected = evaluate(mdp, certificate.policy.weights, regularizer).value
     np.testing.assert_allclose(iterate.value, expected, rtol=0, atol=0.02 * certificate.error)
-    assert sorted(order) == list(range(40))
+    assert sorted(state.order) == list(range(40))
     assert iterate.sweeps == 0
 
 

@@ -7,11 +7,11 @@ the enclosure of V*.  They differ in how far they evaluate that policy before it
 from collections.abc import Callable
 from typing import Any, Protocol
 
-from tsallax.planning.bellman import Bellman, Certificate, Iterate
 from tsallax.planning.methods.automatic import Automatic
 from tsallax.planning.methods.modified_policy_iteration import ModifiedPolicyIteration
 from tsallax.planning.methods.policy_iteration import PolicyIteration
 from tsallax.planning.methods.value_iteration import ValueIteration
+from tsallax.planning.operator import Certificate, Iterate, Operator
 
 
 class Method(Protocol):
@@ -20,7 +20,7 @@ class Method(Protocol):
     def init(self) -> Any:
         """The state before the first step."""
 
-    def step(self, operator: Bellman, certificate: Certificate, state: Any) -> tuple[Iterate, Any]:
+    def step(self, operator: Operator, certificate: Certificate, state: Any) -> tuple[Iterate, Any]:
         """The next value function and state, from the certificate of the current one."""
 
 

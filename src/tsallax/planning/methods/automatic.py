@@ -4,14 +4,14 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import NamedTuple
 
-from tsallax.planning.bellman import Bellman, Certificate, Iterate
 from tsallax.planning.methods.modified_policy_iteration import (
     WARM_UP_POLICIES,
     ModifiedPolicyIteration,
     PartialEvaluation,
     estimated_work,
 )
-from tsallax.planning.methods.policy_iteration import Order, PolicyIteration
+from tsallax.planning.methods.policy_iteration import NewtonState, PolicyIteration
+from tsallax.planning.operator import Certificate, Iterate, Operator
 
 NEWTON_BREAK_EVEN_SWEEPS = 300.0
 """Remaining sweeps of a policy from which policy iteration is quicker."""
@@ -24,7 +24,7 @@ class AutomaticState(NamedTuple):
     history: tuple[tuple[float, float], ...] = ()  # error and work so far, of the last certificates
     policy_work: float = 0.0  # work spent on evaluating policies, in passes over the transitions
     newton: bool = False  # whether policy iteration is in use
-    order: Order | None = None  # the state of policy iteration
+    policy_iteration: NewtonState | None = None  # the state of policy iteration
 
 
 @dataclass(frozen=True)
@@ -47,25 +47,22 @@ class Automatic:
         return AutomaticState(self.modified.init())
 
     def step(
-        self, operator: Bellman, certificate: Certificate, state: AutomaticState
+        self, operator: Operator, certificate: Certificate, state: AutomaticState
     ) -> tuple[Iterate, AutomaticState]:
         """A step of the method that is estimated to be quicker; policy iteration stays."""
         if not state.newton:
             state = self._observe(operator, certificate, state)
         if state.newton:
-            iterate, order = PolicyIteration(self.tolerance).step(
-                operator, certificate, state.order
+            iterate, after = PolicyIteration(self.tolerance).step(
+                operator, certificate, state.policy_iteration
             )
-            return iterate, state._replace(order=order)
+            return iterate, state._replace(policy_iteration=after)
         v, evaluation = self.modified.advance(operator, certificate, state.evaluation)
         work = state.policy_work + evaluation.sweeps * certificate.support_ratio
-        return (
-            Iterate(v, certificate.policy.thresholds),
-            state._replace(evaluation=evaluation, policy_work=work),
-        )
+        return certificate.iterate(v), state._replace(evaluation=evaluation, policy_work=work)
 
     def _observe(
-        self, operator: Bellman, certificate: Certificate, state: AutomaticState
+        self, operator: Operator, certificate: Certificate, state: AutomaticState
     ) -> AutomaticState:
         """Take in a certificate and decide whether to change to policy iteration."""
         evaluation = self.modified.observe(certificate, state.evaluation)

@@ -4,7 +4,7 @@ import math
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from tsallax.planning.bellman import Bellman, Certificate, Floats, Iterate
+from tsallax.planning.operator import Array, Certificate, Iterate, Operator
 
 MAX_EVALUATION_SWEEPS = 64
 """The largest number of sweeps of a policy before it is improved."""
@@ -47,12 +47,12 @@ class ModifiedPolicyIteration:
         return PartialEvaluation(self.min_sweeps)
 
     def step(
-        self, operator: Bellman, certificate: Certificate, state: PartialEvaluation
+        self, operator: Operator, certificate: Certificate, state: PartialEvaluation
     ) -> tuple[Iterate, PartialEvaluation]:
         """Observe the last evaluation, then evaluate the new policy."""
         state = self.observe(certificate, state)
         v, state = self.advance(operator, certificate, state)
-        return Iterate(v, certificate.policy.thresholds), state
+        return certificate.iterate(v), state
 
     def observe(self, certificate: Certificate, state: PartialEvaluation) -> PartialEvaluation:
         """Adapt the number of sweeps to the effect of the last ones on the certificate."""
@@ -82,14 +82,16 @@ class ModifiedPolicyIteration:
         )
 
     def advance(
-        self, operator: Bellman, certificate: Certificate, state: PartialEvaluation
-    ) -> tuple[Floats, PartialEvaluation]:
+        self, operator: Operator, certificate: Certificate, state: PartialEvaluation
+    ) -> tuple[Array, PartialEvaluation]:
         """The next v, after up to `state.max_sweeps` sweeps of the certificate's policy."""
         if state.policies == 1:
             return certificate.updated, state
-        residual = self.tolerance * (1.0 - operator.mdp.discount)
+        residual = self.tolerance * (1.0 - operator.discount)
         max_span = max(1e-4 * state.span_before, 0.1 * residual)
-        start = certificate.updated if operator.ends else certificate.middle
+        start = certificate.updated
+        if not operator.ends:
+            start = operator.shifted(start, certificate.middle)
         v, sweeps, span = operator.policy_sweeps(certificate, start, state.max_sweeps, max_span)
         return v, state._replace(sweeps=sweeps, span_after=span)
 

@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from tsallax.planning.bellman import Bellman, Certificate, Iterate
+from tsallax.planning.operator import Certificate, Iterate, Operator
 
 
 @dataclass(frozen=True)
@@ -15,7 +15,7 @@ class ValueIteration:
         """Value iteration has no state."""
 
     def step(
-        self, operator: Bellman, certificate: Certificate, state: None
+        self, operator: Operator, certificate: Certificate, state: None
     ) -> tuple[Iterate, None]:
         """Uv, which the certificate has."""
-        return Iterate(certificate.updated, certificate.policy.thresholds), None
+        return certificate.iterate(certificate.updated), None

@@ -1,0 +1,152 @@
+"""What sweeps in JAX return, and how they are spread over blocks of indices and over devices."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, NamedTuple, Protocol
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jax import Array, lax
+from jax.sharding import Mesh, NamedSharding, PartitionSpec
+from numpy.typing import NDArray
+
+from tsallax.planning.function_space import Space
+from tsallax.regularizer import Regularizer
+
+AXIS = "states"
+"""The name of the axis of devices over which states are divided."""
+
+
+class DeviceSweep(NamedTuple):
+    """Uv and what a certificate needs to know of it; the numbers are arrays without axes."""
+
+    updated: Array  # Uv
+    policy: Any  # greedy in v
+    low: Array  # min(Uv - v)
+    high: Array  # max(Uv - v)
+    size: Array  # the larger of max|v| and max|Uv|
+    valid: Array  # whether every pair has a distribution, finite rewards and a finite value
+    ends: Array  # whether an episode can end
+    reward: Array  # a bound on |r(s, a)|
+    pairs_used: Array  # pairs with a positive probability
+    max_support: Array  # the largest number of actions in use in a state
+
+
+class FixedPolicy(NamedTuple):
+    """A policy as a few actions of every state: pi(a_i(s)|s), a_i(s), and alpha Omega(pi(s))."""
+
+    weights: tuple[Array, ...]
+    actions: tuple[Array, ...]
+    bonus: Array
+
+
+class SweepModel(Protocol):
+    """An MDP whose sweeps run in JAX."""
+
+    n_states: int
+    n_pairs: int
+    width: int  # the largest number of actions of a state
+    terms: int  # the largest number of summands of an expectation
+
+    def sweep(self, regularizer: Regularizer, v: Array) -> DeviceSweep:
+        """Uv, the policy that is greedy in v, and what is known of them."""
+
+    def fixed(self, regularizer: Regularizer, policy: Any, size: int) -> Any:
+        """The greedy policy of a sweep, for `follow`; no state uses more than `size` actions."""
+
+    def follow(self, policy: Any, v: Array) -> Array:
+        """r_pi + alpha Omega(pi) + gamma T_pi v for a policy from `fixed`."""
+
+    def place(self, v: NDArray[Any]) -> Array:
+        """v on the device, or on all of them."""
+
+    def shifted(self, v: Array, by: Array) -> Array:
+        """v + by, with the terminal states left at zero."""
+
+    def refuse(self) -> None:
+        """Raise `InvalidInput` where the model itself is the cause of a value that is not finite."""
+
+
+def copied(x: NDArray[Any], mesh: Mesh | None) -> Array:
+    """An array on JAX's default device, or on every device of a mesh."""
+    if mesh is None:
+        return jnp.asarray(x)
+    return jax.device_put(x, NamedSharding(mesh, PartitionSpec()))
+
+
+def gathered(x: Array) -> NDArray[Any]:
+    """An array that may be divided over processes, as a whole on the host."""
+    if x.is_fully_addressable or x.is_fully_replicated:
+        return np.asarray(x)
+    from jax.experimental import multihost_utils
+
+    return np.asarray(multihost_utils.process_allgather(x, tiled=True))
+
+
+def extremes(v: Array, updated: Array, counted: Array) -> tuple[Array, Array, Array]:
+    """min and max of Uv - v over the states that count, and the larger of max|v| and max|Uv|."""
+    change = updated - v
+    low = jnp.min(jnp.where(counted, change, jnp.inf))
+    high = jnp.max(jnp.where(counted, change, -jnp.inf))
+    return low, high, jnp.maximum(jnp.max(jnp.abs(v)), jnp.max(jnp.abs(updated)))
+
+
+def regularized_maximum(regularizer: Regularizer, q: Array) -> tuple[Array, Array]:
+    """The greedy policy p and max_p <p, q> + alpha Omega(p) along the last axis; -inf is left out.
+
+    The maximum is computed from p: an error of p counts only to second order.  A row without
+    actions has p = 0 and the value 0.
+    """
+    missing = q == -jnp.inf
+    empty = jnp.all(missing, axis=-1, keepdims=True)
+    p = jnp.where(empty, 0.0, regularizer.policy(jnp.where(empty, 0.0, q)))
+    top = jnp.where(empty, 0.0, jnp.max(q, axis=-1, keepdims=True))
+    mean = jnp.sum(jnp.where(missing, 0.0, p * (q - top)), axis=-1)
+    return p, top[..., 0] + (mean + entropy_bonus(regularizer, p))
+
+
+def entropy_bonus(regularizer: Regularizer, p: Array) -> Array:
+    """alpha Omega(p) along the last axis, 0 for a row without actions."""
+    some = jnp.any(p > 0.0, axis=-1)
+    return jnp.where(some, regularizer.alpha * regularizer.entropy(p), 0.0)
+
+
+def over_range(
+    function: Callable[[Array], Any], space: Space | int, block: int, mesh: Any = None
+) -> Any:
+    """function(0, 1, ..., n-1), called with one block of indices at a time.
+
+    With a mesh every device computes a part of the range, and the whole is copied to all.
+    """
+    n = space if isinstance(space, int) else space.size
+    index_type = jnp.int32 if n < 2**31 else jnp.int64
+    parts = 1 if mesh is None else mesh.size
+    per_part = -(-n // parts)
+    block = min(block, per_part)
+    blocks = -(-per_part // block)
+
+    def part(first: Any) -> Any:
+        def one(i: Array) -> Any:
+            offset = first + i.astype(index_type) * block
+            indices = offset + jnp.arange(block, dtype=index_type)
+            return function(jnp.minimum(indices, n - 1))
+
+        if blocks == 1:
+            out = one(jnp.zeros((), jnp.int32))
+            return jax.tree.map(lambda x: x[:per_part], out)
+        out = lax.map(one, jnp.arange(blocks, dtype=jnp.int32))
+        return jax.tree.map(lambda x: x.reshape(-1, *x.shape[2:])[:per_part], out)
+
+    if mesh is None:
+        return jax.tree.map(lambda x: x[:n], part(jnp.zeros((), index_type)))
+
+    def local() -> Any:
+        return part(lax.axis_index(AXIS).astype(index_type) * per_part)
+
+    out = jax.shard_map(
+        local, mesh=mesh, in_specs=(), out_specs=PartitionSpec(AXIS), check_vma=False
+    )()
+    everywhere = NamedSharding(mesh, PartitionSpec())
+    return jax.tree.map(lambda x: lax.with_sharding_constraint(x[:n], everywhere), out)

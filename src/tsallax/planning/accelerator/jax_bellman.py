@@ -1,0 +1,297 @@
+"""The Bellman operator in JAX: the same certificates as `planning.bellman`, on any device.
+
+The rounding of a sweep is bounded as on the CPU: a sum of n terms in any order is off by at most
+n u sum|terms|, where u is 2^-53 in float64 and 2^-24 in float32.  In float32 the model's own
+numbers are rounded, too, which the bound includes.
+"""
+
+from __future__ import annotations
+
+from __future__ import annotations
+
+import math
+from contextlib import AbstractContextManager, ExitStack
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jax import Array
+from numpy.typing import NDArray
+
+from tsallax.errors import InvalidInput
+from tsallax.planning.accelerator.device_sweep import SweepModel
+from tsallax.planning.operator import Certificate, Iterate, NewtonStart
+from tsallax.planning.precision import double_precision
+from tsallax.regularizer import Regularizer
+
+MAX_FIXED_ACTIONS = 64
+"""Actions of a state up to which a policy is kept as a list of actions to be evaluated."""
+
+MAX_ITERATIONS = 400
+"""Steps of BiCGSTAB before it is given up."""
+
+
+class SweptPolicy(NamedTuple):
+    """The greedy policy of a sweep, with the largest number of actions in use in a state."""
+
+    greedy: Any
+    max_support: int
+    value: Array  # v, in which it is greedy
+    thresholds: None = None  # every search for a threshold starts afresh
+
+
+@dataclass(frozen=True, eq=False)
+class GreedyPolicy:
+    """The greedy policy of a sweep, computed for the states that are asked for."""
+
+    operator: JaxBellman
+    policy: SweptPolicy
+    support_ratio: float
+
+    def rows(self, states: NDArray[Any]) -> NDArray[np.float64]:
+        """pi(a|s) of some states, a row for each."""
+        return self.operator.policy_rows(self.policy, states)
+
+    def most_probable(self) -> NDArray[np.int32]:
+        """The most probable action of every state."""
+        return self.operator.most_probable_actions(self.policy)
+
+
+class JaxBellman:
+    """The `Operator` of a model whose sweeps run in JAX, and a regulariser.
+
+    Args:
+        model: computes the sweeps.
+        regularizer: its alpha and index are those of U.
+        discount: gamma.
+        single: compute in float32; bounds are then those of float32.
+        device: where to compute; None for JAX's default.
+    """
+
+    def __init__(
+        self,
+        model: SweepModel,
+        regularizer: Regularizer,
+        discount: float,
+        single: bool = False,
+        device: Any = None,
+    ) -> None:
+        self.model, self.regularizer, self.discount = model, regularizer, discount
+        self.n_states = model.n_states
+        self._single, self._device = single, device
+        self._unit = 2.0**-24 if single else 2.0**-53
+        self._dtype = jnp.float32 if single else jnp.float64
+        self._bonus = float(regularizer.alpha) * (1.0 + float(regularizer.max_entropy(model.width)))
+        row_error = (model.terms + 16) * self._unit
+        self._shift_high = discount * (1.0 + row_error)
+        self._shift_low = max(discount * (1.0 - row_error), 0.0)
+        if self._shift_high >= 1.0:
+            name = "float32" if single else "float64"
+            raise InvalidInput(f"discount {discount!r} is too close to 1 for {name}")
+        with self._scope():
+            first = model.sweep(regularizer, model.place(np.zeros(self.n_states)))
+            valid, ends, reward = jax.device_get((first.valid, first.ends, first.reward))
+        if not valid:
+            model.refuse()
+        self.ends = bool(ends)
+        if self.ends:
+            self._shift_low = 0.0
+        self._reward = float(reward)
+
+    def _scope(self) -> AbstractContextManager[Any]:
+        """The precision and device of the operator."""
+        scope = ExitStack()
+        scope.enter_context(double_precision(not self._single))
+        if self._device is not None:
+            scope.enter_context(jax.default_device(self._device))
+        return scope
+
+    @property
+    def scale(self) -> float:
+        """A bound on |V*| (1 - gamma): the largest reward and entropy bonus of one step."""
+        return self._reward + self._bonus
+
+    @property
+    def sweep_cost(self) -> float:
+        """The time of a sweep, in passes over the transitions."""
+        return 1.0
+
+    def start(self, v: Any) -> Iterate:
+        """v, or 0, on the device."""
+        with self._scope():
+            return Iterate(self.model.place(np.zeros(self.n_states) if v is None else v), None)
+
+    def certify(self, iterate: Iterate) -> Certificate:
+        """Uv, the policy that is greedy in v, and the enclosure of V* that they prove."""
+        with self._scope():
+            found = self.model.sweep(self.regularizer, iterate.value)
+            numbers = (found.low, found.high, found.size, found.pairs_used, found.max_support)
+            low, high, size, used, support = (x.item() for x in jax.device_get(numbers))
+            valid = bool(found.valid)
+        if not valid:
+            self.model.refuse()  # returns where the values overflow
+            low, high, size = -math.inf, math.inf, math.inf
+        rounding = self._rounding(size)
+        down = _gain(self._shift_high if low < 0 else self._shift_low) * low
+        up = _gain(self._shift_high if high > 0 else self._shift_low) * high
+        rounding += 4 * self._unit * max(-down, up, 0.0)
+        return Certificate(
+            updated=found.updated,
+            policy=SweptPolicy(found.policy, int(support), iterate.value),
+            pairs_used=int(used),
+            n_pairs=self.model.n_pairs,
+            change=(low, high),
+            low=down - rounding,
+            high=up + rounding,
+            rounding=rounding,
+            size=size,
+        )
+
+    def shifted(self, v: Array, by: float) -> Array:
+        """v + by, with the terminal states left at zero."""
+        with self._scope():
+            shifted: Array = self.model.shifted(v, jnp.asarray(by, self._dtype))
+            return shifted
+
+    def policy_sweeps(
+        self, certificate: Certificate, v: Array, max_sweeps: int, max_span: float
+    ) -> tuple[Array, int, float]:
+        """v <- r_pi + alpha Omega(pi) + gamma T_pi v for the certificate's policy, repeated.
+
+        None are made where states use too many actions for a list of them.
+        """
+        if certificate.policy.max_support > MAX_FIXED_ACTIONS:
+            return v, 0, math.inf
+        sweeps, span = 0, math.inf
+        with self._scope():
+            policy = self._fixed(certificate)
+            while sweeps < max_sweeps and span > max_span:
+                new = self.model.follow(policy, v)
+                span = float(_span(new, v))
+                v, sweeps = new, sweeps + 1
+        return v, sweeps, span
+
+    def on_host(self, v: Array) -> NDArray[np.float64]:
+        """A value function as an array of NumPy."""
+        return np.asarray(v).astype(np.float64)
+
+    def pair_policy(self, policy: SweptPolicy) -> NDArray[np.float64]:
+        """The probability of every pair of a stored MDP."""
+        with self._scope():
+            pi: NDArray[np.float64] = self.model.pair_policy(self.regularizer, policy.greedy)
+            return pi
+
+    def greedy(self, certificate: Certificate) -> GreedyPolicy:
+        """The policy of a certificate, for the states that will be asked for."""
+        return GreedyPolicy(self, certificate.policy, certificate.support_ratio)
+
+    def policy_rows(self, policy: SweptPolicy, states: NDArray[Any]) -> NDArray[np.float64]:
+        """pi(a|s) of some states of a model from functions, a row for each."""
+        with self._scope():
+            rows = self.model.policy_rows(self.regularizer, policy.greedy, states)
+            return np.asarray(rows).astype(np.float64)
+
+    def most_probable_actions(self, policy: SweptPolicy) -> NDArray[np.int32]:
+        """The most probable action of every state of a model from functions."""
+        with self._scope():
+            fixed = self.model.fixed(self.regularizer, policy.greedy, 1)
+            return np.asarray(fixed.actions[0]).astype(np.int32)
+
+    def newton_start(self, certificate: Certificate) -> NewtonStart:
+        """The certificate itself."""
+        return NewtonStart(certificate, certificate.updated, None, 0)
+
+    def policy_value(
+        self, certificate: Certificate, guess: Array, tolerance: float, order: None
+    ) -> tuple[Array, float]:
+        """The value of the certificate's policy by BiCGSTAB, and its residual."""
+        if certificate.policy.max_support > MAX_FIXED_ACTIONS:
+            return certificate.updated, certificate.span
+        with self._scope():
+            policy = self._fixed(certificate)
+            base = self.model.follow(policy, jnp.zeros_like(guess))
+
+            def matrix(x: Array) -> Array:
+                return _matrix(x, base, self.model.follow(policy, x))
+
+            correction, residual = bicgstab(
+                matrix, self.model.follow(policy, guess) - guess, tolerance
+            )
+            return guess + correction, residual
+
+    def improved(self, v: Array, lower: Array, order: None) -> tuple[Array, int]:
+        """v itself."""
+        return v, 0
+
+    def _fixed(self, certificate: Certificate) -> Any:
+        """The certificate's policy as a list of actions of every state, a power of two of them."""
+        support = certificate.policy.max_support
+        size = min(1 << max(support - 1, 0).bit_length(), self.model.width)
+        return self.model.fixed(self.regularizer, certificate.policy.greedy, size)
+
+    def _rounding(self, size: float) -> float:
+        """How far the enclosure moves by the rounding of one sweep (running error analysis)."""
+        dot = (self.model.terms + 16) * (self._reward + size)
+        maximum = 8 * (self.model.width + 8) * self._bonus
+        return self._unit * (dot + maximum) / (1.0 - self._shift_high)
+
+
+def bicgstab(matrix: Any, b: Array, tolerance: float) -> tuple[Array, float]:
+    """x with max|b - Ax| <= tolerance, or the best that was found, and max|b - Ax|."""
+    x = best = jnp.zeros_like(b)
+    r = shadow = b
+    p = v = jnp.zeros_like(b)
+    rho = alpha = omega = 1.0
+    smallest = float(_norm(r))
+    for _ in range(MAX_ITERATIONS):
+        if not smallest > tolerance:
+            break
+        rho, previous = float(jnp.vdot(shadow, r)), rho
+        p = _direction(r, p, v, (rho / previous) * (alpha / omega), omega)
+        v = matrix(p)
+        alpha = rho / (float(jnp.vdot(shadow, v)) or 1e-300)
+        s = _axpy(-alpha, v, r)
+        t = matrix(s)
+        omega = float(jnp.vdot(t, s)) / (float(jnp.vdot(t, t)) or 1e-300) or 1e-300
+        x = _axpy(omega, s, _axpy(alpha, p, x))
+        r = _axpy(-omega, t, s)
+        norm = float(_norm(r))
+        if norm < smallest:
+            best, smallest = x, norm
+        if not norm < 1e8 * smallest or abs(rho) < 1e-280:
+            break
+    return best, smallest
+
+
+@jax.jit
+def _norm(x: Array) -> Array:
+    return jnp.max(jnp.abs(x))
+
+
+@jax.jit
+def _span(new: Array, old: Array) -> Array:
+    change = new - old
+    return jnp.max(change) - jnp.min(change)
+
+
+@jax.jit
+def _axpy(a: float, x: Array, y: Array) -> Array:
+    return a * x + y
+
+
+@jax.jit
+def _direction(r: Array, p: Array, v: Array, beta: float, omega: float) -> Array:
+    return r + beta * (p - omega * v)
+
+
+@jax.jit
+def _matrix(x: Array, base: Array, followed: Array) -> Array:
+    """(I - gamma T_pi) x, from base = r_pi and followed = r_pi + gamma T_pi x."""
+    return x - (followed - base)
+
+
+def _gain(shift: float) -> float:
+    return shift / (1.0 - shift)
+

@@ -1,0 +1,77 @@
+"""Which operator solves a problem: compiled loops on the CPU, or JAX on a device or a mesh."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jax.sharding import Mesh
+
+from tsallax import checks
+from tsallax.errors import InvalidInput
+from tsallax.planning.accelerator.device_sweep import AXIS
+from tsallax.planning.accelerator.functional_sweep import FunctionalSweep
+from tsallax.planning.accelerator.jax_bellman import JaxBellman
+from tsallax.planning.accelerator.stored_sweep import StoredSweep
+from tsallax.planning.bellman import Bellman
+from tsallax.planning.functional_checks import check_functions
+from tsallax.planning.functional_mdp import FunctionalMDP
+from tsallax.planning.mdp import MDP
+from tsallax.planning.precision import double_precision
+from tsallax.regularizer import Regularizer
+
+GPU_TRANSITIONS = 50_000_000
+"""Transitions from which a solve on a GPU, compilation and transfer included, is the quicker."""
+
+DEVICES = ("auto", "cpu", "gpu")
+PRECISIONS = ("float64", "float32")
+
+
+def make_operator(
+    mdp: MDP | FunctionalMDP,
+    regularizer: Regularizer,
+    device: str = "auto",
+    precision: str = "float64",
+    mesh: Mesh | None = None,
+) -> Bellman | JaxBellman:
+    """The operator of a problem on the device asked for."""
+    checks.one_of("device", device, DEVICES)
+    single = checks.one_of("precision", precision, PRECISIONS) == "float32"
+    if mesh is not None:
+        if not isinstance(mesh, Mesh):
+            raise InvalidInput(f"mesh must be a jax.sharding.Mesh, not {type(mesh).__name__}")
+        mesh = Mesh(mesh.devices.reshape(-1), (AXIS,))
+    stored = isinstance(mdp, MDP)
+    if stored and mesh is None and not _on_gpu(mdp, device, single):
+        return Bellman(mdp, regularizer)
+    chosen = None if mesh is not None or device == "auto" else find_device(device)
+    with double_precision(not single), jax.default_device(chosen):
+        if not stored:
+            check_functions(mdp)
+        sweep: Any = StoredSweep if stored else FunctionalSweep
+        model = sweep(mdp, jnp.float32 if single else jnp.float64, mesh)
+    return JaxBellman(model, regularizer, mdp.discount, single, chosen)
+
+
+def _on_gpu(mdp: MDP, device: str, single: bool) -> bool:
+    """Whether an MDP in memory is solved in JAX; in float32 it always is."""
+    if device == "auto" and not single:
+        return mdp.transitions.nnz >= GPU_TRANSITIONS and jax.default_backend() == "gpu"
+    return device == "gpu" or single
+
+
+def find_device(kind: str) -> jax.Device:
+    """The first device of a kind that JAX has here."""
+    try:
+        return jax.devices(kind)[0]
+    except RuntimeError:
+        raise InvalidInput(
+            f"JAX has no {kind} here: install its CUDA version, or use device='cpu'"
+        ) from None
+
+
+def all_devices() -> Mesh:
+    """A mesh of all devices of all processes, for `solve(..., mesh=...)`."""
+    return Mesh(np.array(jax.devices()), (AXIS,))

@@ -1,0 +1,111 @@
+"""Whether the functions of a model define an MDP: which pair does not, and why.
+
+A pair is valid where `decide` stays in the post-decision states with a finite reward, the
+probabilities are a distribution, and every event of positive probability leads to a state, or ends
+the episode, with a finite reward.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jax import Array
+from numpy.typing import NDArray
+
+from tsallax.errors import InvalidInput
+from tsallax.planning.functional_mdp import SUM_TOLERANCE, FunctionalMDP
+
+CHECKED_BRANCHES = 2**20
+"""Triples (state, action, event) up to which a model is checked in full before a solve."""
+
+
+def check_functions(mdp: FunctionalMDP) -> None:
+    """Refuse a model with a pair that is not valid, of all pairs or of a random sample of them."""
+    pairs = mdp.n_pairs
+    most = max(CHECKED_BRANCHES // mdp.events.size, 16)
+    sample: NDArray[np.int64] = np.arange(min(pairs, most))
+    if pairs > most:
+        sample = np.random.default_rng(0).integers(0, pairs, most)
+        sample[:2] = 0, pairs - 1
+    refuse_invalid(mdp, sample)
+
+
+def find_invalid(mdp: FunctionalMDP) -> None:
+    """Refuse the first pair that is not valid, of all pairs; return where all are."""
+    most = max(CHECKED_BRANCHES // mdp.events.size, 16)
+    for first in range(0, mdp.n_pairs, most):
+        refuse_invalid(mdp, np.arange(first, min(first + most, mdp.n_pairs)))
+
+
+def refuse_invalid(mdp: FunctionalMDP, pairs: NDArray[np.int64]) -> None:
+    """Refuse a model of which one of these pairs is not valid."""
+    padded = np.resize(pairs, 1 << (len(pairs) - 1).bit_length())
+    state, action = np.divmod(padded, mdp.n_actions)
+    valid = np.asarray(_valid_pairs(mdp, jnp.asarray(state), jnp.asarray(action)))
+    if not valid.all():
+        i = int(np.flatnonzero(~valid)[0])
+        raise InvalidInput(explain(mdp, int(state[i]), int(action[i])))
+
+
+def _valid_pairs(mdp: FunctionalMDP, states: Array, actions: Array) -> Array:
+    events = jnp.arange(mdp.events.size, dtype=jnp.int32)
+
+    def valid(s: Array, a: Array) -> Array:
+        state = mdp.states.element(s)
+        post, reward, allowed = mdp.decide(state, mdp.actions.element(a))
+        fine = jnp.isfinite(reward)
+        if mdp.post is not None:
+            fine = fine & mdp.post.index(post)[1]
+        p = _probabilities(mdp, state, post)
+        fine = fine & jnp.all(p >= 0.0) & (jnp.abs(jnp.sum(p) - 1.0) <= SUM_TOLERANCE)
+
+        def branch(e: Array, p: Array) -> Array:
+            after, reward, ends = mdp.evolve(post, mdp.events.element(e))
+            inside = mdp.states.index(after)[1] | jnp.asarray(ends, bool)
+            return (p == 0.0) | (inside & jnp.isfinite(reward))
+
+        fine = fine & jnp.all(jax.vmap(branch)(events, p))
+        return fine | ~jnp.asarray(allowed, bool)
+
+    result: Array = jax.jit(jax.vmap(valid))(states, actions)
+    return result
+
+
+def _probabilities(mdp: FunctionalMDP, state: Any, post: Any) -> Array:
+    if not callable(mdp.probabilities):
+        return jnp.asarray(mdp.probabilities)
+    return jnp.ravel(mdp.probabilities(state if mdp.given_state else post))
+
+
+def explain(mdp: FunctionalMDP, s: int, a: int) -> str:
+    """Why the pair (s, a) is not valid, from the functions called with its coordinates."""
+    state, action = mdp.states.element(jnp.asarray(s)), mdp.actions.element(jnp.asarray(a))
+    where = f"state {mdp.states.describe(s)}, action {mdp.actions.describe(a)}"
+    post, reward, _ = mdp.decide(state, action)
+    if not math.isfinite(float(reward)):
+        return f"decide returns the reward {float(reward)} at {where}"
+    if mdp.post is not None and not mdp.post.index(post)[1]:
+        return f"decide leaves `post` at {where}: it returns {_text(post)}"
+    p = np.asarray(_probabilities(mdp, state, post))
+    if not (p >= 0.0).all():
+        event = int(np.flatnonzero(~(p >= 0.0))[0])
+        return f"the probability of event {mdp.events.describe(event)} is {p[event]} at {where}"
+    if abs(p.sum() - 1.0) > SUM_TOLERANCE:
+        return f"probabilities sum to {p.sum():.8g}, not to 1, at {where}"
+    for e in np.flatnonzero(p):
+        after, reward, ends = mdp.evolve(post, mdp.events.element(jnp.asarray(e)))
+        event = f"{where}, event {mdp.events.describe(int(e))}"
+        if not math.isfinite(float(reward)):
+            return f"evolve returns the reward {float(reward)} at {event}"
+        if not (bool(ends) or mdp.states.index(after)[1]):
+            return f"evolve leaves `states` at {event}: it returns {_text(after)}"
+    return f"the functions differ from call to call at {where}"
+
+
+def _text(coordinates: Any) -> str:
+    values = [np.asarray(x).item() for x in jax.tree.leaves(coordinates)]
+    return str(values[0]) if len(values) == 1 else f"({', '.join(map(str, values))})"

@@ -1,0 +1,100 @@
+"""The loop of a solve: restarts, replacement of a method, and operators other than `Bellman`."""
+
+from typing import ClassVar
+
+import numpy as np
+import pytest
+
+from planning_problems import BY_NAME, truth
+from solution_checks import METHODS, assert_enclosed
+from tsallax import Sparse, solve
+from tsallax.planning import iteration
+from tsallax.planning.bellman import Bellman
+from tsallax.planning.operator import NewtonStart, Operator
+
+
+class Stalling:
+    """A method that makes no progress; `starts` collects the values it is given first."""
+
+    starts: ClassVar[list[float]] = []
+
+    def __init__(self, tolerance):
+        pass
+
+    def init(self):
+        return True
+
+    def step(self, operator, certificate, first):
+        if first:
+            self.starts.append(certificate.size)
+        return certificate.iterate(np.full(operator.n_states, 7.0)), False
+
+
+@pytest.mark.parametrize("guess", [None, 5.0])
+def test_a_method_that_stalls_is_restarted_without_the_guess_then_replaced(monkeypatch, guess):
+    """By value iteration, which contracts."""
+    monkeypatch.setitem(iteration.METHODS, "auto", Stalling)
+    monkeypatch.setattr(Stalling, "starts", [])
+    problem = BY_NAME["garnet"]
+    start = None if guess is None else np.full(problem.n_states, guess)
+    solution = solve(problem.mdp(), Sparse(0.5), 1e-6, initial_value=start)
+    assert_enclosed(solution, truth("garnet", "sparse"))
+    assert solution.sweeps > 2 * iteration.RESTART_STALLS
+    assert Stalling.starts == ([0.0] if guess is None else [guess, 0.0])
+
+
+class Boxed:
+    """An array that knows no arithmetic, comparison or conversion: a method must not use any."""
+
+    __slots__ = ("array",)
+
+    def __init__(self, array):
+        self.array = array
+
+
+class Minimal:
+    """An operator that offers what the protocol asks for, with boxed arrays."""
+
+    def __init__(self, inner):
+        self.inner = inner
+        for name in ("n_states", "discount", "ends", "scale", "sweep_cost"):
+            setattr(self, name, getattr(inner, name))
+
+    def start(self, v):
+        iterate = self.inner.start(v)
+        return iterate._replace(value=Boxed(iterate.value))
+
+    def certify(self, iterate):
+        found = self.inner.certify(iterate._replace(value=iterate.value.array))
+        return found._replace(updated=Boxed(found.updated))
+
+    def shifted(self, v, by):
+        return Boxed(self.inner.shifted(v.array, by))
+
+    def policy_sweeps(self, certificate, v, max_sweeps, max_span):
+        found, *rest = self.inner.policy_sweeps(certificate, v.array, max_sweeps, max_span)
+        return Boxed(found), *rest
+
+    def newton_start(self, certificate):
+        return NewtonStart(certificate, certificate.updated, None, 0)
+
+    def policy_value(self, certificate, guess, tolerance, order):
+        order = np.arange(self.n_states, dtype=np.uint32)
+        v, residual = self.inner.policy_value(certificate, guess.array, tolerance, order)
+        return Boxed(v), residual
+
+    def improved(self, v, lower, order):
+        return v, 0
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_methods_treat_arrays_as_opaque(method):
+    problem = BY_NAME["discount-0.999"]
+    operator: Operator = Minimal(Bellman(problem.mdp(), Sparse(0.5)))
+    found = iteration.iterate_to(
+        operator, method, 1e-4, operator.start(None), None, lambda share: None
+    )
+    assert found.reason == ""
+    exact = truth(problem.name, "sparse")
+    value = operator.shifted(found.certificate.updated, found.certificate.middle).array
+    assert np.abs(value - exact.middle).max() <= 1e-4
