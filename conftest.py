@@ -21,18 +21,22 @@ at a flag that it does not know, so that it is given only to versions known to h
 if version("jaxlib").startswith(("0.7.", "0.8.", "0.9.", "0.10.")):
     os.environ.setdefault("XLA_FLAGS", FASTER_COMPILATION)
 
-UNOPTIMISED = ("cli", "deep", "paper", "runs", "envs", "test_package.py", "test_regularizer.py",
-               "test_simplex_pallas.py")  # fmt: skip
-"""Folders with tests of what agents do, not of how well they are compiled: without XLA's
-optimisations they take two thirds of the time. JAX_DISABLE_MOST_OPTIMIZATIONS=0 runs them with."""
+OPTIMISED = ("test_simplex.py", "simplex.py")
+"""Files with tests of rounding in compiled code. All others are tests of what is computed: without
+XLA's optimisations they take two thirds of the time. JAX_DISABLE_MOST_OPTIMIZATIONS=0 runs all with
+them. To change the setting discards what is compiled, so that few files have one of their own."""
 FLAG = "JAX_DISABLE_MOST_OPTIMIZATIONS"
 CHOSEN_BY_USER = FLAG in os.environ
 
 
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Unoptimised tests first: a process changes the setting, and loses its programs, once."""
+    items.sort(key=lambda item: item.path.name in OPTIMISED)
+
+
 @pytest.fixture(autouse=True, scope="module")
 def _optimisations(request: pytest.FixtureRequest):
-    parts = request.path.relative_to(request.config.rootpath).parts
-    disable = parts[2 if parts[0] == "src" else 1] in UNOPTIMISED
+    disable = request.path.name not in OPTIMISED
     if CHOSEN_BY_USER or os.environ.get(FLAG, "0") == str(int(disable)):
         return
     import jax

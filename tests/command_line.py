@@ -1,7 +1,5 @@
 """Runs of the command line for tests: inside this process, or as a program."""
 
-from __future__ import annotations
-
 import signal
 import subprocess
 import sys

@@ -1,7 +1,5 @@
 """Small Gymnasium environments that count their steps, for tests of adapters and learners."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import gymnasium

@@ -1,7 +1,5 @@
 """Folders of runs made up for tests, as `tsallax train` leaves them."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Steps and episodes of Gymnasium's MuJoCo environments, for comparison with those in JAX."""
 
-from __future__ import annotations
-
 import itertools
 from functools import cache, partial
 from typing import Any, NamedTuple

@@ -1,7 +1,5 @@
 """The networks of learners in NumPy and double precision, written from the formulas."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import jax

@@ -15,8 +15,6 @@ contracts the maximum norm by beta, hence ||V* - U V|| <= beta / (1 - beta) * ||
 Nothing here is shared with the library; it reads an MDP's stored arrays and nothing else.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass

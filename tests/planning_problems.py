@@ -5,8 +5,6 @@ A `Problem` is a list of rows (state, action, reward, successors) that the oracl
 list of matrices or state-action pairs. `hard_value` is the textbook's or the closed form's V*.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from fractions import Fraction

@@ -1,7 +1,5 @@
 """Double precision for parts of a test."""
 
-from __future__ import annotations
-
 from contextlib import AbstractContextManager
 from typing import Any
 

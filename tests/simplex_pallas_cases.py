@@ -1,6 +1,7 @@
-"""Cases for the GPU kernels of `tsallax.simplex_pallas`, with `tsallax.regularizer` as reference.
+"""Cases for the GPU kernels of `tsallax.simplex_pallas`, with the plain operators as reference.
 
-The tests run them interpreted on the CPU. On a machine with a GPU this script runs them compiled:
+The tests run them interpreted on the CPU. On a machine with a GPU this script runs them compiled,
+and compares `tsallax.simplex` on the GPU, where it uses the kernels, with itself on the CPU:
 
     PYTHONPATH=src python tests/simplex_pallas_cases.py
 
@@ -14,8 +15,8 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from tsallax import simplex_pallas
-from tsallax.regularizer import by_name
+from tsallax import simplex, simplex_pallas
+from tsallax.regularizer import Hard, Regularizer, Soft, Sparse, Tsallis
 
 EPS = float(np.finfo(np.float32).eps)
 
@@ -45,6 +46,7 @@ def _rows() -> dict[str, tuple[np.ndarray, float]]:
             np.where(np.arange(prime[1]) == 7, 0.0, np.full(prime, -0.5)),
             1.0,
         ),
+        "rows that are no multiple of a block": (normal(37, 3), 1.0),
         "ties": (ties, 0.5),
         "small alpha": (normal(4, 37), 0.01),
         "huge alpha": (normal(4, 37), 1e30),
@@ -62,33 +64,48 @@ def _rows() -> dict[str, tuple[np.ndarray, float]]:
 
 
 ROWS = _rows()
-CASES = [(name, regularizer) for name in ROWS for regularizer in simplex_pallas.NAMES]
+ENTROPIC = {f"q = {q:g}": q for q in simplex_pallas.INDICES}
+"""Names of the kernels of `simplex`, and their indices."""
+CASES = [(name, kernel) for name in ROWS for kernel in (*simplex_pallas.NAMES, *ENTROPIC)]
 
 
-@partial(jax.jit, static_argnums=3)
+@partial(jax.jit, static_argnums=(0, 4))
 def _kernels(
-    q: jax.Array, which: int, alpha: float, interpret: bool
+    q: float | None, z: jax.Array, which: int, alpha: float, interpret: bool
 ) -> tuple[jax.Array, jax.Array]:
-    arguments = q, jnp.asarray(which), jnp.asarray(alpha)
-    policies = simplex_pallas.row_policies(*arguments, interpret=interpret)
-    return policies, simplex_pallas.row_values(*arguments, interpret=interpret)
+    """Policies and values of the regulariser NAMES[which] or, if given, of index q."""
+    alpha = jnp.asarray(alpha)
+    if q is None:
+        arguments = z, jnp.asarray(which), alpha
+        policies = simplex_pallas.row_policies(*arguments, interpret=interpret)
+        return policies, simplex_pallas.row_values(*arguments, interpret=interpret)
+    alpha = jnp.where(alpha > 0, alpha, jnp.nan)  # as `regularizer` does
+    policies = simplex_pallas.entropic_policies(q, z, alpha, interpret=interpret)
+    return policies, simplex_pallas.entropic_values(q, z, alpha, interpret=interpret)
 
 
-@jax.jit
-def _references(q: jax.Array, alpha: float) -> list[tuple[jax.Array, jax.Array]]:
-    hard, *others = simplex_pallas.NAMES
-    regularizers = [by_name(hard), *(by_name(name, alpha) for name in others)]
-    return [(regularizer.policy(q), regularizer.value(q)) for regularizer in regularizers]
+@partial(jax.jit, static_argnums=0)
+def _reference(kernel: str, z: jax.Array, alpha: float) -> tuple[jax.Array, jax.Array]:
+    regularizers: dict[str, Regularizer] = {
+        "hard": Hard(),
+        "soft": Soft(alpha),
+        "sparse": Sparse(alpha),
+        **{name: Tsallis(alpha, q) for name, q in ENTROPIC.items()},
+    }
+    regularizer = regularizers[kernel]
+    return regularizer.policy(z), regularizer.value(z)
 
 
-def errors(name: str, regularizer: str, interpret: bool) -> dict[str, float]:
+def errors(name: str, kernel: str, interpret: bool) -> dict[str, float]:
     """The errors of a case relative to their tolerances: the case passes if all are at most 1."""
-    q, alpha = ROWS[name]
-    which = np.int32(simplex_pallas.NAMES.index(regularizer))
-    policy, value = (np.asarray(x, float) for x in _kernels(q, which, np.float32(alpha), interpret))
-    expected, best = (np.asarray(x, float) for x in _references(q, alpha)[which])
+    z, alpha = ROWS[name]
+    which = 0 if kernel in ENTROPIC else simplex_pallas.NAMES.index(kernel)
+    found = _kernels(ENTROPIC.get(kernel), z, np.int32(which), np.float32(alpha), interpret)
+    policy, value = (np.asarray(x, float) for x in found)
+    with jax.default_device(jax.devices("cpu")[0]):  # where no kernel is used
+        expected, best = (np.asarray(x, float) for x in _reference(kernel, z, alpha))
     valid = np.isfinite(best)
-    scale = np.abs(best) + (regularizer != "hard") * abs(alpha) + 1e-30
+    scale = np.abs(best) + (kernel != "hard") * abs(alpha) + 1e-30
     p, true = policy[valid], expected[valid]
     return {
         "policy": _largest(np.abs(p - true) / (4e-6 * (true + 0.01))),
@@ -101,12 +118,50 @@ def errors(name: str, regularizer: str, interpret: bool) -> dict[str, float]:
 
 def mapped_error(interpret: bool) -> float:
     """The largest difference between kernels under `jax.vmap` and without."""
-    q = jnp.asarray(ROWS["ties"][0])
+    z = jnp.asarray(ROWS["ties"][0])
     which, alphas = jnp.arange(3), jnp.asarray([0.1, 0.2, 0.3])
-    mapped = jax.vmap(lambda w, a: _kernels(q, w, a, interpret))(which, alphas)
-    single = [_kernels(q, w, a, interpret) for w, a in zip(which, alphas, strict=True)]
-    pairs = zip(mapped, zip(*single, strict=True), strict=True)
-    return max(float(jnp.abs(many - jnp.stack(each)).max()) for many, each in pairs)
+    largest = 0.0
+    for q in (None, *ENTROPIC.values()):
+        mapped = jax.vmap(lambda w, a, q=q: _kernels(q, z, w, a, interpret))(which, alphas)
+        single = [_kernels(q, z, w, a, interpret) for w, a in zip(which, alphas, strict=True)]
+        pairs = zip(mapped, zip(*single, strict=True), strict=True)
+        differences = [float(jnp.abs(many - jnp.stack(each)).max()) for many, each in pairs]
+        largest = max(largest, *differences)
+    return largest
+
+
+def public_errors() -> dict[str, float]:
+    """The largest differences between public operators on the GPU and on the CPU, by case."""
+    rng = np.random.default_rng(1)
+    z = np.float32(rng.normal(size=(6, 50, 5)))
+    mask = rng.random(z.shape) < 0.6
+    mask[:, 0] = True
+    direction = np.float32(rng.normal(size=z.shape))
+    operators = {
+        "sparsemax": simplex.sparsemax,
+        "spmax": simplex.spmax,
+        "entmax 1.5": lambda z, **options: simplex.entmax(z, 1.5, **options),
+        "tsallis_max 1.5": lambda z, **options: simplex.tsallis_max(z, 1.5, **options),
+    }
+
+    def cases(f):
+        yield "axis and mask", lambda z: f(z, axis=1, where=mask)
+        yield "one row", lambda z: f(z[0, :, 0])
+        yield "vmap of rows", lambda z: jax.vmap(jax.vmap(f))(z)
+        yield "jvp", lambda z: jax.jvp(lambda z: f(z, axis=1), (z,), (direction,))[1]
+        yield "gradient", jax.grad(lambda z: (f(z, axis=1, where=mask) ** 2).sum())
+        yield "bfloat16", lambda z: f(z.astype(jnp.bfloat16), axis=1).astype(jnp.float32)
+        yield "long rows", lambda z: f(jnp.tile(z.reshape(-1), 30)[None])
+
+    found = {}
+    for name, operator in operators.items():
+        for case, call in cases(operator):
+            results = []
+            for device in (jax.devices("cpu")[0], jax.devices()[0]):
+                with jax.default_device(device):
+                    results.append(np.asarray(jax.jit(call)(jax.device_put(z, device)), float))
+            found[f"{name}, {case}"] = float(np.abs(results[0] - results[1]).max())
+    return found
 
 
 def _largest(ratios: np.ndarray) -> float:
@@ -119,16 +174,22 @@ def main() -> int:
         print("no GPU: the tests run the cases interpreted, with pytest")
         return 1
     failed = 0
-    for name, regularizer in CASES:
-        found = errors(name, regularizer, interpret=False)
+    for name, kernel in CASES:
+        found = errors(name, kernel, interpret=False)
         passed = max(found.values()) <= 1
         failed += not passed
         numbers = ", ".join(f"{key} {error:.2f}" for key, error in found.items())
-        print(f"{'passed' if passed else 'FAILED'}  {name}, {regularizer}: {numbers}")
+        print(f"{'passed' if passed else 'FAILED'}  {name}, {kernel}: {numbers}")
     mapped = mapped_error(interpret=False)
     failed += mapped != 0
-    print(f"{'passed' if mapped == 0 else 'FAILED'}  mapped over regularisers: {mapped:.2g}")
-    print(f"{failed} of {len(CASES) + 1} cases failed; errors are relative to their tolerances")
+    print(f"{'passed' if mapped == 0 else 'FAILED'}  mapped over coefficients: {mapped:.2g}")
+    public = public_errors()
+    for name, error in public.items():
+        passed = error <= (0.01 if "bfloat16" in name else 4e-6)
+        failed += not passed
+        print(f"{'passed' if passed else 'FAILED'}  {name}: {error:.2g}")
+    number = len(CASES) + 1 + len(public)
+    print(f"{failed} of {number} cases failed; errors of kernels are relative to their tolerances")
     return int(failed > 0)
 
 

@@ -3,8 +3,6 @@
 Tests share these sizes and options: what is compiled for one of them serves the others.
 """
 
-from __future__ import annotations
-
 from functools import cache
 from typing import Any, NamedTuple
 
@@ -15,7 +13,7 @@ import numpy as np
 import pytest
 from gymnasium.spaces import Box, Discrete
 
-from tsallax import DeepQ
+from tsallax import DeepQ, DeepQConfig, Fleet, Member
 from tsallax.deep.replay import ENDED, TERMINATED
 from tsallax.envs.jax.environment import Environment
 
@@ -26,8 +24,9 @@ TINY: dict[str, Any] = {
 }  # fmt: skip
 
 SMALL_DDPG: dict[str, Any] = {
-    "net_arch": (8,), "batch_size": 8, "buffer_size": 200, "learning_starts": 0
+    "net_arch": (8,), "batch_size": 8, "buffer_size": 48, "learning_starts": 0, "noise": "ou"
 }  # fmt: skip
+"""Those of the agent of version 0.1 in tests/data, which shares its compiled program."""
 
 LIMIT, WALL = 6, 3.0
 
@@ -81,6 +80,19 @@ def cart_poles(seed: int = 0) -> DeepQ:
     return DeepQ(env, seed=seed, **VECTOR)
 
 
+VARIANTS = [("epsilon", "hard"), ("sparse", "sparse"), ("soft", "sparse")]
+
+
+def member(explore: str = "sparse", update: str = "sparse", seed: int = 0, **more: Any) -> Member:
+    return Member(DeepQConfig(explore=explore, update=update, **{**TINY, **more}), seed)
+
+
+def trio(alphas: Any = (0.3, 0.3, 0.3), together: bool = False) -> Fleet:
+    """A fleet of one agent of each variant."""
+    members = [member(*VARIANTS[i], seed=i, alpha=alphas[i]) for i in range(3)]
+    return Fleet(CORRIDOR, members, actions=3, together=together)
+
+
 @cache
 def trained(make: Any) -> DeepQ:
     """The agent of one of these functions after 120 steps in one call; not to be changed."""
@@ -108,15 +120,15 @@ class Episodic(gymnasium.Env):
         return self.observation_space.sample(), 1.0, False, self.t >= 5, {}
 
 
-def leaves(agent: Any) -> list[Any]:
-    """All numbers that an agent's learner consists of."""
-    return [np.asarray(leaf) for leaf in jax.tree.leaves(agent._learner)]
+def leaves(tree: Any) -> list[np.ndarray]:
+    """The arrays of a pytree."""
+    return [np.asarray(leaf) for leaf in jax.tree.leaves(tree)]
 
 
 def assert_same(a: Any, b: Any) -> None:
     """Two agents are equal, bit for bit: learner, memory, counters, history."""
     assert a.steps == b.steps
-    for x, y in zip(leaves(a), leaves(b), strict=True):
+    for x, y in zip(leaves(a._learner), leaves(b._learner), strict=True):
         assert x.dtype == y.dtype
         np.testing.assert_array_equal(x, y)
     first, second = a.history.arrays(), b.history.arrays()

@@ -1,7 +1,5 @@
 """Sweeps that take seconds, rows of their runs without training, and tools to interrupt them."""
 
-from __future__ import annotations
-
 import dataclasses
 from pathlib import Path
 from typing import Any
@@ -17,7 +15,7 @@ from tsallax.paper.sweep.tasks import REACHER, choose_variants
 
 NAME = "Sparse+SparseBellman-0.1"
 OPTIONS: dict[str, Any] = {
-    "net_arch": [8], "batch_size": 8, "buffer_size": 300, "learning_starts": 50,
+    "net_arch": [8], "batch_size": 8, "buffer_size": 300, "learning_starts": 0,
     "target_update_interval": 50, "n_step": 1,
 }  # fmt: skip
 EPISODES, PIECES = 24, 24

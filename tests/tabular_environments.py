@@ -1,7 +1,5 @@
 """An MDP as a Gymnasium environment that records its samples, for tests of tabular learning."""
 
-from __future__ import annotations
-
 import gymnasium
 import numpy as np
 from gymnasium.spaces import Discrete

@@ -11,7 +11,7 @@ import pytest
 SOURCE = Path(__file__).parent.parent / "src"
 LAYERS = (
     "errors", "checks", "interrupts", "provenance", "progress", "statistics", "plotting", "files",
-    "simplex", "simplex_pallas", "regularizer", "planning", "problems", "envs", "tabular", "deep",
+    "simplex_pallas", "simplex", "regularizer", "planning", "problems", "envs", "tabular", "deep",
     "runs", "paper", "cli", "__init__", "__main__",
 )  # fmt: skip
 """A module may import from its own layer and from those before it."""

@@ -7,8 +7,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from refusals import refused
 from tsallax import checks
-from tsallax.errors import InvalidInput
 
 
 @pytest.mark.parametrize(
@@ -37,9 +37,9 @@ def test_usable_values_become_plain_python_values(check, value, expected):
 @pytest.mark.parametrize("value", [True, "1", None, math.nan, math.inf, 10**400, [1.0], 1j])
 def test_what_is_not_a_finite_number_is_refused(value):
     for check in (checks.number, checks.probability):
-        with pytest.raises(InvalidInput, match="x must be a number"):
+        with refused("x must be a number"):
             check("x", value)
-    with pytest.raises(InvalidInput, match="discount must be a number of at least 0 and below 1"):
+    with refused("discount must be a number of at least 0 and below 1"):
         checks.discount(value)
 
 
@@ -65,10 +65,8 @@ def test_what_is_not_a_finite_number_is_refused(value):
     ],
 )
 def test_other_values_are_named_in_one_line(call, message):
-    with pytest.raises(InvalidInput) as caught:
+    with refused(message):
         call()
-    assert message in str(caught.value)
-    assert "\n" not in str(caught.value)
 
 
 def test_a_generator_is_kept_and_a_seed_makes_one():
@@ -79,15 +77,15 @@ def test_a_generator_is_kept_and_a_seed_makes_one():
 
 def test_files_need_a_folder_that_exists(tmp_path: Path):
     assert checks.output_file("--out", tmp_path / "a.npz") == tmp_path / "a.npz"
-    with pytest.raises(InvalidInput, match="there is no folder"):
+    with refused("there is no folder"):
         checks.output_file("--out", tmp_path / "missing" / "a.npz")
     for folder in (tmp_path, ""):
-        with pytest.raises(InvalidInput, match="is a folder, give the name of a file"):
+        with refused("is a folder, give the name of a file"):
             checks.output_file("--out", folder)
 
 
 def test_folders_are_made(tmp_path: Path):
     assert checks.output_folder(tmp_path / "a" / "b").is_dir()
     (tmp_path / "file").write_text("")
-    with pytest.raises(InvalidInput, match=r"--out .*: is a file"):
+    with refused("--out ", ": is a file"):
         checks.output_folder(tmp_path / "file", "--out")

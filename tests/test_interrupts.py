@@ -1,7 +1,5 @@
 """Ctrl-C and SIGTERM: one exception, deferred where asked for, handlers restored."""
 
-from __future__ import annotations
-
 import gc
 import signal
 import sys

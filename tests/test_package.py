@@ -1,7 +1,5 @@
 """The package as a whole: quick to import, documented, typed, and its documents run."""
 
-from __future__ import annotations
-
 import inspect
 import re
 import subprocess
@@ -40,8 +38,8 @@ def test_importing_is_quick_and_loads_nothing_heavy():
     assert not at_once
     assert planning <= {"jax"}, "planning needs no environment and no plotting library"
     clock = "import time; t = time.perf_counter(); import {}; print(time.perf_counter() - t)"
-    seconds = min(float(fresh(clock.format("tsallax"))) for _ in range(3))
-    assert seconds < float(fresh(clock.format("numpy, scipy.sparse")))
+    ours, theirs = clock.format("tsallax"), clock.format("numpy, scipy.sparse")
+    assert any(float(fresh(ours)) < float(fresh(theirs)) for _ in range(3))
 
 
 def test_every_name_in_all_can_be_imported_and_no_other_is_listed():
@@ -117,16 +115,3 @@ def test_commands_of_a_document_are_read_without_error(document, capsys):
             assert app.run([words[0], "--help"]) == 0
             known = capsys.readouterr().out
             assert all(word in known for word in words if word.startswith("--"))
-
-
-def test_the_summary_in_the_readme_is_the_one_that_is_printed(capsys):
-    block = next(b for b in blocks("README.md", "console") if b.startswith("$ tsallax solve"))
-    command, *shown = block.splitlines()
-    assert app.run(command.split()[2:]) == 0
-    printed = capsys.readouterr().out.splitlines()
-    number = re.compile(r"\d[\d.]*(?:e[-+]?\d+)?")
-    for here, there in zip(shown, printed, strict=True):
-        assert number.sub("#", here) == number.sub("#", there)
-        if not here.startswith(("method", "error")):  # how it got there may differ by machine
-            a, b = ([float(x) for x in number.findall(line)] for line in (here, there))
-            assert a == pytest.approx(b, rel=1e-5), here

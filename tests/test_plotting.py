@@ -1,9 +1,8 @@
-"""The style of figures: restored afterwards, reproducible files, colours that can be told apart."""
+"""The style of figures: restored afterwards, and the same file for the same figure."""
 
 import io
 
 import matplotlib
-from matplotlib.colors import to_rgb
 from matplotlib.figure import Figure
 
 from tsallax import plotting
@@ -24,11 +23,3 @@ def test_the_same_figure_gives_the_same_file_and_settings_are_restored():
     before = matplotlib.rcParams["font.size"]
     assert svg() == svg()
     assert matplotlib.rcParams["font.size"] == before != plotting.SETTINGS["font.size"]
-
-
-def test_sparse_and_soft_differ_in_hue_and_in_marker():
-    assert set(plotting.COLOUR) == set(plotting.MARKER) == {"sparse", "soft"}
-    (r, _, b), (red, _, blue) = (to_rgb(plotting.COLOUR[kind]) for kind in ("sparse", "soft"))
-    assert b > r
-    assert red > blue
-    assert plotting.MARKER["sparse"] != plotting.MARKER["soft"]

@@ -6,12 +6,12 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from scipy import special
 
+from refusals import refused
 from tsallax import simplex
-from tsallax.errors import InvalidInput
 from tsallax.regularizer import Hard, Regularizer, Soft, Sparse, Tsallis, by_name
 
 SHAPE = ROWS, WIDTH = 4, 5
@@ -33,7 +33,6 @@ def with_alpha(r, alpha):
     return jax.tree.map(lambda _: alpha, r)
 
 
-@settings(max_examples=80)
 @given(r=st.sampled_from(REGULARIZERS), z=tables, other=tables)
 def test_the_policy_attains_the_value_which_no_other_exceeds_and_which_is_bounded(r, z, other):
     value, p = (np.asarray(x, float) for x in (r.value(z), r.policy(z)))
@@ -129,7 +128,7 @@ def test_alpha_can_be_mapped(q):
     mapped = jax.vmap(lambda r: r.value(TABLE))(Tsallis(alphas, q))
     single = [Tsallis(float(a), q).value(TABLE) for a in alphas]
     np.testing.assert_allclose(mapped, single, rtol=1e-6)
-    with pytest.raises(InvalidInput, match="vmap"):
+    with refused("vmap"):
         Tsallis(alphas, q).value(TABLE)
 
 
@@ -143,10 +142,8 @@ def test_a_tiny_coefficient_is_the_hard_maximum(r):
     np.testing.assert_allclose(gradients(tiny, z)[1], FIRST, atol=1e-6)
 
 
-@pytest.mark.parametrize("alpha", [1e-300, np.array(1e-300)])
-@pytest.mark.parametrize("r", [Sparse(1.0), Tsallis(1.0, 1.5)], ids=repr)
-def test_a_coefficient_below_float32_is_the_hard_maximum(r, alpha):
-    tiny = with_alpha(r, alpha)
+@pytest.mark.parametrize("tiny", [Sparse(np.array(1e-300)), Tsallis(1e-300, 1.5)], ids=repr)
+def test_a_coefficient_below_float32_is_the_hard_maximum(tiny):
     z = 2 * FIRST
     closed = jax.jit(lambda z: (tiny.value(z), tiny.policy(z)))(z)
     passed = jax.jit(lambda r: (r.value(z), r.policy(z)))(tiny)
@@ -198,7 +195,7 @@ def test_nan_and_infinity_never_give_a_plausible_answer(r):
     z = TABLE.copy()
     z[0, 1], z[1, 2], z[2] = np.nan, np.inf, -np.inf
     traced = [np.asarray(x) for x in jax.jit(lambda z: (r.value(z), r.policy(z)))(z)]
-    with pytest.raises(InvalidInput, match="no actions"):
+    with refused("no actions"):
         r.value(z)
     z[2] = 0.0
     for value, policy in ((r.value(z), r.policy(z)), traced):
@@ -229,21 +226,20 @@ def test_hard_takes_the_first_maximum_and_its_gradient_follows():
     ids=str,
 )
 def test_a_coefficient_that_is_not_positive_is_refused(make, alpha):
-    with pytest.raises(InvalidInput, match="alpha must be") as caught:
+    with refused("alpha must be"):
         make(alpha)
-    assert "\n" not in str(caught.value)
 
 
 @pytest.mark.parametrize("q", [0, -1, math.nan, math.inf, "2", None])
 def test_an_index_that_is_not_positive_is_refused(q):
-    with pytest.raises(InvalidInput, match="q must be"):
+    with refused("q must be"):
         Tsallis(0.1, q)
 
 
 @pytest.mark.parametrize("n", [0, -1, 2.5, np.array([1, 0])])
 @each
 def test_a_number_of_actions_below_one_is_refused(r, n):
-    with pytest.raises(InvalidInput, match="number of actions"):
+    with refused("number of actions"):
         r.max_entropy(n)
 
 
@@ -266,5 +262,5 @@ def test_names_become_regularizers_and_back():
     ],
 )
 def test_names_with_wrong_arguments_are_refused(arguments, message):
-    with pytest.raises(InvalidInput, match=message):
+    with refused(message):
         by_name(*arguments)

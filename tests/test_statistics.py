@@ -197,11 +197,13 @@ def test_a_verdict_needs_an_interval_that_excludes_the_null(low, high, verdict):
     assert Estimate(0.5, low, high).verdict(0.5) == verdict
 
 
-def test_ties_everywhere_are_one_half_exactly():
+def test_rounding_makes_no_verdict_of_ties_and_flat_lines():
     runs = {k: np.full(3 + k % 3, 1000.0) for k in range(14)}
     weights = resample({k: len(v) for k, v in runs.items()})
     found = improvement(runs, weights, [(k, k + 7) for k in range(7)])
     assert found == Estimate(0.5, 0.5, 0.5)
+    for value in (0.1, 0.7, 1 / 3, 0.9):
+        assert rise([value] * 4, [np.full(8, value)] * 4).verdict(0.0) == INCONCLUSIVE
 
 
 def test_rise_is_that_of_the_least_squares_line():
@@ -213,19 +215,11 @@ def test_rise_is_that_of_the_least_squares_line():
     assert rise(values, [*draws[:3], None]).low is None
 
 
-def test_a_flat_line_does_not_rise_by_rounding():
-    for value in (0.1, 0.7, 1 / 3, 0.9):
-        assert rise([value] * 4, [np.full(8, value)] * 4).verdict(0.0) == INCONCLUSIVE
-
-
-def test_the_same_seed_draws_the_same_runs():
+def test_the_same_seed_draws_the_same_runs_and_no_runs_are_refused():
     a, b, c = (resample({"x": 5}, 50, seed)["x"] for seed in (0, 0, 1))
     assert np.array_equal(a, b)
     assert not np.array_equal(a, c)
     np.testing.assert_allclose(a.sum(1), 1.0)
-
-
-def test_what_cannot_be_computed_is_refused():
     with pytest.raises(InvalidInput, match="no runs of x"):
         resample({"x": 0})
     with pytest.raises(InvalidInput, match="no runs to compare"):

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from tsallax.deep.deep_q_config import DeepQConfig
     from tsallax.deep.evaluation_episodes import Episodes
     from tsallax.deep.fleet import Diverged, Fleet, Member
-    from tsallax.deep.load import load_agent
+    from tsallax.deep.learners import load_agent
     from tsallax.errors import InvalidInput
     from tsallax.paper.report import reproduce
     from tsallax.planning.evaluation import Evaluation, evaluate, gap_certificate, performance_bound
@@ -43,7 +43,7 @@ _NAMES = {
     "deep.deep_q_config": "DeepQConfig",
     "deep.evaluation_episodes": "Episodes",
     "deep.fleet": "Diverged Fleet Member",
-    "deep.load": "load_agent",
+    "deep.learners": "load_agent",
     "errors": "InvalidInput",
     "paper.report": "reproduce",
     "planning.evaluation": "Evaluation evaluate gap_certificate performance_bound",

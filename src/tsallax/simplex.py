@@ -17,7 +17,12 @@ q = 1 is log-sum-exp and softmax; q = 2 is the paper's spmax and sparsemax. With
 so that the root t determines everything. Instead of sorting, Newton's method starts below the root,
 at the root of a small subset of the entries (the larger the set, the larger its root), and is
 monotone and finite for q = 2. The root is kept as two words, `head + tail`, because a hundred
-thousand equal entries need p to be right far below the rounding of t.
+thousand equal entries need p to be right far below the rounding of t. For q > 2 no number of words
+would do: p = (q - 1)^(1/(q-1)) (x - tau)^(1/(q-1)) is steep at the edge of the support, where
+x - tau is 1e-75 for q = 50 and p = 0.03. There the unknown is the least positive probability.
+
+On an NVIDIA GPU one fused kernel (`tsallax.simplex_pallas`) computes q = 1.5 and q = 2 for float32
+rows of up to 32,768 entries; the XLA program for CPUs computes everything else.
 
 Conventions shared by all functions here:
 
@@ -146,23 +151,28 @@ def _has_empty_row(axis: int, z: Array) -> Array:
 @partial(jax.jit, static_argnums=0)
 def maximum(q: float, z: Array, alpha: ArrayLike) -> Array:
     """max_p <p, z> + alpha Omega_q(p) along the last axis of floats."""
+    return _by_kernel("entropic_values", plain_maximum, q, z, alpha)
 
-    def solve(z: Array) -> Array:
+
+def plain_maximum(q: float, z: Array, alpha: ArrayLike) -> Array:
+    """`maximum` without the kernels for a GPU."""
+
+    def solve(z: Array, alpha: Array) -> Array:
         top, x = _shift(q, z, alpha)
-        head, tail = _root(q, x)
-        p = _density(q, x, head, tail)
         if q == 1:
-            bonus = head
+            bonus, _ = _root(q, x)
         elif q == 2:
+            head, tail = _root(q, x)
+            p = _density(q, x, head, tail)
             mass, squares = _sums(p, p * p)
             bonus = ((head + 1) + tail) - (mass - squares) / 2
         else:
-            p = p / _sum(p)
+            p = _distribution(q, z, x, alpha)
             mean, omega = _sums(p * jnp.where(p == 0, 0, x), _entropy_terms(q, p))
             bonus = mean + omega
         return (top + alpha * jnp.maximum(bonus, 0))[..., 0, 0]
 
-    return _by_blocks(solve, z)
+    return _by_blocks(solve, z, alpha)
 
 
 @maximum.defjvp
@@ -178,26 +188,44 @@ def _maximum_jvp(q: float, primals: Any, tangents: Any) -> tuple[Array, Array]:
 @partial(jax.jit, static_argnums=0)
 def maximizer(q: float, z: Array, alpha: ArrayLike) -> Array:
     """argmax_p <p, z> + alpha Omega_q(p) along the last axis of floats."""
+    return _by_kernel("entropic_policies", plain_maximizer, q, z, alpha)
 
-    def solve(z: Array) -> Array:
+
+def plain_maximizer(q: float, z: Array, alpha: ArrayLike) -> Array:
+    """`maximizer` without the kernels for a GPU."""
+
+    def solve(z: Array, alpha: Array) -> Array:
         _, x = _shift(q, z, alpha)
-        p = _density(q, x, *_root(q, x))
-        p = p if q == 2 else p / _sum(p)
+        p = _distribution(q, z, x, alpha)
         return p.reshape(*z.shape[:-1], -1)[..., : z.shape[-1]]
 
-    return _by_blocks(solve, z)
+    return _by_blocks(solve, z, alpha)
 
 
 @maximizer.defjvp
 def _maximizer_jvp(q: float, primals: Any, tangents: Any) -> tuple[Array, Array]:
-    """dp = w (v - <w, v>/<w, 1>), w = p^(2-q) on the support, v = d(z/alpha)."""
+    """dp = w (v - <w, v>/<w, 1>), w = p^(2-q) on the support, v = d(z/alpha).
+
+    For q > 2 the weight of the least p exceeds all others by powers of ten: v is taken relative to
+    its entry, so that the difference v - <w, v>/<w, 1> of nearly equal numbers does not arise.
+    """
     (z, alpha), (dz, dalpha) = primals, tangents
     p = maximizer(q, z, alpha)
     zero = p == 0
     top = lax.stop_gradient(jnp.max(z, -1, keepdims=True))
     x = jnp.where(zero, 0, z - top) / alpha
     v = (jnp.where(zero, 0, dz) - x * dalpha) / alpha
-    w = jnp.where(zero, 0, jnp.where(zero, 1, p) ** (2 - q))
+    positive = jnp.where(zero, 1, p)
+    if q > 2:
+        least = jnp.argmin(jnp.where(zero, jnp.inf, p), -1, keepdims=True)
+        log_w = (2 - q) * jnp.log(positive)
+        share = jnp.where(zero, 0, jnp.exp(log_w - jnp.take_along_axis(log_w, least, -1)))
+        most = math.log(float(jnp.finfo(p.dtype).max) / p.shape[-1])  # a sum of them is finite
+        w = jnp.where(zero, 0, jnp.exp(jnp.minimum(log_w, most)))
+        u = jnp.where(zero, 0, v - jnp.take_along_axis(v, least, -1))
+        total = jnp.sum(w * u, -1, keepdims=True)
+        return p, w * u - share * (total / jnp.sum(share, -1, keepdims=True))
+    w = jnp.where(zero, 0, positive ** (2 - q))
     mean = jnp.sum(w * v, -1, keepdims=True) / jnp.sum(w, -1, keepdims=True)
     return p, w * (v - mean)
 
@@ -218,12 +246,12 @@ def _entropy_terms(q: float, p: Array) -> Array:
 @jax.custom_jvp
 @jax.jit
 def _threshold(z: Array) -> Array:
-    def solve(z: Array) -> Array:
-        top, x = _shift(2.0, z, 1.0)
+    def solve(z: Array, alpha: Array) -> Array:
+        top, x = _shift(2.0, z, alpha)
         head, tail = _root(2.0, x)
         return (top + (head + tail))[..., 0, 0]
 
-    return _by_blocks(solve, z)
+    return _by_blocks(solve, z, 1.0)
 
 
 @_threshold.defjvp
@@ -234,27 +262,49 @@ def _threshold_jvp(primals: Any, tangents: Any) -> tuple[Array, Array]:
     return _threshold(z), jnp.sum(jnp.where(zero, 0, v), -1) / jnp.sum(~zero, -1)
 
 
-def _by_blocks(solve: Callable[[Array], Array], z: Array) -> Array:
-    """solve(z) for every row of z; on a CPU in blocks of rows that stay in its cache."""
+def _by_kernel(
+    name: str, plain: Callable[..., Array], q: float, z: Array, alpha: ArrayLike
+) -> Array:
+    """plain(q, z, alpha); on a GPU by the kernel of this name, if there is one for such rows."""
+    if jax.default_backend() != "gpu" or z.dtype != jnp.float32 or z.size == 0:
+        return plain(q, z, alpha)
+    from tsallax import simplex_pallas  # slow to import, and of no use elsewhere
+
+    if q not in simplex_pallas.INDICES or z.shape[-1] > simplex_pallas.MAX_ROW_LENGTH:
+        return plain(q, z, alpha)
+
+    def fused(z: Array, alpha: Any) -> Array:
+        flat = z.reshape(-1, z.shape[-1])
+        out: Array = getattr(simplex_pallas, name)(q, flat, jnp.asarray(alpha, z.dtype))
+        return out.reshape(z.shape[:-1] + out.shape[1:])
+
+    result: Array = lax.platform_dependent(z, alpha, cuda=fused, default=partial(plain, q))
+    return result
+
+
+def _by_blocks(solve: Callable[[Array, Any], Array], z: Array, alpha: ArrayLike) -> Array:
+    """solve(z, alpha) for every row of z; on a CPU in blocks of rows that stay in its cache."""
     n = z.shape[-1]
     if z.size == 0:
-        row = jax.eval_shape(solve, jax.ShapeDtypeStruct((1, n), z.dtype))
+        row = jax.eval_shape(solve, jax.ShapeDtypeStruct((1, n), z.dtype), alpha)
         return jnp.zeros(z.shape[:-1] + row.shape[1:], row.dtype)
     block = max(1, BLOCK // n)
     flat = z.reshape(-1, n)
     if len(flat) <= block:
-        return solve(z)
+        return solve(z, alpha)
 
-    def one_by_one(flat: Array) -> Any:
+    def one_by_one(flat: Array, alpha: Any) -> Any:
         def put(i: Array, out: Array) -> Array:
             start = jnp.minimum(i * block, len(flat) - block)
-            part = solve(lax.dynamic_slice_in_dim(flat, start, block))
+            part = solve(lax.dynamic_slice_in_dim(flat, start, block), alpha)
             return lax.dynamic_update_slice_in_dim(out, part, start, 0)
 
-        like = jax.eval_shape(solve, flat)
-        return lax.fori_loop(0, -(-len(flat) // block), put, jnp.zeros(like.shape, like.dtype))
+        like = jax.eval_shape(solve, flat, alpha)
+        varying = jnp.zeros_like(flat[0, 0]) + jnp.zeros_like(alpha)  # along all axes of a mesh
+        out = jnp.zeros(like.shape, like.dtype) + varying
+        return lax.fori_loop(0, -(-len(flat) // block), put, out)
 
-    out: Array = lax.platform_dependent(flat, cpu=one_by_one, default=solve)
+    out: Array = lax.platform_dependent(flat, alpha, cpu=one_by_one, default=solve)
     return out.reshape(z.shape[:-1] + out.shape[1:])
 
 
@@ -270,7 +320,7 @@ def _fold(x: Array) -> Array:
 def _shift(q: float, z: Array, alpha: ArrayLike) -> tuple[Array, Array]:
     """max z and the folded x = (z - max z)/alpha; for q = 2 clipped at -1, below any threshold."""
     z = _fold(z)
-    top = jnp.max(jnp.max(z, -2, keepdims=True), -1, keepdims=True)
+    top = _max(z)
     x = (z - top) / alpha
     return top, lax.optimization_barrier(jnp.maximum(x, -1) if q == 2 else x)
 
@@ -316,6 +366,12 @@ def _density(q: float, x: Array, head: Array, tail: Array) -> Array:
     return jnp.exp(_log_density(q, x, head, tail))
 
 
+def _distribution(q: float, z: Array, x: Array, alpha: ArrayLike) -> Array:
+    """The folded maximiser for rows z and their folded x = (z - max z)/alpha."""
+    p = _density_above_two(q, z, x, alpha) if q > 2 else _density(q, x, *_root(q, x))
+    return p if q == 2 else p / _sum(p)
+
+
 def _root(q: float, x: Array) -> tuple[Array, Array]:
     """The root of sum_i exp_q(x_i - t) = 1, less `_origin(q)`, as head + tail."""
     if q == 1:
@@ -355,9 +411,8 @@ def _michelot(x: Array, tau: Array, count: Array) -> tuple[Array, Array, Array]:
 def _newton_tsallis(q: float, x: Array) -> tuple[Array, Array]:
     """Newton's method on log_q(sum_i exp_q(x_i - t)), which is linear in t if all x_i are equal.
 
-    From t = 0 it is monotone for q < 2. For q > 2 the slope is infinite at the edge of the
-    support: a step that leaves the bracket [t - left, t + right] becomes a bisection, and where
-    the sum jumps over 1 within rounding the nearer side is taken.
+    From t = 0 it is monotone for q < 2, but for rounding: a step that leaves the bracket
+    [t - left, t + right] becomes a bisection.
     """
     eps, tiny = float(jnp.finfo(x.dtype).eps), float(jnp.finfo(x.dtype).tiny)
     log_n = math.log(x.shape[-1] * x.shape[-2])
@@ -382,8 +437,8 @@ def _newton_tsallis(q: float, x: Array) -> tuple[Array, Array]:
         new_tail = (tail + move) - (new_head - head)
         better = ~done & (gap < best_gap)
         best_gap = jnp.where(better, gap, best_gap)
-        best_head = jnp.where(better, jnp.where(close & (q < 2), new_head, head), best_head)
-        best_tail = jnp.where(better, jnp.where(close & (q < 2), new_tail, tail), best_tail)
+        best_head = jnp.where(better, jnp.where(close, new_head, head), best_head)
+        best_tail = jnp.where(better, jnp.where(close, new_tail, tail), best_tail)
         done = done | close | ((new_head == head) & (new_tail == tail))
         bracket = (left + move, right - move)
         return n + 1, done, new_head, new_tail, *bracket, best_gap, best_head, best_tail
@@ -393,3 +448,68 @@ def _newton_tsallis(q: float, x: Array) -> tuple[Array, Array]:
     start = (0, zero != 0, head, zero, zero, zero + width, zero + jnp.inf, head, zero)
     state = lax.while_loop(lambda s: (s[0] < 200) & jnp.any(~s[1]), step, start)
     return state[-2], state[-1]
+
+
+def _density_above_two(q: float, z: Array, x: Array, alpha: ArrayLike) -> Array:
+    """exp_q(x - t) for q > 2, from the least positive probability r, that of the entry `edge`:
+
+        p_i = (r^(q-1) + c_i^(q-1))^(1/(q-1)),   c_i = ((q - 1)(z_i - edge)/alpha)^(1/(q-1)).
+
+    Each p_i is a convex function of r with a slope between 0 and 1, so that Newton's method for
+    sum_i p_i = 1 decreases from r = 1/n to the root, which rounding hardly moves.
+    """
+    eps, tiny = float(jnp.finfo(x.dtype).eps), float(jnp.finfo(x.dtype).tiny)
+    z = jnp.where((q - 1) * x > -1, _fold(z), -jnp.inf)
+
+    def log_c(edge: Array) -> Array:
+        return (math.log(q - 1) + jnp.log(jnp.maximum((z - edge) / alpha, 0))) / (q - 1)
+
+    edge = _edge(z, log_c)
+    inside = z >= edge
+    log_c_edge = log_c(edge)
+
+    def log_p(r: Array) -> Array:
+        log_r = jnp.log(r)
+        more, less = jnp.maximum(log_c_edge, log_r), jnp.minimum(log_c_edge, log_r)
+        return more + jnp.log1p(jnp.exp((q - 1) * (less - more))) / (q - 1)
+
+    def step(state: tuple[Array, Array]) -> tuple[Array, Array]:
+        r, _ = state
+        log = log_p(r)
+        p, slope = jnp.exp(log), jnp.exp((q - 2) * (jnp.log(r) - log))
+        mass, slopes = _sums(jnp.where(inside, p, 0), jnp.where(inside, slope, 0))
+        new = jnp.maximum(r - (mass - 1) / slopes, tiny)
+        return jnp.where(mass - 1 > 4 * eps, new, r), ~((mass - 1 > 4 * eps) & (new < r))
+
+    start = 1 / _sum(inside.astype(x.dtype))
+    r, _ = lax.while_loop(lambda state: ~jnp.all(state[1]), step, (start, start != start))
+    nan_or_zero = _max(x)
+    return jnp.where(inside, jnp.exp(log_p(r)), 0) + nan_or_zero
+
+
+def _edge(z: Array, log_c: Callable[[Array], Array]) -> Array:
+    """The least entry of the support: the least z_m with sum_i c_i < 1 for the edge z_m.
+
+    A bisection between the least and the largest of the entries that are still undecided, those
+    between `low`, which is outside of the support, and `high`, which is inside.
+    """
+
+    def step(state: tuple[Array, Array, Array]) -> tuple[Array, Array, Array]:
+        low, high, _ = state
+        undecided = (z > low) & (z < high)
+        least = -_max(jnp.where(undecided, -z, -jnp.inf))
+        pivot = least + (_max(jnp.where(undecided, z, -jnp.inf)) - least) / 2
+        inside = _sum(jnp.exp(log_c(pivot))) < 1
+        some = least < jnp.inf
+        low, high = jnp.where(some & ~inside, pivot, low), jnp.where(some & inside, pivot, high)
+        return low, high, ~some
+
+    top = _max(z)
+    start = (jnp.full_like(top, -jnp.inf), top, top != top)
+    _, high, _ = lax.while_loop(lambda state: ~jnp.all(state[2]), step, start)
+    return -_max(jnp.where(z >= high, -z, -jnp.inf))
+
+
+def _max(x: Array) -> Array:
+    """The maximum of a folded row."""
+    return jnp.max(jnp.max(x, -2, keepdims=True), -1, keepdims=True)

@@ -1,7 +1,5 @@
 """The program: commands and their help, exit codes, errors of one line, interrupts."""
 
-from __future__ import annotations
-
 import os
 import re
 import subprocess

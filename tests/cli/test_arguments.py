@@ -1,7 +1,5 @@
 """KEY=VALUE pairs hold YAML values; errors spell arguments as the command does."""
 
-from __future__ import annotations
-
 import pytest
 import typer
 

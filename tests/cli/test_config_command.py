@@ -1,7 +1,5 @@
 """`tsallax config` prints complete, commented YAML which it reads back unchanged."""
 
-from __future__ import annotations
-
 import dataclasses
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """`tsallax evaluate` plays what the Python API plays, of runs of earlier versions as well."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 from typing import Any
@@ -10,7 +8,7 @@ import pytest
 
 from command_line import OLD_RUN, assert_error, call, rows_of
 from tsallax.deep.agent import Agent
-from tsallax.deep.load import load_agent
+from tsallax.deep.learners import load_agent
 
 
 def test_json_agrees_with_the_python_api(capsys):

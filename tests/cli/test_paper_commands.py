@@ -1,15 +1,53 @@
 """`tsallax reproduce` and `report` pass on what is asked for, and say what an interrupt left."""
 
-from __future__ import annotations
-
+import json
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from command_line import assert_error, call
+from small_sweeps import EPISODES, NAME, OPTIONS, finished_folder
+from tsallax.cli.paper_commands import _sweep
 from tsallax.paper import report
 from tsallax.paper.experiments import EXPERIMENTS, PLANNING
+from tsallax.paper.sweep.rows import read_rows
+
+SET = " ".join(f"--set {k}={v[0] if k == 'net_arch' else v}" for k, v in OPTIONS.items())
+
+
+def test_help_lists_every_experiment(capsys):
+    _, out, _ = call(capsys, "reproduce --help")
+    for experiment in EXPERIMENTS.values():
+        assert f"{experiment.name} " in out
+        assert experiment.help in out
+
+
+def test_reproduce_writes_tables_and_a_page_of_rows(tmp_path: Path, capsys):
+    """The folder holds all runs, so that nothing is trained."""
+    finished_folder(tmp_path)
+    command = f"reproduce reacher --quick --episodes {EPISODES} --steps 20000 --variants {NAME}"
+    code, out, _ = call(capsys, f"{command} {SET} --out {tmp_path}")
+    assert (code, out) == (0, f"The report is in {tmp_path / 'index.html'}\n")
+    assert json.loads((tmp_path / "reacher.json").read_text())["quick"] is True
+    assert list(tmp_path.glob("reacher*.csv"))
+    assert NAME in (tmp_path / "index.html").read_text()
+
+
+@pytest.mark.slow
+def test_reproduce_trains_q_learning_and_ddpg(tmp_path: Path, capsys):
+    command = f"reproduce reacher --quick --seeds 1 --episodes {EPISODES} --variants {NAME},DDPG"
+    assert call(capsys, f"{command} {SET} --out {tmp_path}")[0] == 0
+    found = read_rows(tmp_path)
+    assert {(row.algorithm, row.actions) for row in found} == {(NAME, 9), ("DDPG", None)}
+    ddpg = next(row for row in found if row.algorithm == "DDPG")
+    assert (ddpg.explore, ddpg.update, ddpg.alpha, ddpg.episodes) == (None, None, None, EPISODES)
+
+
+def test_the_steps_of_a_sweep_are_scaled_with_its_episodes():
+    for episodes in (300, 3000, 30_000):
+        asked = _sweep("pendulum", None, None, None, None, episodes, None, None, False)
+        assert (asked.episodes, asked.steps) == (episodes, 400_000 * episodes // 3000)
 
 
 @pytest.mark.parametrize(

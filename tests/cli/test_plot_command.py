@@ -1,7 +1,5 @@
 """`tsallax plot` writes a figure and prints the last returns."""
 
-from __future__ import annotations
-
 import shutil
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """`tsallax train`: runs that can be interrupted, resumed and refused, and what they print."""
 
-from __future__ import annotations
-
 import shlex
 import shutil
 import signal
@@ -16,11 +14,11 @@ import pytest
 import tsallax
 from command_line import OLD_RUN, assert_error, assert_interrupted, call, rows_of, start
 from tsallax.cli import app
-from tsallax.deep.load import load_agent
+from tsallax.deep.learners import load_agent
 from tsallax.files import yaml_text
 from tsallax.runs import logs
 
-OPTIONS = {"net_arch": 8, "learning_starts": 100, "buffer_size": 256, "target_update_interval": 250}
+OPTIONS = {"net_arch": 8, "learning_starts": 0, "buffer_size": 256, "target_update_interval": 250}
 SMALL = " ".join(f"--set {name}={value}" for name, value in OPTIONS.items())
 TASK = f"MultiGoal-v0 --actions 3 --alpha 0.2 --seed 3 {SMALL} --save-every 500"
 LENGTH = "--episodes 12 --eval-every 6 --eval-episodes 2"

@@ -24,7 +24,7 @@ from small_agents import (
     trained,
 )
 from tsallax import DeepQ
-from tsallax.deep.load import load_agent
+from tsallax.deep.learners import load_agent
 from tsallax.errors import InvalidInput
 
 MAKERS = {"jax": corridor, "gymnasium": cart_pole, "vector": cart_poles}

@@ -83,8 +83,8 @@ def filled(program: PolicyGradient, **options: Any) -> Learner:
         learner = store(program, learner, row(i), i)
     draw = np.random.default_rng(1)
 
-    def shifted(x: Any) -> jax.Array:
-        return jnp.asarray(x + 0.1 * draw.normal(size=x.shape), jnp.float32)
+    def shifted(x: Any) -> np.ndarray:
+        return (np.asarray(x) + 0.1 * draw.normal(size=x.shape)).astype(np.float32)
 
     return learner._replace(target=jax.tree.map(shifted, learner.target))
 
@@ -181,7 +181,7 @@ def test_targets_keep_to_what_the_rewards_allow() -> None:
     before = filled(program)
     rewards = transitions().reward
     np.testing.assert_array_equal(before.rewards, [rewards.min(), rewards.max()])
-    far = before.target.critic.output._replace(bias=jnp.full(1, 1e6))
+    far = before.target.critic.output._replace(bias=np.full(1, 1e6, np.float32))
     critic = before.target.critic._replace(output=far)
     _, metrics = learn(program, before._replace(target=before.target._replace(critic=critic)))
     ended = transitions().terminated[:, 0]
@@ -228,7 +228,7 @@ def test_parameter_noise_moves_actions_as_far_as_asked() -> None:
     keys = jax.random.split(jax.random.PRNGKey(1), 200)
     for size in (0.02, 0.5):
         assert not 0.05 < np.median(apart(size, keys)) < 0.2
-        state = learner._replace(noise=learner.noise._replace(size=jnp.asarray(size)))
+        state = learner._replace(noise=learner.noise._replace(size=np.float32(size)))
         for seed in range(250):
             state, _ = learn(program, state, seed)
         assert 0.08 < np.median(apart(state.noise.size, keys)) < 0.125

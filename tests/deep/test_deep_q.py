@@ -30,6 +30,7 @@ add = jax.jit(replay.add)
 sample = jax.jit(replay.sample, static_argnums=(2, 5, 6))
 init = jax.jit(lambda algorithm, key, knobs: algorithm.init(key, knobs), static_argnums=0)
 learn = jax.jit(lambda algorithm, *arguments: algorithm.learn(*arguments), static_argnums=0)
+sample_rows = jax.jit(deep_q.sample_rows)
 RULES = (("sparse", None), ("hard", None), ("soft", None), ("tsallis", 1.5))
 
 
@@ -88,7 +89,7 @@ class Recorded:
         choice, static = Choice(rules), with_defaults(c, deep_q.KNOBS)
         self.algorithm = DeepQLearning(INPUTS, ACTIONS, HIDDEN, choice, choice, static)
         learner = init(self.algorithm, jax.random.PRNGKey(0), knobs_of(c, *which))
-        moved = np.asarray(jax.random.normal(jax.random.PRNGKey(1), (64,)))
+        moved = np.random.default_rng(1).normal(size=64).astype(np.float32)
         shift = jax.tree.map(lambda x: np.asarray(x) + np.resize(0.2 * moved, x.shape), learner[0])
         self.learner: Learner = learner._replace(online=shift)
         self.written = 0
@@ -227,11 +228,8 @@ def test_a_copy_makes_the_target_equal_and_nothing_else_different():
     jax.tree.map(np.testing.assert_array_equal, copied.target, learner.online)
     same(copied._replace(target=learner.target), learner, 0)
     assert any(np.any(a != b) for a, b in zip(*map(jax.tree.leaves, (learner[0], learner[1]))))
-
-
-def test_the_initial_value_is_that_of_all_actions():
-    online = Recorded(**ROWS).learner.target
-    assert np.array_equal(online.output.bias, np.full(ACTIONS, np.float32(0.1)))
+    initial = np.full(ACTIONS, np.float32(0.1))
+    assert np.array_equal(learner.target.output.bias, initial), "the initial value of all actions"
 
 
 def assert_drawn_from(p: Floats, drawn: Any) -> None:
@@ -288,8 +286,8 @@ def test_alpha_follows_its_schedule_when_acting():
 def test_draws_follow_the_probabilities():
     p = np.random.default_rng(0).dirichlet(np.full(50, 2.0)) * (np.arange(50) % 3 > 0)
     p /= p.sum()
-    rows = jnp.broadcast_to(jnp.asarray(p, jnp.float32), (100_000, 50))
-    assert_drawn_from(p, deep_q.sample_rows(jax.random.PRNGKey(0), rows))
+    rows = np.broadcast_to(p.astype(np.float32), (100_000, 50))
+    assert_drawn_from(p, sample_rows(jax.random.PRNGKey(0), rows))
 
 
 @pytest.mark.parametrize("n", [9, 961])
@@ -299,10 +297,8 @@ def test_an_action_of_probability_zero_is_never_drawn_whatever_the_rounding(n, m
     p = rng.exponential(size=(500, n)) * (rng.random((500, n)) < 0.2)
     p[:, 0] = p[:, n // 2 :] = 0
     p[:, 1] = 1
-    p = jnp.asarray(p / p.sum(-1, keepdims=True), jnp.float32)
+    p = (p / p.sum(-1, keepdims=True)).astype(np.float32)
+    monkeypatch.setattr(jax.random, "uniform", lambda key, shape: jnp.full(shape, key))
+    draw = jax.jit(lambda corner, p: deep_q.sample_rows(corner, p))
     for corner in (0.0, 2**-23, 1 - 2**-22, 1 - 2**-23):
-        monkeypatch.setattr(
-            jax.random, "uniform", lambda key, shape, corner=corner: jnp.full(shape, corner)
-        )
-        action = np.asarray(deep_q.sample_rows(jax.random.PRNGKey(0), p))
-        assert np.all(np.asarray(p)[np.arange(500), action] > 0)
+        assert np.all(p[np.arange(500), draw(corner, p)] > 0)

@@ -35,9 +35,8 @@ def test_predictions_for_a_discrete_environment_are_plain_integers():
 
 @pytest.mark.parametrize("ask", [DeepQ.predict, DeepQ.policy, DeepQ.q])
 def test_observations_of_the_wrong_size_are_refused(ask):
-    for wrong in ([1.0], "abc", [np.nan, 0.0]):
-        with pytest.raises(InvalidInput, match="observation"):
-            ask(trained(corridor), wrong)
+    with pytest.raises(InvalidInput, match="observation of shape"):
+        ask(trained(corridor), [1.0])
 
 
 BAD_AGENTS = [

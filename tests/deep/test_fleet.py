@@ -4,38 +4,16 @@ from __future__ import annotations
 
 import math
 from pathlib import Path
-from typing import Any
 
-import jax
 import numpy as np
 import pytest
 
 import tsallax
-from small_agents import CORRIDOR, SMALL_DDPG, TINY, corridor
-from tsallax import DDPG, DDPGConfig, DeepQConfig, Diverged, Fleet, Member
+from small_agents import CORRIDOR, SMALL_DDPG, TINY, VARIANTS, corridor, leaves, member, trio
+from tsallax import DDPG, DDPGConfig, Diverged, Fleet, Member
 from tsallax.deep import checkpoint
 from tsallax.envs.jax.multigoal_env import multigoal
 from tsallax.errors import InvalidInput
-
-VARIANTS = [("epsilon", "hard"), ("sparse", "sparse"), ("soft", "sparse")]
-
-
-def member(explore: str = "sparse", update: str = "sparse", seed: int = 0, **more: Any) -> Member:
-    return Member(DeepQConfig(explore=explore, update=update, **{**TINY, **more}), seed)
-
-
-def corridors(members: Any, **options: Any) -> Fleet:
-    return Fleet(CORRIDOR, members, actions=3, **options)
-
-
-def trio(alphas: Any = (0.3, 0.3, 0.3), **options: Any) -> Fleet:
-    """One agent of each variant; tests share its compiled program."""
-    members = [member(*VARIANTS[i], seed=i, alpha=alphas[i]) for i in range(3)]
-    return corridors(members, **{"together": False, **options})
-
-
-def leaves(tree: Any) -> list[np.ndarray]:
-    return [np.asarray(leaf) for leaf in jax.tree.leaves(tree)]
 
 
 @pytest.fixture(scope="module", params=[True, False], ids=["together", "one by one"])
@@ -55,12 +33,11 @@ def test_an_agent_of_a_fleet_learns_what_it_would_learn_alone(fleet):
 
 @pytest.mark.parametrize("together", [True, pytest.param(False, marks=pytest.mark.slow)])
 def test_a_fleet_of_ddpg_learns_what_its_agents_would_learn_alone(together, tmp_path: Path):
-    options = {**SMALL_DDPG, "noise": "parameter"}
-    members = [Member(DDPGConfig(sigma=s, **options), seed) for s, seed in ((0.1, 0), (0.3, 1))]
+    members = [Member(DDPGConfig(sigma=s, **SMALL_DDPG), seed) for s, seed in ((0.1, 0), (0.3, 1))]
     fleet = Fleet("MultiGoal-v0", members, together=together).learn(
         steps=100, save_to=tmp_path / "fleet.npz"
     )
-    alone = DDPG("MultiGoal-v0", sigma=0.3, seed=1, **options).learn(steps=100)
+    alone = DDPG("MultiGoal-v0", sigma=0.3, seed=1, **SMALL_DDPG).learn(steps=100)
     assert fleet.records[1].returns == pytest.approx(alone.history["episode_return"], rel=1e-4)
     expected = alone.evaluate(5).returns
     assert fleet.evaluate(1, 5).returns == pytest.approx(expected, rel=1e-3)
@@ -89,10 +66,10 @@ def test_a_description_that_makes_no_sense_is_refused(tmp_path: Path):
 
 
 def test_an_agent_can_be_taken_out_of_a_fleet(fleet, tmp_path: Path):
-    agent = fleet.agent(2)
+    agent = fleet.agent(1)
     assert agent.steps == fleet.steps
     for deterministic in (True, False):
-        expected = fleet.evaluate(2, 5, deterministic).returns
+        expected = fleet.evaluate(1, 5, deterministic).returns
         assert agent.evaluate(5, deterministic=deterministic).returns == pytest.approx(expected)
     agent.save(tmp_path / "agent.npz", replay=False)
     again = tsallax.DeepQ.load(tmp_path / "agent.npz")
@@ -159,7 +136,7 @@ def test_finished_agents_keep_their_episodes_wait_and_leave():
 )
 def test_members_that_cannot_form_a_fleet_are_refused(members, words):
     with pytest.raises(InvalidInput) as refusal:
-        corridors(members)
+        Fleet(CORRIDOR, members, actions=3)
     assert words in str(refusal.value)
 
 
@@ -197,7 +174,7 @@ def test_a_fleet_in_an_environment_without_an_id_stays_in_it(tmp_path: Path):
 
 def test_a_fleet_stops_where_an_agent_diverges(tmp_path: Path):
     members = [*trio().members[:2], member(*VARIANTS[2], seed=4, learning_rate=1e30)]
-    fleet = corridors(members, together=False)
+    fleet = Fleet(CORRIDOR, members, actions=3, together=False)
     with pytest.raises(Diverged, match="agent 2 of this fleet is not finite after 25") as error:
         fleet.learn(steps=300)
     assert error.value.member == 2
@@ -205,15 +182,15 @@ def test_a_fleet_stops_where_an_agent_diverges(tmp_path: Path):
         fleet.save(tmp_path / "fleet.npz")
 
 
-def test_the_machine_decides_how_a_fleet_computes_unless_somebody_did(tmp_path):
-    for asked, found in ((None, False), (True, True), (False, False)):
-        Fleet("MultiGoal-v0", [member()], actions=3, together=asked).save(tmp_path / "fleet.npz")
-        assert Fleet.load(tmp_path / "fleet.npz").together is found
-
-
-def test_numbers_of_numpy_are_numbers(tmp_path):
-    for actions in (np.int64(3), np.array([3, 3])):
-        fleet = Fleet("MultiGoal-v0", [member(seed=np.int64(3))], actions=actions)
-        fleet.save(tmp_path / "fleet.npz")
-        found = Fleet.load(tmp_path / "fleet.npz")
-        assert (found.members[0].seed, found.spec.n_actions) == (3, 9)
+@pytest.mark.parametrize(
+    ("asked", "found", "actions"),
+    [(None, False, np.int64(3)), (True, True, np.array([3, 3])), (False, False, 3)],
+)
+def test_the_machine_decides_how_a_fleet_computes_unless_somebody_did(
+    asked, found, actions, tmp_path
+):
+    """Numbers of NumPy are numbers."""
+    fleet = Fleet("MultiGoal-v0", [member(seed=np.int64(3))], actions=actions, together=asked)
+    fleet.save(tmp_path / "fleet.npz")
+    again = Fleet.load(tmp_path / "fleet.npz")
+    assert (again.together, again.members[0].seed, again.spec.n_actions) == (found, 3, 9)

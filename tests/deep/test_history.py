@@ -32,10 +32,8 @@ def test_the_trace_averages_over_the_cycles_since_its_last_entry():
     history.append_trace(30)
     history.accumulate(np.array([7.0]), np.array([8.0]), np.array([1.0]))
     history.append_trace(40)
-    assert history["trace_step"].tolist() == [30, 40]
-    assert history["trace_loss"].tolist() == [3, 7]
-    assert history["trace_value"].tolist() == [1, 8]
-    assert history["trace_support"].tolist() == [0.5, 1]
+    expected = {"step": [30, 40], "loss": [3, 7], "value": [1, 8], "support": [0.5, 1]}
+    assert {name: history[f"trace_{name}"].tolist() for name in expected} == expected
 
 
 def test_steps_that_are_not_valid_do_not_count_in_lengths():

@@ -17,6 +17,13 @@ from tsallax.deep.network import Network
 INPUTS, HIDDEN, OUTPUTS = 4, (8, 6), 5
 
 
+@jax.jit
+def values(net: Network, x: jax.Array, action: jax.Array) -> Any:
+    """All values of a batch, of one input, and those of the given actions."""
+    chosen = network.action_values(net.body, network.output_rows(net, action), x)
+    return network.values(net, x), network.values(net, x[3]), chosen
+
+
 @partial(jax.jit, static_argnums=(0, 1))
 def init(hidden: tuple[int, ...], common: bool, scale: float = 1.0) -> Network:
     return network.init(jax.random.PRNGKey(0), INPUTS, hidden, OUTPUTS, scale, common)
@@ -26,14 +33,14 @@ def some_network(common: bool, hidden: tuple[int, ...] = HIDDEN) -> Network:
     """A network whose weights and biases are all different from zero."""
     rng = np.random.default_rng(0)
     net = init(hidden, common)
-    return jax.tree.map(lambda x: x + 0.1 * rng.normal(size=x.shape).astype(np.float32), net)
+    return jax.tree.map(lambda x: np.asarray(x) + 0.1 * rng.normal(size=x.shape).astype("f4"), net)
 
 
-def some_inputs(n: int = 7) -> tuple[jax.Array, jax.Array]:
+def some_inputs(n: int = 7) -> tuple[Any, Any]:
     """Inputs and actions, one action several times and one never."""
     rng = np.random.default_rng(1)
     action = np.resize([2, 0, 2, 4, 2, 0, 1], n)
-    return jnp.asarray(rng.normal(size=(n, INPUTS)), jnp.float32), jnp.asarray(action)
+    return rng.normal(size=(n, INPUTS)).astype(np.float32), action
 
 
 def close(a: Any, b: Any) -> None:
@@ -48,10 +55,10 @@ with_and_without_common = pytest.mark.parametrize("common", [False, True])
 def test_values_are_those_of_a_multilayer_perceptron(hidden, common):
     net, (x, action) = some_network(common, hidden), some_inputs()
     _, expected = forward(double(net), np.asarray(x, np.float64))
-    assert np.asarray(network.values(net, x)) == pytest.approx(expected, abs=1e-5)
-    assert np.asarray(network.values(net, x[3])) == pytest.approx(expected[3], abs=1e-5)
-    found = network.action_values(net.body, network.output_rows(net, action), x)
-    assert np.asarray(found) == pytest.approx(expected[np.arange(7), action], abs=1e-5)
+    whole, one, chosen = map(np.asarray, values(net, x, action))
+    assert whole == pytest.approx(expected, abs=1e-5)
+    assert one == pytest.approx(expected[3], abs=1e-5)
+    assert chosen == pytest.approx(expected[np.arange(7), action], abs=1e-5)
 
 
 @jax.jit
@@ -64,12 +71,14 @@ def gradient_of_indexing(net, x, action):
 
 @jax.jit
 def gradient_of_rows(net, x, action):
-    """The same loss without the other outputs: the gradient of the body and of each row."""
+    """The same loss without the other outputs: gradients of the body and of each row, the latter
+    summed by action and scattered over all outputs."""
 
     def loss(body, rows):
         return jnp.sum(jnp.linspace(-1, 2, len(x)) * network.action_values(body, rows, x) ** 2)
 
-    return jax.grad(loss, (0, 1))(net.body, network.output_rows(net, action))
+    body, rows = jax.grad(loss, (0, 1))(net.body, network.output_rows(net, action))
+    return body, adam.sum_rows(action, rows), adam.scatter_rows(action, rows, OUTPUTS)
 
 
 @with_and_without_common
@@ -77,13 +86,11 @@ def test_gradients_of_action_values_are_those_of_plain_indexing(common):
     """Also of an action that was chosen several times, and of one that never was."""
     net, (x, action) = some_network(common), some_inputs()
     plain = gradient_of_indexing(net, x, action)
-    body, rows = gradient_of_rows(net, x, action)
+    body, summed, spread = gradient_of_rows(net, x, action)
     close(body, plain.body)
-    summed = adam.sum_rows(action, rows)
-    close(summed.weight, plain.output.weight[action])
-    close(summed.bias, plain.output.bias[action])
+    close(summed.weight, np.asarray(plain.output.weight)[action])
+    close(summed.bias, np.asarray(plain.output.bias)[action])
     assert np.all(np.asarray(plain.output.weight)[3] == 0)
-    spread = adam.scatter_rows(action, rows, OUTPUTS)
     close(spread, plain.output)
     assert np.all(np.asarray(spread.weight)[3] == 0)
 
@@ -101,5 +108,5 @@ def test_fresh_weights_are_uniform_in_the_range_of_their_inputs():
 
 
 def test_a_common_value_starts_at_nothing():
-    plain, common, (x, _) = init(HIDDEN, False, 0.1), init(HIDDEN, True, 0.1), some_inputs()
-    assert np.array_equal(network.values(plain, x), network.values(common, x))
+    plain, common = (values(init(HIDDEN, c, 0.1), *some_inputs())[0] for c in (False, True))
+    assert np.array_equal(plain, common)

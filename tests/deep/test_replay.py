@@ -5,6 +5,7 @@ Everything is checked against plain Python lists of what was written, and exact 
 
 from __future__ import annotations
 
+import itertools
 import math
 
 import jax
@@ -20,8 +21,10 @@ from tsallax.deep.replay import Batch, Replay, Transition
 add = jax.jit(replay.add)
 prioritize = jax.jit(replay.prioritize, static_argnums=3)
 sample = jax.jit(replay.sample, static_argnums=(2, 5, 6))
-draw_each = jax.vmap(lambda *x: sample(x[0], x[1], 1, x[2], 0.9), (None, 0, None))
-CAPACITY = 24
+draw_each = jax.jit(jax.vmap(lambda *x: replay.sample(*x[:2], 1, x[2], 0.9), (None, 0, None)))
+importance = jax.jit(replay.importance)
+CAPACITY, FULL = 24, 60
+DRAWN = 240
 
 
 class Recorder:
@@ -66,9 +69,11 @@ class Recorder:
         """The numbers of the transitions that the memory still holds."""
         return range(max(0, self.written - self.capacity), self.written)
 
-    def draw(self, size: int, seed: int = 0, discount: float = 0.9, n_step: int = 1) -> Batch:
+    def draw(self, seed: int = 0, discount: float = 0.9, n_step: int = 1) -> Batch:
+        """A batch of ten times the capacity, as arrays of NumPy."""
         key = jax.random.PRNGKey(seed)
-        return sample(self.memory, key, size, self.written, discount, self.n_envs, n_step)
+        batch = sample(self.memory, key, DRAWN, self.written, discount, self.n_envs, n_step)
+        return jax.device_get(batch)
 
     def returns(self, number: int, discount: float, n_step: int) -> tuple[float, int, float]:
         """The n-step return from a transition, where it stops, and the discount of what follows."""
@@ -89,16 +94,16 @@ def marks(batch: Batch) -> NDArray[np.int64]:
     return np.asarray(batch.observation)[:, 0].astype(np.int64)
 
 
-def of_priorities(weight: NDArray[np.float32]) -> Replay:
+def of_priorities(weight: NDArray[np.floating]) -> Replay:
     """A full memory with about the given priorities, each transition marked by its place."""
-    n = len(weight)
+    n, weight = len(weight), weight.astype(np.float32)
     mark = np.arange(n, dtype=np.float32)[:, None]
     never = np.zeros(n, bool)
     rows = Transition(mark, never, mark[:, 0], mark, never, never, weight > 0)
     memory = add(replay.init(n, 1, (), jnp.int32), rows, 0)
     there = np.flatnonzero(weight)
     index = np.resize(there, n)
-    return prioritize(memory, jnp.asarray(index), jnp.asarray(weight[index]), 1.0)
+    return prioritize(memory, index, weight[index], 1.0)
 
 
 def probabilities(memory: Replay) -> NDArray[np.float64]:
@@ -108,12 +113,13 @@ def probabilities(memory: Replay) -> NDArray[np.float64]:
 
 @pytest.mark.parametrize("capacity", [1, 2, 7, 60])
 def test_the_priorities_fit_the_capacity_and_waste_less_than_a_block(capacity):
-    memory = replay.init(capacity, 3, (), jnp.int32)
+    memory = jax.eval_shape(lambda: replay.init(capacity, 3, (), jnp.int32))
     blocks, side = memory.priority.shape
     assert capacity <= memory.priority.size < capacity + side
     assert memory.sums.shape == (blocks,)
     assert memory.capacity == capacity
-    assert replay.init(capacity, 3, (), jnp.int32, n_envs=4).capacity == -(-capacity // 4) * 4
+    several = jax.eval_shape(lambda: replay.init(capacity, 3, (), jnp.int32, n_envs=4))
+    assert several.capacity == -(-capacity // 4) * 4
 
 
 def test_a_million_transitions_take_hardly_more_than_their_raw_bytes():
@@ -126,7 +132,7 @@ def test_a_million_transitions_take_hardly_more_than_their_raw_bytes():
 @pytest.mark.parametrize(("n_envs", "steps"), [(1, 5), (1, 24), (1, 47), (3, 8), (3, 19)])
 def test_the_ring_holds_exactly_the_newest_transitions(n_envs, steps):
     recorder = Recorder(CAPACITY, n_envs).write(steps)
-    drawn = recorder.draw(240)
+    drawn = recorder.draw()
     assert set(marks(drawn)) == set(recorder.kept)
     for j, m in enumerate(marks(drawn)):
         assert int(drawn.index[j]) == m % CAPACITY
@@ -140,11 +146,11 @@ def test_the_ring_holds_exactly_the_newest_transitions(n_envs, steps):
 def test_single_draws_follow_the_priorities(n_envs, steps):
     """Before, when and after the ring is full; also where its last block is not."""
     recorder = Recorder(CAPACITY, n_envs).write(steps)
-    index = jnp.asarray([m % CAPACITY for m in recorder.kept])
-    error = np.random.default_rng(1).exponential(size=len(index)).astype(np.float32)
-    recorder.memory = prioritize(recorder.memory, index, jnp.asarray(error), 0.7)
+    index = np.resize([m % CAPACITY for m in recorder.kept], CAPACITY)
+    error = np.random.default_rng(1).exponential(size=CAPACITY).astype(np.float32)[index]
+    recorder.memory = prioritize(recorder.memory, index, error, 0.7)
     weight = np.zeros(CAPACITY)
-    weight[np.asarray(index)] = (error.astype(np.float64) + 1e-3) ** 0.7
+    weight[index] = (error.astype(np.float64) + 1e-3) ** 0.7
     truth = weight / weight.sum()
     assert probabilities(recorder.memory) == pytest.approx(truth, rel=1e-5)
     keys = jax.random.split(jax.random.PRNGKey(2), 30_000)
@@ -159,11 +165,10 @@ def test_single_draws_follow_the_priorities(n_envs, steps):
 
 def test_a_batch_holds_each_transition_as_often_as_its_share():
     """To within one in every batch, and exactly on average."""
-    weight = np.random.default_rng(0).exponential(size=60).astype(np.float32) ** 2
-    memory = of_priorities(weight)
+    memory = of_priorities(np.random.default_rng(0).exponential(size=FULL) ** 2)
     keys = jax.random.split(jax.random.PRNGKey(0), 4000)
-    draw = jax.jit(jax.vmap(lambda key: replay.sample(memory, key, 32, 60, 0.9).index))
-    count = np.stack([np.bincount(batch, minlength=60) for batch in np.asarray(draw(keys))])
+    draw = jax.jit(jax.vmap(lambda key: replay.sample(memory, key, 32, FULL, 0.9).index))
+    count = np.stack([np.bincount(batch, minlength=FULL) for batch in np.asarray(draw(keys))])
     expected = probabilities(memory) * 32
     assert np.all(count <= np.floor(expected) + 2)
     assert np.all(count >= np.floor(expected) - 1)
@@ -173,9 +178,9 @@ def test_a_batch_holds_each_transition_as_often_as_its_share():
 def test_new_transitions_get_the_largest_priority_so_far():
     recorder = Recorder(CAPACITY, 1).write(3)
     assert np.asarray(recorder.memory.priority).ravel()[:3] == pytest.approx(1.0)
-    recorder.memory = prioritize(recorder.memory, jnp.array([0, 1]), jnp.array([-4.0, 0.2]), 0.5)
+    recorder.memory = prioritize(recorder.memory, np.array([0, 1]), np.float32([-4.0, 0.2]), 0.5)
     largest = (4 + 1e-3) ** 0.5
-    recorder.memory = prioritize(recorder.memory, jnp.array([0]), jnp.array([0.1]), 0.5)
+    recorder.memory = prioritize(recorder.memory, np.array([0, 0]), np.float32([0.1, 0.1]), 0.5)
     recorder.write(1)
     weight = np.asarray(recorder.memory.priority).ravel()[:4]
     assert weight == pytest.approx([0.101**0.5, 0.201**0.5, 1.0, largest], rel=1e-6)
@@ -187,7 +192,7 @@ def test_block_sums_do_not_drift():
     for _ in range(500):
         index = rng.integers(CAPACITY, size=8)
         error = (10.0 ** rng.uniform(-4, 4, CAPACITY))[index].astype(np.float32)
-        recorder.memory = prioritize(recorder.memory, jnp.asarray(index), jnp.asarray(error), 1.0)
+        recorder.memory = prioritize(recorder.memory, index, error, 1.0)
     priority = np.asarray(recorder.memory.priority, np.float64)
     exact = [math.fsum(row) for row in priority]
     assert np.asarray(recorder.memory.sums) == pytest.approx(exact, rel=3e-6)
@@ -195,12 +200,12 @@ def test_block_sums_do_not_drift():
 
 def test_a_transition_drawn_twice_keeps_one_priority():
     recorder = Recorder(CAPACITY, 1).write(CAPACITY)
-    index, error = jnp.array([5, 5, 2, 5]), jnp.array([3.0, 3.0, 1.0, 3.0])
+    index, error = np.resize([5, 5, 2, 5], 8), np.resize(np.float32([3, 3, 1, 3]), 8)
     memory = prioritize(recorder.memory, index, error, 1.0)
     expected = np.ones(CAPACITY)
     expected[[5, 2]] = 3.001, 1.001
     assert np.asarray(memory.priority).ravel()[:CAPACITY] == pytest.approx(expected, rel=1e-6)
-    assert float(memory.sums.sum()) == pytest.approx(expected.sum(), rel=1e-6)
+    assert np.asarray(memory.sums).sum() == pytest.approx(expected.sum(), rel=1e-6)
 
 
 @pytest.mark.parametrize("n_step", [5, pytest.param(2, marks=pytest.mark.slow)])
@@ -208,7 +213,7 @@ def test_a_transition_drawn_twice_keeps_one_priority():
 def test_returns_of_several_steps_are_those_of_the_recorded_trajectories(n_envs, steps, n_step):
     """They stop at terminations, truncations and the newest transition, and never wrap over it."""
     recorder = Recorder(CAPACITY, n_envs, seed=steps).write(steps)
-    drawn = recorder.draw(240, discount=0.8, n_step=n_step)
+    drawn = recorder.draw(discount=0.8, n_step=n_step)
     numbers = marks(drawn)
     assert set(numbers) == set(recorder.kept)
     for j, number in enumerate(numbers):
@@ -219,26 +224,26 @@ def test_returns_of_several_steps_are_those_of_the_recorded_trajectories(n_envs,
 
 
 def test_the_target_bootstraps_through_truncation_but_not_through_termination():
-    memory = replay.init(4, 1, (), jnp.int32)
-    ends = [(False, False), (True, False), (False, True), (True, True)]
-    for i, end in enumerate(ends):
-        x, terminated, truncated = jnp.full((1, 1), i), *(jnp.array([flag]) for flag in end)
-        memory = add(memory, Transition(x, x[0], x[0], x, terminated, truncated), i)
-    batch = sample(memory, jax.random.PRNGKey(0), 40, 4, 0.5)
-    factor = dict(zip(np.asarray(batch.index), np.asarray(batch.discount)))
-    assert factor == {0: 0.5, 1: 0.0, 2: 0.5, 3: 0.0}
+    recorder = Recorder(CAPACITY, 1).write(4)
+    for i, (terminated, truncated) in enumerate(itertools.product([False, True], repeat=2)):
+        x, one = np.zeros((1, 2), np.float32), np.ones(1, np.float32)
+        row = Transition(x, one.astype("i4"), one, x, one == terminated, one == truncated, one > 0)
+        recorder.memory = add(recorder.memory, row, i)
+    batch = recorder.draw(discount=0.5)
+    factor = dict(zip(batch.index.tolist(), batch.discount.tolist()))
+    assert factor == {0: 0.5, 1: 0.5, 2: 0.0, 3: 0.0}
 
 
 @pytest.mark.parametrize("n_envs", [1, 3])
 def test_invalid_transitions_keep_their_place_in_time_but_are_never_drawn(n_envs):
     recorder = Recorder(CAPACITY, n_envs, valid=0.6).write(100 // n_envs)
     for seed in range(20):
-        drawn = marks(recorder.draw(240, seed))
+        drawn = marks(recorder.draw(seed))
         assert all(recorder.rows[m]["valid"] for m in drawn)
     assert set(drawn) == {m for m in recorder.kept if recorder.rows[m]["valid"]}
 
 
-@pytest.mark.parametrize("capacity", [50, pytest.param(4096, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("capacity", [FULL, pytest.param(4096, marks=pytest.mark.slow)])
 def test_a_priority_of_zero_is_never_drawn_whatever_the_rounding(capacity, monkeypatch):
     """Draws at the seams between transitions, where running sums are rounded either way."""
     size = 1 << 15
@@ -248,25 +253,25 @@ def test_a_priority_of_zero_is_never_drawn_whatever_the_rounding(capacity, monke
     for trial in range(12):
         weight = rng.exponential(size=capacity) ** 3 * (rng.random(capacity) < 0.1 + 0.07 * trial)
         weight[rng.integers(capacity)] = 1.0
-        memory = of_priorities(weight.astype(np.float32))
+        memory = of_priorities(weight)
         seams = np.cumsum(probabilities(memory)) * size
         u = rng.choice([0.0, 1 - 2**-24], size)
         u[np.minimum(seams.astype(int), size - 1)] = seams % 1
-        batch = draw(memory, jnp.asarray(u, jnp.float32))
+        batch = draw(memory, u.astype(np.float32))
         assert np.all(weight[np.asarray(batch.index)] > 0)
-        assert np.all(np.isfinite(replay.importance(batch, capacity, capacity, 1.0)))
+        assert np.all(np.isfinite(importance(batch, capacity, capacity, 1.0)))
 
 
 def test_importance_weights_are_those_of_prioritised_replay():
     """With beta = 1 a weighted mean over draws is the plain mean over the memory."""
     rng = np.random.default_rng(0)
-    memory = of_priorities(rng.exponential(size=60).astype(np.float32) + 0.1)
-    batch = sample(memory, jax.random.PRNGKey(0), 200_000, 60, 0.9)
+    memory = of_priorities(rng.exponential(size=FULL) + 0.1)
+    batch = sample(memory, jax.random.PRNGKey(0), 200_000, FULL, 0.9)
     p = probabilities(memory)[np.asarray(batch.index)]
     for beta in (0.0, 0.4, 1.0):
-        expected = (60 * p) ** -beta
-        found = np.asarray(replay.importance(batch, 60, 60, beta))
+        expected = (FULL * p) ** -beta
+        found = np.asarray(importance(batch, FULL, FULL, beta))
         np.testing.assert_allclose(found, expected / expected.max(), rtol=1e-4)
-    number, w = rng.normal(size=60), found.astype(np.float64)
+    number, w = rng.normal(size=FULL), found.astype(np.float64)
     mean = (w * number[np.asarray(batch.index)]).sum() / w.sum()
     assert mean == pytest.approx(number.mean(), abs=1e-3)

@@ -53,20 +53,14 @@ def test_files_are_due_every_so_many_steps():
     assert not saves.overdue(40)
     assert saves.overdue(30 + 10 * MAX_SAVE_DELAY)
     saves.saved(43)
-    assert not saves.due(49)
-    assert saves.due(50)
+    assert (saves.due(49), saves.due(50)) == (False, True)
 
 
 def test_files_are_due_once_a_minute_without_a_number_of_steps():
     now = [100.0]
     saves = SaveSchedule(0, clock=lambda: now[0])
-    now[0] = 159
-    assert not saves.due(10**6)
-    now[0] = 161
-    assert saves.due(0)
-    assert not saves.overdue(0)
-    now[0] = 701
-    assert saves.overdue(0)
+    for now[0], due, overdue in ((159, False, False), (161, True, False), (701, True, True)):
+        assert (saves.due(10**6), saves.overdue(0)) == (due, overdue)
     saves.saved(0)
     assert not saves.due(0)
 

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tsallax.errors import InvalidInput
+from refusals import refused
 from tsallax.files import yaml_text
 
 
@@ -50,7 +50,6 @@ def test_data_written_in_one_line_are_read_back(value):
     text = yaml_text.scalar(value)
     assert "\n" not in text
     assert same(yaml_text.parse(f"key: {text}  # a remark"), {"key": value})
-    assert yaml_text.scalar({"env": "Reacher-v5"}) == "{env: Reacher-v5}"  # no needless quotes
 
 
 @pytest.mark.parametrize(
@@ -67,7 +66,7 @@ def test_data_are_written_for_readers_of_yaml_1_1_too(value: Any):
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("alpha: 0.1\nalpha: 0.2\n", 'line 2: .*duplicate key "alpha"'),
+        ("alpha: 0.1\nalpha: 0.2\n", 'line 2: ... duplicate key "alpha"'),
         ("alpha: [0.1\n", "line 2: not YAML"),
         ("- alpha\n", "NAME: VALUE"),
         ("1: 2\n", "NAME: VALUE"),
@@ -83,14 +82,13 @@ def test_an_unusable_file_is_named_in_one_line(tmp_path: Path, text: Any, messag
     path = tmp_path / "a.yaml"
     if text is not None:
         path.write_bytes(text if isinstance(text, bytes) else text.encode())
-    with pytest.raises(InvalidInput, match=message) as caught:
+    with refused(*message.split("... "), source=path):
         yaml_text.read(path)
-    assert caught.value.source == str(path)
-    assert "\n" not in str(caught.value)
 
 
 def test_a_file_holds_names_and_values(tmp_path: Path):
     (tmp_path / "a.yaml").write_text("a: 1  # one\nb: [no]\n")
     assert yaml_text.read(tmp_path / "a.yaml") == {"a": 1, "b": ["no"]}
+    assert yaml_text.scalar({"env": "Reacher-v5"}) == "{env: Reacher-v5}"  # no needless quotes
     (tmp_path / "empty.yaml").write_text("# nothing\n")
     assert yaml_text.read(tmp_path / "empty.yaml") == {}

@@ -1,7 +1,5 @@
 """The forest is the textbook's."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

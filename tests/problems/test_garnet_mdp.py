@@ -1,7 +1,5 @@
 """Garnet MDPs are drawn from their distribution and built in little memory."""
 
-from __future__ import annotations
-
 import itertools
 import time
 from collections import Counter

@@ -1,7 +1,5 @@
 """Gridworlds and mazes move as described."""
 
-from __future__ import annotations
-
 import time
 import tracemalloc
 from collections import defaultdict

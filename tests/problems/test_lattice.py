@@ -1,7 +1,5 @@
 """Interpolation on a grid keeps the mean; rows of independent coordinates are products."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from hypothesis import given, settings

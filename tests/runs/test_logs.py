@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import struct
+from contextlib import closing
 from pathlib import Path
 
 import numpy as np
@@ -11,7 +12,7 @@ import pytest
 from command_line import OLD_RUN
 from made_up_runs import made_up_history
 from tsallax.deep.history import History
-from tsallax.deep.load import load_agent
+from tsallax.deep.learners import load_agent
 from tsallax.errors import InvalidInput
 from tsallax.runs import logs
 
@@ -34,7 +35,7 @@ def scalars(folder: Path) -> dict[str, list[tuple[int, float]]]:
 
 def test_every_row_is_written_once_while_a_history_grows(tmp_path: Path):
     values = np.random.default_rng(0).normal(size=9)
-    with logs.Logs(tmp_path, made_up_history(values[:2], 3), tensorboard=False) as log:
+    with closing(logs.Logs(tmp_path, made_up_history(values[:2], 3), tensorboard=False)) as log:
         for n in (2, 5, 5, 9):
             log.add(made_up_history(values[:n], 3))
             assert logs.read(tmp_path / logs.EPISODES)["return"].tolist() == values[:n].tolist()
@@ -80,7 +81,8 @@ def test_tensorboard_has_every_row_once_after_a_resume_as_well(tmp_path: Path):
     pytest.importorskip("tensorboardX")
     values = np.arange(9.0)
     for begin, end in ((0, 4), (3, 9)):  # a second process resumes an earlier checkpoint
-        with logs.Logs(tmp_path, made_up_history(values[:begin], 3), tensorboard=True) as log:
+        history = made_up_history(values[:begin], 3)
+        with closing(logs.Logs(tmp_path, history, tensorboard=True)) as log:
             log.add(made_up_history(values[:end], 3))
     found = scalars(tmp_path)
     for name, kind in ((logs.EPISODES, "episode"), (logs.EVALUATIONS, "evaluation")):

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from command_line import OLD_RUN
-from tsallax.deep.load import load_agent
+from tsallax.deep.learners import load_agent
 from tsallax.errors import InvalidInput
 from tsallax.runs import video
 

@@ -82,16 +82,14 @@ def test_a_hundred_times_the_samples_leave_a_fifth_of_the_error():
     assert mean_error(200_000) < 0.2 * mean_error(2_000)
 
 
-@pytest.mark.parametrize("step_size", ["polynomial", StepSize(0.6, scale=0.3)], ids=str)
-def test_every_schedule_converges(step_size):
+@pytest.mark.parametrize(
+    ("explore", "step_size"),
+    [(Soft(0.5), "polynomial"), ("uniform", StepSize(0.6, scale=0.3)), ("epsilon", "rescaled")],
+    ids=str,
+)
+def test_it_converges_under_every_exploration_and_schedule(explore, step_size):
     mdp = problems.garnet(5, 3, 2, discount=0.6, seed=1)
-    assert error(q_learning(mdp, Sparse(0.2), step_size=step_size), mdp) < 0.01
-
-
-@pytest.mark.parametrize("explore", [Soft(0.5), Sparse(0.5), "uniform", "epsilon"], ids=str)
-def test_it_converges_under_every_exploration(explore):
-    mdp = problems.garnet(8, 3, 3, discount=0.8)
-    result = q_learning(mdp, Sparse(0.2), explore=explore)
+    result = q_learning(mdp, Sparse(0.2), explore=explore, step_size=step_size)
     assert error(result, mdp) < 0.01
     assert result.explore == (Hard() if isinstance(explore, str) else explore)
 
@@ -109,6 +107,11 @@ def test_frozen_lake_is_learnt_from_its_gymnasium_id():
     assert result.source == "FrozenLake-v1"
     assert set(result.returns) == {0.0, 1.0}
     assert result.lengths.max() <= 100
+    ends = np.isneginf(result.q).all(1)
+    assert np.flatnonzero(ends).tolist() == [5, 7, 11, 12, 15], "the holes and the goal"
+    more = q_learning("FrozenLake-v1", Sparse(0.2), discount=0.9, steps=3, initial=result, seed=1)
+    assert np.array_equal(np.isneginf(more.q).all(1), ends), "states found to end stay terminal"
+    assert not more.value[ends].any()
 
 
 both_sources = pytest.mark.parametrize("source", [problems.forest(), "FrozenLake-v1"], ids=str)

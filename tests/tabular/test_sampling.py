@@ -62,15 +62,6 @@ def test_episodes_end_at_the_limit_and_earn_their_rewards():
     assert q_learning(forest, Hard(), steps=5_000, limit=math.inf).episodes == 0
 
 
-def test_states_in_which_an_earlier_run_saw_episodes_end_stay_terminal():
-    long = q_learning("FrozenLake-v1", Sparse(0.5), discount=0.9, steps=20_000)
-    ends = np.isneginf(long.q).all(1)
-    assert np.flatnonzero(ends).tolist() == [5, 7, 11, 12, 15], "the holes and the goal"
-    more = q_learning("FrozenLake-v1", Sparse(0.5), discount=0.9, steps=3, initial=long, seed=1)
-    assert np.array_equal(np.isneginf(more.q).all(1), ends)
-    assert not more.value[ends].any()
-
-
 def test_states_that_an_earlier_run_left_are_not_taken_for_ends():
     """In state 1 an episode may end or go on; a short run may see nothing but the end."""
 

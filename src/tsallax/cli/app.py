@@ -5,8 +5,6 @@ cannot be used, 1 for a tolerance that was not reached or training that diverged
 SIGTERM. Whatever is slow to import is imported inside the command that needs it.
 """
 
-from __future__ import annotations
-
 import os
 import sys
 from typing import Annotated, Any

@@ -1,7 +1,5 @@
 """Arguments of the command line: KEY=VALUE pairs, and how error messages spell an argument."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 from typing import Any
 

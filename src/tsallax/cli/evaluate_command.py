@@ -58,7 +58,7 @@ def evaluate(
             from tsallax.runs.video import check_video_file, record
 
             check_video_file(video)
-        from tsallax.deep.load import load_agent
+        from tsallax.deep.learners import load_agent
 
         agent = load_agent(path, env)
         if video is not None:  # before the evaluation, as drawing may fail

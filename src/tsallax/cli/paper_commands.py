@@ -114,8 +114,10 @@ def reproduce(
         _sweep(name, actions, variants, alphas, seeds, episodes, steps, set_, quick)
         for name in tasks
     ]
+    count = 1 if processes is None else processes
+    where = {"device": device, "ray": ray, "at_once": at_once, "processes": count}
     try:
-        index = _reproduce(figures, sweeps, out, quick, device, ray, at_once, processes)
+        index = _reproduce(figures, sweeps, out, quick, where)
     except KeyboardInterrupt:
         finished = "finished figures" if not tasks else "finished runs and checkpoints"
         resumed = ": the same command resumes from there" if tasks else ""
@@ -124,24 +126,19 @@ def reproduce(
 
 
 def _reproduce(
-    figures: list[str], sweeps: list[Sweep], out: Path, quick: bool,
-    device: str | None, ray: str | None, at_once: int | None, processes: int | None,
-) -> Path:  # fmt: skip
+    figures: list[str], sweeps: list[Sweep], out: Path, quick: bool, where: dict[str, Any]
+) -> Path:
     """Compute figures, then train sweeps; the path of the page."""
     from tsallax.paper import report
 
     if sweeps:
         from tsallax.paper.sweep.execution import check_resources, train_sweeps
 
-        side_by_side = 1 if processes is None else processes
-        check_resources(device, ray, at_once, side_by_side)
+        check_resources(**where)
     if figures:
         index = report.reproduce(figures, out, quick=quick)
     if sweeps:
-        rows = train_sweeps(
-            sweeps, out, device=device, ray=ray, at_once=at_once, processes=side_by_side
-        )
-        report.write_tables(rows, out)
+        report.write_tables(train_sweeps(sweeps, out, **where), out)
         index = report.write_page(out)
     return index
 
@@ -156,13 +153,11 @@ def _sweep(
 
     task = TASKS[name]
     asked = paper_sweep(task, quick)
-    given: dict[str, Any] = {
-        "actions": None if actions is None else tuple(_numbers("--actions", actions, int, "9,121")),
-        "seeds": seeds,
-        "episodes": episodes,
-        "steps": steps,
-        "options": {**asked.options, **key_values("--set", set_)} if set_ else None,
-    }
+    given: dict[str, Any] = {"seeds": seeds, "episodes": episodes, "steps": steps}
+    if actions is not None:
+        given["actions"] = tuple(_numbers("--actions", actions, int, "9,121"))
+    if set_:
+        given["options"] = {**asked.options, **key_values("--set", set_)}
     if episodes is not None and steps is None:
         scaled = -(-asked.steps * max(episodes, 1) // asked.episodes)
         given["steps"] = max(scaled, task.length)

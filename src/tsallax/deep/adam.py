@@ -4,8 +4,6 @@ Where a gradient is zero but for a few rows of a table, `update_rows` makes the 
 rows alone: the moments of all rows decay, and no gradient as large as the table is made.
 """
 
-from __future__ import annotations
-
 from typing import Any, NamedTuple
 
 import jax

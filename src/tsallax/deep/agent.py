@@ -9,8 +9,6 @@ The future of an agent is a function of its learner, its episodes in progress an
 steps: it does not depend on how `learn` is called, nor on being saved and loaded in between.
 """
 
-from __future__ import annotations
-
 import dataclasses
 import math
 import time
@@ -29,16 +27,10 @@ from tsallax import checks, provenance
 from tsallax.deep import checkpoint, options, replay
 from tsallax.deep.algorithm import Algorithm
 from tsallax.deep.environment_spec import EnvironmentSpec, from_description, make_spec
-from tsallax.deep.evaluation_episodes import (
-    Episodes,
-    choose_actions,
-    evaluation_seed,
-    play_gymnasium,
-    play_jax,
-)
+from tsallax.deep.evaluation_episodes import Episodes, choose_actions, evaluation_seed, play_jax
 from tsallax.deep.history import History
 from tsallax.deep.loop import MAX_CYCLES, Loop, Segment
-from tsallax.deep.loop_gymnasium import GymnasiumLoop
+from tsallax.deep.loop_gymnasium import GymnasiumLoop, episode_seed
 from tsallax.deep.loop_jax import JaxLoop
 from tsallax.deep.training_schedule import (
     MAX_STEPS,
@@ -231,11 +223,7 @@ class Agent:
         return self
 
     def _check_learn(
-        self,
-        callback: Any,
-        eval_env: Any,
-        save_to: str | PathLike[str] | None,
-        counts: dict[str, int | None],
+        self, callback: Any, eval_env: Any, save_to: Any, counts: dict[str, int | None]
     ) -> None:
         """Refuse arguments of `learn` before any step."""
         for name, value in counts.items():
@@ -404,16 +392,23 @@ class Agent:
         on_state: Callable[[bool], None] = lambda over: None,
     ) -> Episodes:
         """Play episodes in a Gymnasium environment; `on_state(over)` is called in each state."""
-        return play_gymnasium(
-            self._algorithm,
-            environment,
-            self._learner,
-            step=self.steps,
-            episodes=episodes,
-            deterministic=deterministic,
-            seed=seed,
-            on_state=on_state,
-        )
+        returns, lengths = [], []
+        for episode in range(episodes):
+            seen = environment.reset([episode_seed(seed, 0, episode)])
+            total, length, over = 0.0, 0, False
+            on_state(over)
+            while not over:
+                key = None
+                if not deterministic:
+                    key = jax.random.PRNGKey(episode_seed(seed, length + 1, episode))
+                action = choose_actions(self._algorithm, self._learner, seen, self.steps, key)
+                seen, reward, terminated, truncated = environment.step(np.asarray(action))
+                total, length = total + float(reward[0]), length + 1
+                over = bool(terminated[0] or truncated[0])
+                on_state(over)
+            returns.append(total)
+            lengths.append(length)
+        return Episodes(np.array(returns), np.array(lengths, np.int64))
 
     def _record_evaluation(self, episodes: int, env: Any) -> None:
         greedy = self.evaluate(episodes, env=env)

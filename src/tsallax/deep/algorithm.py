@@ -1,7 +1,5 @@
 """`Algorithm`: the pure functions of one learner that agents, fleets and both loops run."""
 
-from __future__ import annotations
-
 from typing import Any, NamedTuple, Protocol
 
 from jax import Array

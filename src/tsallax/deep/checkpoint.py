@@ -3,8 +3,6 @@
 Reading checks every checksum, never unpickles and never imports anything that a file names.
 """
 
-from __future__ import annotations
-
 import json
 from collections.abc import Iterator
 from contextlib import contextmanager

@@ -17,8 +17,6 @@ Everything here is a pure function of one agent; many agents are the same functi
 `jax.vmap`.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -165,36 +163,31 @@ class PolicyGradient:
 
     def learn(self, learner: Learner, written: ArrayLike, key: Array) -> tuple[Learner, Metrics]:
         """One update of theta, phi and their targets, from `written` transitions."""
-        c, knobs = self.config, learner.knobs
+        c, knobs, memory = self.config, learner.knobs, learner.replay
         key, other = jax.random.split(key)
-        batch = replay.sample(
-            learner.replay, key, c.batch_size, written, c.gamma, c.n_envs, c.n_step
-        )
+        batch = replay.sample(memory, key, c.batch_size, written, c.gamma, c.n_envs, c.n_step)
         s, a = self._inputs(learner, batch.observation), self._scaled(batch.action)
         y = self._target(learner, batch)
         weight = jnp.ones(())
         if c.priority > 0:
             beta = linear_schedule.at(knobs.beta, written)
-            weight = replay.importance(batch, written, learner.replay.capacity, beta)
+            weight = replay.importance(batch, written, memory.capacity, beta)
 
         def loss(critic: Network) -> tuple[Array, Array]:
             error = y - self._q(critic, s, a)
             return jnp.mean(weight * error**2), error
 
-        (mean, error), slope = jax.value_and_grad(loss, has_aux=True)(learner.online.critic)
+        actor, critic = learner.online
+        (mean, error), slope = jax.value_and_grad(loss, has_aux=True)(critic)
         slope = adam.clip_by_norm(slope, c.max_grad_norm)
-        critic, critic_adam = adam.update(
-            learner.critic_adam, learner.online.critic, slope, knobs.learning_rate
-        )
+        critic, critic_adam = adam.update(learner.critic_adam, critic, slope, knobs.learning_rate)
 
         def cost(actor: Network) -> Array:
             u = network.values(actor, s)
             return knobs.pull * jnp.mean(u**2) - jnp.mean(self._q(critic, s, jnp.tanh(u)))
 
-        slope = adam.clip_by_norm(jax.grad(cost)(learner.online.actor), c.max_grad_norm)
-        actor, actor_adam = adam.update(
-            learner.actor_adam, learner.online.actor, slope, knobs.actor_rate
-        )
+        slope = adam.clip_by_norm(jax.grad(cost)(actor), c.max_grad_norm)
+        actor, actor_adam = adam.update(learner.actor_adam, actor, slope, knobs.actor_rate)
         online = Pair(actor, critic)
         learner = learner._replace(
             online=online,
@@ -203,7 +196,7 @@ class PolicyGradient:
             critic_adam=critic_adam,
         )
         if c.priority > 0:
-            memory = replay.prioritize(learner.replay, batch.index, error, c.priority)
+            memory = replay.prioritize(memory, batch.index, error, c.priority)
             learner = learner._replace(replay=memory)
         if learner.noise.size is not None:
             moved = self._mu(exploration_noise.perturb(actor, learner.noise.size, other), s)

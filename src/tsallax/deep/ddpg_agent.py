@@ -1,7 +1,5 @@
 """`DDPG`, the agent of deep deterministic policy gradient."""
 
-from __future__ import annotations
-
 from typing import ClassVar
 
 from tsallax.deep import ddpg
@@ -22,10 +20,13 @@ class DDPG(Agent):
         noise, sigma, normalize, ...: the options of `DDPGConfig`.
 
     >>> import tsallax
-    >>> agent = tsallax.DDPG("Reacher-v5", seed=0, net_arch=(16,), learning_starts=0)
-    >>> agent = agent.learn(episodes=3)
-    >>> agent.steps, agent.history.episodes, agent.predict([0.0] * 10).shape
-    (150, 3, (2,))
+    >>> agent = tsallax.DDPG(
+    ...     "MultiGoal-v0", noise="ou", net_arch=(8,), batch_size=8, buffer_size=48,
+    ...     learning_starts=0,
+    ... )
+    >>> agent = agent.learn(steps=100)
+    >>> agent.steps, agent.predict([0.0, 0.0]).shape
+    (100, (2,))
     """
 
     kind = "ddpg"

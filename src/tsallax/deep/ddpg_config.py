@@ -1,7 +1,5 @@
 """The options of `DDPG`: every one with its default, what it does and its limits."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import Any, ClassVar
 

@@ -13,8 +13,6 @@ they led to. Epsilon-greedy is Hard with a share of uniform actions. Everything 
 function of one agent; many agents are the same functions under `jax.vmap`.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
@@ -130,12 +128,10 @@ class DeepQLearning:
 
     def learn(self, learner: Learner, written: ArrayLike, key: Array) -> tuple[Learner, Metrics]:
         """One update of theta and of the priorities, from `written` transitions."""
-        c = self.config
-        batch = replay.sample(
-            learner.replay, key, c.batch_size, written, c.gamma, c.n_envs, c.n_step
-        )
+        c, memory = self.config, learner.replay
+        batch = replay.sample(memory, key, c.batch_size, written, c.gamma, c.n_envs, c.n_step)
         beta = linear_schedule.at(learner.knobs.beta, written)
-        weight = replay.importance(batch, written, learner.replay.capacity, beta)
+        weight = replay.importance(batch, written, memory.capacity, beta)
         y = batch.reward + batch.discount * self._value(learner, batch, written)
 
         def loss(body: Body, rows: Layer) -> tuple[Array, Array]:
@@ -143,11 +139,9 @@ class DeepQLearning:
             return jnp.mean(weight * _cost(error, c.huber)), error
 
         rows = network.output_rows(learner.online, batch.action)
-        (mean, error), gradient = jax.value_and_grad(loss, (0, 1), has_aux=True)(
-            learner.online.body, rows
-        )
+        slopes = jax.value_and_grad(loss, (0, 1), has_aux=True)
+        (mean, error), gradient = slopes(learner.online.body, rows)
         online, moments = self._descend(learner, batch.action, *gradient)
-        memory = learner.replay
         if c.priority > 0:
             memory = replay.prioritize(memory, batch.index, error, c.priority)
         learner = learner._replace(online=online, adam=moments, replay=memory)
@@ -230,14 +224,9 @@ def build_algorithm(
     rules = [_rules(config) for config in configs]
     explore, update = (tuple(dict.fromkeys(column)) for column in zip(*rules))
     names = (*KNOBS, "learning_starts", "target_update_interval")
-    algorithm = DeepQLearning(
-        spec.observation_size,
-        spec.n_actions,
-        hidden_layers(configs[0], spec.name),
-        Choice(explore),
-        Choice(update),
-        with_defaults(configs[0], names),
-    )
+    sizes = spec.observation_size, spec.n_actions, hidden_layers(configs[0], spec.name)
+    static = with_defaults(configs[0], names)
+    algorithm = DeepQLearning(*sizes, Choice(explore), Choice(update), static)
     knobs = [
         knobs_of(config, explore.index(e), update.index(u))
         for config, (e, u) in zip(configs, rules)

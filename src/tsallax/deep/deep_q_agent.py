@@ -1,7 +1,5 @@
 """`DeepQ`, the agent of sparse deep Q-learning and of its soft, hard and Tsallis variants."""
 
-from __future__ import annotations
-
 from typing import ClassVar
 
 import jax
@@ -26,10 +24,13 @@ class DeepQ(Agent):
         env_options: further arguments of `gymnasium.make`.
 
     >>> import tsallax
-    >>> agent = tsallax.DeepQ("Reacher-v5", actions=5, net_arch=(16,), learning_starts=50)
-    >>> agent = agent.learn(episodes=3)
-    >>> agent.steps, agent.history.episodes, len(agent.policy([0.0] * 10))
-    (150, 3, 25)
+    >>> agent = tsallax.DeepQ(
+    ...     "MultiGoal-v0", actions=3, gamma=0.9, net_arch=(8,), batch_size=8, buffer_size=48,
+    ...     learning_starts=0, target_update_interval=25,
+    ... )
+    >>> agent = agent.learn(steps=100)
+    >>> agent.steps, len(agent.policy([0.0, 0.0]))
+    (100, 9)
     """
 
     kind = "deep_q"

@@ -4,8 +4,6 @@ It is made from an id or an object (`make_spec`), or from the description in a f
 (`from_description`).
 """
 
-from __future__ import annotations
-
 import json
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
@@ -23,11 +21,11 @@ from tsallax.envs.jax.environment import Environment
 from tsallax.errors import InvalidInput
 
 BACKENDS = ("auto", "jax", "gymnasium")
-DESCRIBED = (
+SIZES = (
     "name", "observation_size", "observation_shape", "first_observation", "first_action",
-    "action_shape", "n_actions", "low", "high", "n_envs", "limit",
+    "action_shape", "n_actions", "n_envs", "limit",
 )  # fmt: skip
-"""The fields of a specification that are written to a file as they are."""
+"""The fields of a specification that a `GymnasiumAdapter` has as well."""
 
 
 @dataclass(kw_only=True)
@@ -85,9 +83,8 @@ class EnvironmentSpec:
         try:
             array = np.asarray(observation, np.float32)
         except (TypeError, ValueError):
-            raise InvalidInput(
-                f"observation {observation!r}: {self.name} has numbers of shape {shape}"
-            ) from None
+            problem = f"{self.name} has numbers of shape {shape}"
+            raise InvalidInput(f"observation {observation!r}: {problem}") from None
         if np.isnan(array).any():
             raise InvalidInput(f"observation {observation!r}: contains NaN")
         single = array.shape == shape
@@ -155,7 +152,7 @@ class EnvironmentSpec:
     def describe(self) -> dict[str, Any]:
         """Plain data, for a file, from which `from_description` makes an equal specification."""
         return {
-            **{name: getattr(self, name) for name in DESCRIBED},
+            **{name: getattr(self, name) for name in (*SIZES, "low", "high")},
             "levels": self.levels,
             "jax": self.jax is not None,
             "options": dict(self.options),
@@ -164,11 +161,9 @@ class EnvironmentSpec:
 
     def _known_source(self) -> Any:
         if self.source is None:
-            raise InvalidInput(
-                "this agent was saved without a way to make its environment: "
-                "give it as the argument env of load",
-                source=self.name,
-            )
+            problem = "this agent was saved without a way to make its environment: "
+            remedy = "give it as the argument env of load"
+            raise InvalidInput(problem + remedy, source=self.name)
         return self.source
 
     def _make(
@@ -231,20 +226,11 @@ def make_spec(
         raise InvalidInput("there is no such environment in JAX", source=str(env), omit="backend")
     n = n_envs if isinstance(env, str) else 1
     host = GymnasiumAdapter(env, actions=actions, n_envs=n, continuous=continuous, **options)
-    first = host.first_observation
     return EnvironmentSpec(
-        name=host.name,
-        observation_size=host.observation_size,
-        observation_shape=host.observation_shape,
-        first_observation=None if first is None else int(first),
-        n_actions=host.n_actions,
-        first_action=host.first_action,
-        action_shape=host.action_shape,
+        **{name: getattr(host, name) for name in SIZES},
         low=host.action_low,
         high=host.action_high,
         discretize=host.discretize,
-        n_envs=host.n_envs,
-        limit=host.limit,
         source=env,
         options=options,
         host=host,
@@ -299,23 +285,17 @@ def from_description(about: Mapping[str, Any], env: Any = None) -> EnvironmentSp
     """
     if env is not None:
         return _replacement(about, env)
-    name, levels = str(about["name"]), about["levels"]
+    known: dict[str, Any] = {name: about[name] for name in SIZES}
+    known |= {name: tuple(about[name]) for name in ("observation_shape", "action_shape")}
     low, high = (None if about[end] is None else tuple(about[end]) for end in ("low", "high"))
+    name, levels = known["name"], about["levels"]
     by_id = bool(about["by_name"]) and ":" not in name
     return EnvironmentSpec(
-        name=name,
-        observation_size=int(about["observation_size"]),
-        observation_shape=tuple(about["observation_shape"]),
-        first_observation=about["first_observation"],
-        n_actions=about["n_actions"],
-        first_action=int(about["first_action"]),
-        action_shape=tuple(about["action_shape"]),
+        **known,
         low=low,
         high=high,
         discretize=None if levels is None else Discretize.of(low, high, levels),  # type: ignore[arg-type]
         jax=jax_environment(name) if about["jax"] and by_id else None,
-        n_envs=int(about["n_envs"]),
-        limit=about["limit"],
         source=name if by_id else None,
         options=dict(about["options"]),
     )

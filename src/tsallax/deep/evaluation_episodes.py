@@ -1,9 +1,6 @@
-"""Episodes without learning, in JAX or Gymnasium environments: their returns and lengths."""
-
-from __future__ import annotations
+"""Episodes without learning: their returns and lengths, seeds and actions."""
 
 import math
-from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
@@ -15,8 +12,6 @@ from numpy.typing import NDArray
 
 from tsallax.deep import loop_jax
 from tsallax.deep.algorithm import Algorithm
-from tsallax.deep.loop_gymnasium import episode_seed
-from tsallax.envs.gymnasium.adapter import GymnasiumAdapter
 from tsallax.envs.jax.environment import Environment
 
 
@@ -79,34 +74,3 @@ def play_jax(
         algorithm, environment, deterministic, episodes, learner, action_table, step, key
     )
     return Episodes(np.asarray(total, np.float64), np.asarray(length, np.int64))
-
-
-def play_gymnasium(
-    algorithm: Algorithm,
-    environment: GymnasiumAdapter,
-    learner: Any,
-    *,
-    step: int,
-    episodes: int,
-    deterministic: bool,
-    seed: int,
-    on_state: Callable[[bool], None] = lambda over: None,
-) -> Episodes:
-    """Play episodes in a Gymnasium environment; `on_state(over)` is called in each state."""
-    returns, lengths = [], []
-    for episode in range(episodes):
-        observation = environment.reset([episode_seed(seed, 0, episode)])
-        total, length, over = 0.0, 0, False
-        on_state(over)
-        while not over:
-            key = None
-            if not deterministic:
-                key = jax.random.PRNGKey(episode_seed(seed, length + 1, episode))
-            action = choose_actions(algorithm, learner, observation, step, key)
-            observation, reward, terminated, truncated = environment.step(np.asarray(action))
-            total, length = total + float(reward[0]), length + 1
-            over = bool(terminated[0] or truncated[0])
-            on_state(over)
-        returns.append(total)
-        lengths.append(length)
-    return Episodes(np.array(returns), np.array(lengths, np.int64))

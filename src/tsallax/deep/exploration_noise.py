@@ -9,8 +9,6 @@
 sigma is in units of half the range of the actions.
 """
 
-from __future__ import annotations
-
 from typing import NamedTuple
 
 import jax

@@ -9,8 +9,6 @@ and it does not learn any more. When half of the agents are finished, the arrays
 that still learn.
 """
 
-from __future__ import annotations
-
 import dataclasses
 import time
 from collections.abc import Callable, Iterable, Sequence
@@ -22,6 +20,7 @@ from typing import Any, Self
 import jax
 import jax.numpy as jnp
 import numpy as np
+from jax.typing import ArrayLike
 from numpy.typing import NDArray
 
 from tsallax import checks, provenance
@@ -93,14 +92,13 @@ class Fleet:
 
     >>> from tsallax import DeepQConfig
     >>> options = dict(
-    ...     net_arch=(8,), batch_size=4, buffer_size=200, learning_starts=50,
-    ...     target_update_interval=50,
+    ...     net_arch=(8,), batch_size=8, buffer_size=48, learning_starts=0,
+    ...     target_update_interval=25,
     ... )
-    >>> settings = [DeepQConfig(alpha=alpha, **options) for alpha in (0.1, 1)]
-    >>> members = [Member(c, seed) for c in settings for seed in (0, 1)]
-    >>> fleet = Fleet("Reacher-v5", members, actions=3).learn(episodes=2)
-    >>> fleet.steps, [len(record.returns) for record in fleet.records]
-    (100, [2, 2, 2, 2])
+    >>> members = [Member(DeepQConfig(alpha=alpha, **options), seed=0) for alpha in (0.1, 1)]
+    >>> fleet = Fleet("MultiGoal-v0", members, actions=3).learn(steps=50)
+    >>> fleet.steps, len(fleet.records)
+    (50, 2)
     """
 
     def __init__(
@@ -137,9 +135,8 @@ class Fleet:
         self._action_table = None if self.spec.table is None else jnp.asarray(self.spec.table)
         stacked = jax.tree.map(lambda *leaves: jnp.stack(leaves), *knobs)
         keys = jnp.stack([jax.random.PRNGKey(member.seed) for member in self.members])
-        self._learner, self._episodes = loop_fleet.start(
-            self._algorithm, self.environment, 1, keys, stacked
-        )
+        started = loop_fleet.start(self._algorithm, self.environment, keys, stacked)
+        self._learner, self._episodes = started
 
     def __repr__(self) -> str:
         n, left = len(self.members), len(self.learning)
@@ -216,18 +213,12 @@ class Fleet:
         if not learning:
             stop = min(stop, c.learning_starts)
         cycles = max(1, min(-(-(stop - self.steps) // c.train_freq), MAX_CYCLES))
-        self._learner, self._episodes, log = loop_fleet.compiled_run_cycles(jax.default_backend())(
-            self._algorithm,
-            self.environment,
-            learning,
-            cycles,
-            self.together,
-            self._learner,
-            self._episodes,
-            self._action_table,
-            jnp.asarray(self.steps, jnp.int32),
-            jnp.asarray([self.records[i].finished_at is None for i in self._slots]),
-        )
+        run_cycles = loop_fleet.compiled_run_cycles(jax.default_backend())
+        program = self._algorithm, self.environment, learning, cycles, self.together
+        state = self._learner, self._episodes, self._action_table
+        step = jnp.asarray(self.steps, jnp.int32)
+        active = jnp.asarray([self.records[i].finished_at is None for i in self._slots])
+        self._learner, self._episodes, log = run_cycles(*program, *state, step, active)
         self.steps += cycles * c.train_freq
         if self.steps >= copy_at:
             self._learner = self._algorithm.copy(self._learner)
@@ -264,13 +255,13 @@ class Fleet:
                 record.acting_state = jax.tree.map(np.asarray, state)
         left = [slot for slot, i in enumerate(self._slots) if self.records[i].finished_at is None]
         if left and len(left) <= len(self._slots) // 2:
-            keep, state = jnp.asarray(left), (self._learner, self._episodes)
-            self._learner, self._episodes = jax.tree.map(lambda x: x[keep], state)
+            state = self._learner, self._episodes
+            self._learner, self._episodes = _take(state, np.asarray(left))
             self._slots = [self._slots[slot] for slot in left]
 
     def _slot(self, slot: int) -> Any:
         """The learner in a slot."""
-        return jax.tree.map(lambda x: x[slot], self._learner)
+        return _take(self._learner, slot)
 
     def evaluate(
         self, member: int, episodes: int = 100, deterministic: bool = True, seed: int | None = None
@@ -400,6 +391,12 @@ class Fleet:
             if ends[i] is not None:
                 state = checkpoint.restore(f"record.{i}.network.", like, arrays)
                 record.acting_state = jax.tree.map(np.asarray, state)
+
+
+@jax.jit
+def _take(tree: Any, index: ArrayLike) -> Any:
+    """The entries `index` of the leading axis of every array."""
+    return jax.tree.map(lambda x: x[index], tree)
 
 
 def _checked_members(given: Any) -> tuple[Member, ...]:

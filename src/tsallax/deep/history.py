@@ -1,10 +1,8 @@
 """`History`: the episodes and evaluations of an agent, and averages over its updates."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -102,13 +100,9 @@ class History:
 
     def append_trace(self, step: int) -> None:
         """Add an entry to the trace: the averages since the last one."""
-        cycles, loss, value, support = self.tally.tolist()
-        self.append(
-            trace_step=step,
-            trace_loss=loss / cycles,
-            trace_value=value / cycles,
-            trace_support=support / cycles,
-        )
+        cycles, *sums = self.tally.tolist()
+        means = [total / cycles for total in sums]
+        self.append(**dict(zip(TRACE, [step, *means])))
         self.tally = np.zeros(4)
 
     def drop_unfinished(self) -> None:
@@ -121,7 +115,7 @@ class History:
         return {**named, "running": self.running, "lengths": self.lengths, "tally": self.tally}
 
     @classmethod
-    def from_arrays(cls, arrays: Mapping[str, NDArray[Any]]) -> History:
+    def from_arrays(cls, arrays: Mapping[str, NDArray[Any]]) -> Self:
         """The history with these arrays."""
         for group in (EPISODES, TRACE, EVALUATIONS, ("running", "lengths")):
             first = arrays[next(iter(group))]

@@ -1,13 +1,13 @@
-"""`LEARNERS`: the kinds of agents by name, the one list of them.
+"""`LEARNERS`, the one list of the kinds of agents, and `load_agent`, which reads any of them.
 
 What else differs between learners (options, algorithm, kind of actions) are class attributes of
 the agents, see `Agent`.
 """
 
-from __future__ import annotations
-
+from os import PathLike
 from typing import Any
 
+from tsallax.deep import checkpoint
 from tsallax.deep.agent import Agent
 from tsallax.deep.ddpg_agent import DDPG
 from tsallax.deep.deep_q_agent import DeepQ
@@ -28,3 +28,16 @@ def learner_of(config: Any) -> type[Agent]:
             return learner
     known = " or ".join(learner.Config.__name__ for learner in LEARNERS.values())
     raise InvalidInput(f"options must be a {known}, not {type(config).__name__}")
+
+
+def load_agent(path: str | PathLike[str], env: Any = None) -> Agent:
+    """Read an agent of any kind from a file; `env` replaces its environment.
+
+    >>> agent = load_agent("runs/reacher/agent.npz")  # doctest: +SKIP
+    """
+    about, _ = checkpoint.read(path)
+    kind = str(about.get("kind"))
+    if kind not in LEARNERS:
+        known = ", ".join(LEARNERS)
+        raise InvalidInput(f"holds a {kind} agent, not one of {known}", source=path)
+    return LEARNERS[kind].load(path, env)

@@ -1,7 +1,5 @@
 """Numbers that change linearly over the steps of training, such as alpha, epsilon and beta."""
 
-from __future__ import annotations
-
 from typing import Any, NamedTuple
 
 import jax.numpy as jnp

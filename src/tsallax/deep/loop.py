@@ -4,8 +4,6 @@ A cycle is `train_freq` steps of all environments and one update; a segment is a
 that run without the agent looking at them.
 """
 
-from __future__ import annotations
-
 from typing import Any, NamedTuple, Protocol
 
 import jax

@@ -4,8 +4,6 @@ On an accelerator all agents make each step together. On a CPU that would only c
 there the agents of a segment run one after another.
 """
 
-from __future__ import annotations
-
 import os
 from collections.abc import Callable
 from functools import cache, partial
@@ -27,16 +25,14 @@ CONCURRENT_KERNELS = "xla_gpu_command_buffer_scheduling_mode"
 Carry = tuple[Any, JaxEpisodes]
 
 
-@partial(jax.jit, static_argnums=(0, 1, 2))
-def start(
-    algorithm: Algorithm, environment: Environment, n_envs: int, keys: Array, knobs: Any
-) -> Carry:
+@partial(jax.jit, static_argnums=(0, 1))
+def start(algorithm: Algorithm, environment: Environment, keys: Array, knobs: Any) -> Carry:
     """The learners and the first episodes, those of an agent alone for each key and knobs."""
 
     def one(key: Array, knobs: Any) -> Carry:
-        learner = algorithm.init(key, knobs)
         first_key = jax.random.fold_in(key, 1)
-        return learner, loop_jax.start_episodes(environment, n_envs, first_key)
+        episodes = loop_jax.start_episodes(environment, 1, first_key)
+        return algorithm.init(key, knobs), episodes
 
     return jax.vmap(one)(keys, knobs)
 

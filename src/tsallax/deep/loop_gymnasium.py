@@ -5,8 +5,6 @@ the memory and chooses the next action. The seed of an episode is made of the ag
 episode's number, so that an agent saved between two episodes continues with the same ones.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from functools import partial
 from typing import Any

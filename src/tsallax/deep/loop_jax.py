@@ -4,8 +4,6 @@ Nothing in a cycle depends on how many cycles run at a time, so that training in
 training in one call.
 """
 
-from __future__ import annotations
-
 from functools import partial
 from typing import Any, NamedTuple
 
@@ -34,14 +32,9 @@ class JaxEpisodes(NamedTuple):
 
 
 class JaxLoop:
-    """The loop in `n_envs` copies of a JAX environment.
+    """The loop in `n_envs` copies of a JAX environment; the seed fixes the first episodes.
 
-    Args:
-        algorithm: the algorithm that acts and learns.
-        environment: the environment.
-        n_envs: how many copies of it step side by side.
-        action_table: the real actions by number, where the algorithm chooses numbers.
-        seed: the agent's seed, which fixes the first episodes.
+    `action_table` has the real actions by number, where the algorithm chooses numbers.
     """
 
     resumes_mid_episode = True
@@ -65,15 +58,10 @@ class JaxLoop:
     def run(self, learner: Any, learning: bool, step: int, cycles: int, episodes: int) -> Segment:
         if self.episodes is None:
             self.episodes = self._start()
-        learner, self.episodes, log, done = run_cycles(
-            self.algorithm,
-            self.environment,
-            learning,
-            learner,
-            self.episodes,
-            self.action_table,
-            *(jnp.asarray(n, jnp.int32) for n in (step, cycles, episodes)),
-        )
+        program = self.algorithm, self.environment, learning
+        state = learner, self.episodes, self.action_table
+        numbers = (jnp.asarray(n, jnp.int32) for n in (step, cycles, episodes))
+        learner, self.episodes, log, done = run_cycles(*program, *state, *numbers)
         log = jax.tree.map(lambda x: np.asarray(x)[: int(done)], log)
         return Segment(learner, log, np.ones_like(log.ended))
 
@@ -100,6 +88,11 @@ def start_episodes(environment: Environment, n: int, key: Array) -> JaxEpisodes:
     return JaxEpisodes(state, jax.vmap(environment.observe)(state))
 
 
+def _step(environment: Environment, state: Any, action: Array, table: Array | None) -> Any:
+    """A step of each environment, with a real action or its number in the table."""
+    return jax.vmap(environment.step)(state, action if table is None else table[action])
+
+
 def run_cycle(
     algorithm: Algorithm,
     environment: Environment,
@@ -117,9 +110,8 @@ def run_cycle(
         now = step + i * n
         act_key, _, reset_key = step_keys(learner.key, now)
         action, support = algorithm.act(learner, episodes.observation, now, act_key)
-        real = action if action_table is None else action_table[action]
-        state, after, reward, terminated, truncated = jax.vmap(environment.step)(
-            episodes.state, real
+        state, after, reward, terminated, truncated = _step(
+            environment, episodes.state, action, action_table
         )
         row = Transition(episodes.observation, action, reward, after, terminated, truncated)
         learner = algorithm.store(learner, row, now)
@@ -165,13 +157,9 @@ def run_cycles(
     Returns the learner, the episodes in progress, the log, and the number of completed cycles.
     """
     n, k = len(episodes.observation), algorithm.config.train_freq
-    log = CycleLog(
-        jnp.zeros((MAX_CYCLES, k, n)),
-        jnp.zeros((MAX_CYCLES, k, n), bool),
-        jnp.zeros(MAX_CYCLES),
-        jnp.zeros(MAX_CYCLES),
-        jnp.zeros(MAX_CYCLES),
-    )
+    shape = (MAX_CYCLES, k, n)
+    averages = [jnp.zeros(MAX_CYCLES) for _ in range(3)]
+    log = CycleLog(jnp.zeros(shape), jnp.zeros(shape, bool), *averages)
 
     def unfinished(carry: Any) -> Any:
         i, ends = carry[:2]
@@ -216,20 +204,14 @@ def play_episodes(
         else:
             sample_key = jax.random.fold_in(key, i)
             action = algorithm.sample(learner, playing.observation, step, sample_key)
-        real = action if action_table is None else action_table[action]
-        state, observation, reward, terminated, truncated = jax.vmap(environment.step)(
-            playing.state, real
+        state, observation, reward, terminated, truncated = _step(
+            environment, playing.state, action, action_table
         )
         total = total + jnp.where(running, reward, 0)
         still = running & ~(terminated | truncated)
         return i + 1, JaxEpisodes(state, observation), total, length + running, still
 
-    start = (
-        jnp.zeros((), jnp.int32),
-        begun,
-        jnp.zeros(episodes),
-        jnp.zeros(episodes, jnp.int32),
-        jnp.ones(episodes, bool),
-    )
+    total, length = jnp.zeros(episodes), jnp.zeros(episodes, jnp.int32)
+    start = jnp.zeros((), jnp.int32), begun, total, length, jnp.ones(episodes, bool)
     _, _, total, length, _ = lax.while_loop(unfinished, body, start)
     return total, length

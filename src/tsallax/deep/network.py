@@ -4,8 +4,6 @@ The output layer holds a row of weights per action. Learning from Q(s, a) takes 
 actions in the batch out of it, and neither computes nor differentiates the other outputs.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import NamedTuple
 

@@ -1,7 +1,5 @@
 """Options of learners as data: fields with a help text, checked, read from and written to files."""
 
-from __future__ import annotations
-
 import dataclasses
 import difflib
 from collections.abc import Callable, Iterable, Mapping
@@ -51,9 +49,8 @@ def check_options(config: Any) -> None:
             checked = about["check"](f.name, value, **about["limits"])
             object.__setattr__(config, f.name, checked)
     if config.buffer_size < config.batch_size:
-        raise InvalidInput(
-            f"buffer_size {config.buffer_size} is less than batch_size {config.batch_size}"
-        )
+        sizes = f"buffer_size {config.buffer_size} is less than batch_size {config.batch_size}"
+        raise InvalidInput(sizes)
 
 
 def with_current_names(values: Mapping[str, Any]) -> dict[str, Any]:
@@ -82,9 +79,8 @@ def from_mapping(kind: type[T], values: Mapping[str, Any]) -> T:
 def make_config(kind: type, given: Any, options: Mapping[str, Any]) -> Any:
     """A configuration from one that was given, or the default, and options that replace its own."""
     if given is not None and not isinstance(given, (kind, Mapping)):
-        raise InvalidInput(
-            f"config must be a {kind.__name__} or a dict, not {type(given).__name__}"
-        )
+        other = type(given).__name__
+        raise InvalidInput(f"config must be a {kind.__name__} or a dict, not {other}")
     base = given if isinstance(given, Mapping) else to_mapping(given or kind())
     return from_mapping(kind, {**base, **options})
 

@@ -1,7 +1,5 @@
 """`Choice`: a regulariser selected at run time, so that agents can share one compiled program."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
@@ -12,6 +10,8 @@ from jax.typing import ArrayLike
 
 from tsallax import simplex_pallas
 from tsallax.regularizer import Regularizer, by_name
+
+Method = Callable[[Regularizer, Any], Array]
 
 
 @dataclass(frozen=True)
@@ -44,12 +44,7 @@ class Choice:
         )
 
     def _rows(
-        self,
-        kernel: Callable[..., Array],
-        method: Callable[[Regularizer, Array], Array],
-        q: Array,
-        which: ArrayLike,
-        alpha: ArrayLike,
+        self, kernel: Callable[..., Array], method: Method, q: Array, which: ArrayLike, alpha: Any
     ) -> Array:
         """One fused kernel on a GPU, if it has all the regularisers; `_selected` elsewhere."""
 
@@ -67,15 +62,12 @@ class Choice:
         result: Array = lax.platform_dependent(q, which, alpha, cuda=fused, default=plain)
         return result
 
-    def _selected(
-        self, which: ArrayLike, method: Callable[[Regularizer, Any], Array], x: Any, alpha: Any
-    ) -> Array:
+    def _selected(self, which: ArrayLike, method: Method, x: Any, alpha: Any) -> Array:
         """method(regulariser, x) of the selected regulariser; under `vmap` all are computed."""
 
         def branch(name: str, index: float | None) -> Callable[[Any, Any], Array]:
-            return lambda x, alpha: method(
-                by_name(name, None if name == "hard" else alpha, index), x
-            )
+            hard = name == "hard"
+            return lambda x, alpha: method(by_name(name, None if hard else alpha, index), x)
 
         branches = [branch(*name) for name in self.names]
         if len(branches) == 1:

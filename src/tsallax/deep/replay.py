@@ -10,8 +10,6 @@ accumulate. Transitions are written in the order of time, `n` environments at a 
 successor of transition i is i + n, and n-step returns are computed when they are drawn.
 """
 
-from __future__ import annotations
-
 import dataclasses
 import math
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """The running mean and variance of observations, and observations in units of them."""
 
-from __future__ import annotations
-
 from typing import NamedTuple
 
 import jax.numpy as jnp
@@ -34,7 +32,7 @@ def update(moments: Moments, x: Array, valid: ArrayLike = True) -> Moments:
     the new variance (1-s) v + s v' + s (1-s) δ².
 
     >>> x = jnp.asarray([[0.0], [1.0], [5.0]])
-    >>> moments = update(update(init(1), x[:1]), x[1:])
+    >>> moments = update(init(1), x)
     >>> print(moments.mean.round(4), moments.variance.round(4), moments.number)
     [2.] [4.6667] 3
     """

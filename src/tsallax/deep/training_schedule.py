@@ -1,7 +1,5 @@
 """When a call of `learn` ends, and when it evaluates and saves on the way."""
 
-from __future__ import annotations
-
 import time
 from collections.abc import Callable
 from typing import Any

@@ -1,12 +1,10 @@
 """`Discretize`: a finite set of actions on a box, an even grid with its ends included."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -40,13 +38,12 @@ class Discretize:
     levels: tuple[int, ...]
 
     @classmethod
-    def of(cls, low: ArrayLike, high: ArrayLike, actions: int | Iterable[int]) -> Discretize:
+    def of(cls, low: ArrayLike, high: ArrayLike, actions: int | Iterable[int]) -> Self:
         """A grid over a box with `actions` levels in every dimension, or a list of numbers."""
         lows, highs = (np.atleast_1d(np.asarray(bound, float)) for bound in (low, high))
         if lows.shape != highs.shape:
-            raise InvalidInput(
-                f"low and high: shapes {lows.shape} and {highs.shape}, should be the same"
-            )
+            shapes = f"shapes {lows.shape} and {highs.shape}"
+            raise InvalidInput(f"low and high: {shapes}, should be the same")
         levels: Any = (actions,) * lows.size
         if isinstance(actions, Iterable) and not isinstance(actions, str):
             levels = tuple(actions)
@@ -93,10 +90,9 @@ class Discretize:
     def nearest(self, action: ArrayLike) -> NDArray[np.int64]:
         """The indices of the actions nearest to real ones of shape (..., dimensions)."""
         given = np.asarray(action, float)
-        if given.ndim == 0 or given.shape[-1] != len(self.levels):
-            raise InvalidInput(
-                f"action: shape {given.shape}, its last axis should be {len(self.levels)}"
-            )
+        size = len(self.levels)
+        if given.ndim == 0 or given.shape[-1] != size:
+            raise InvalidInput(f"action: shape {given.shape}, its last axis should be {size}")
         low, high, levels = np.array(self.low), np.array(self.high), np.array(self.levels)
         place = np.rint((given - low) / (high - low) * (levels - 1))
         index = np.clip(place, 0, levels - 1).astype(np.int64)

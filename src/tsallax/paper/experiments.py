@@ -7,44 +7,36 @@ An experiment of planning is a module of `tsallax.paper.figures` with a function
 ['figure1', 'figure2a', 'figure2b', 'theorems']
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from importlib import import_module
 from typing import Any
 
-from tsallax.paper.result import ProgressReport, Result
+from tsallax.paper.result import Progress, Result
 from tsallax.paper.sweep.tasks import PENDULUM, REACHER, Task
 
 
 @dataclass(frozen=True)
 class Experiment:
-    """One experiment of the paper.
-
-    Attributes:
-        name: what the command line calls it, and the stem of its files.
-        section: its entry in the menu of the page.
-        title: the heading of its section.
-        help: one line for `tsallax reproduce --help`.
-        quick: options of `compute` with which it takes seconds.
-        module: its module in `tsallax.paper.figures`, where that has another name.
-        task: what agents learn; None for an experiment of planning.
-    """
+    """One experiment of the paper; `name` is the stem of its files."""
 
     name: str
     section: str
+    """Its entry in the menu of the page."""
     title: str
     help: str
     quick: Mapping[str, Any] = field(default_factory=dict)
+    """Options of `compute` with which it takes seconds."""
     module: str = ""
+    """Its module in `tsallax.paper.figures`, where that has another name."""
     task: Task | None = None
+    """What agents learn; None for an experiment of planning."""
 
-    def compute(self, report: ProgressReport, *, quick: bool = False) -> Result:
+    def compute(self, report: Progress, *, quick: bool = False) -> Result:
         """Run an experiment of planning."""
         module = import_module(f"tsallax.paper.figures.{self.module or self.name}")
         result: Result = module.compute(report, **(self.quick if quick else {}))
-        return result
+        return replace(result, title=self.title)
 
 
 def _learning(task: Task, figure: str, help: str) -> Experiment:

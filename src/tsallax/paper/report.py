@@ -5,8 +5,6 @@ Every experiment leaves `name`.png, `name`.svg, `name`.csv and `name`.json in th
 at all: it is written under another name and renamed.
 """
 
-from __future__ import annotations
-
 import dataclasses
 import json
 import os
@@ -90,10 +88,7 @@ def write_report(
 
 
 def write_tables(rows: Sequence[Row], folder: Path) -> None:
-    """Write tables and figures of every task that has rows.
-
-    They are marked as quick where a run is shorter than the paper's.
-    """
+    """Write the results of every task that has rows, as quick where a run is shortened."""
     for name, task in TASKS.items():
         mine = [row for row in rows if row.task == name]
         if not mine:
@@ -148,11 +143,7 @@ def write_result(result: Result, folder: Path, *, seconds: float, quick: bool = 
 
 
 def write_page(folder: Path) -> Path:
-    """Write index.html from all results that the folder holds, and return its path.
-
-    Raises:
-        InvalidInput: where the folder holds none, or a file of one is missing or broken.
-    """
+    """Write index.html from all results that the folder holds, and return its path."""
     text = render_page(folder)
     with whole(folder / "index.html") as path:
         path.write_text(text, encoding="utf-8")

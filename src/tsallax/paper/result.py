@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 Cell = str | int | float
 Row = Mapping[str, Cell]
-ProgressReport = Callable[[float], None]
+Progress = Callable[[float], None]
 """Called with the share of the work that is done, 0 to 1."""
 
 
@@ -23,41 +23,30 @@ class BoundViolated(RuntimeError):
 
 @dataclass(frozen=True)
 class Table:
-    """Rows of data under one header, written as `name`.csv.
-
-    Attributes:
-        name: the file's stem, such as "figure2a" or "figure1-actions".
-        title: one line on what a row is.
-        rows: the data; every row has the same keys in the same order.
-        shown: whether the page shows the table; "open", "folded" or "" for the file alone.
-    """
+    """Rows of data with the same keys in the same order, written as `name`.csv."""
 
     name: str
     title: str
     rows: tuple[Row, ...]
     shown: str = ""
+    """Whether the page shows the table; "open", "folded" or "" for the file alone."""
 
 
 @dataclass(frozen=True)
 class Series:
-    """One line of a chart with its interval, and the words to select it by.
-
-    Attributes:
-        panel: the chart it is drawn in, such as "121 actions".
-        label: its name, such as "Sparse+SparseBellman-0.1"; the same in every panel.
-        groups: words that choose it with others, such as {"exploration": "sparse"}.
-        x, y, low, high: the line and its interval, of one length; None where there is none.
-        shown: whether it is drawn before the reader chooses.
-    """
+    """One line of a chart with its interval, None where it has none, in a panel of its chart."""
 
     panel: str
     label: str
+    """Its name, such as "Sparse+SparseBellman-0.1"; the same in every panel."""
     groups: Mapping[str, str]
+    """Words that choose it with others, such as {"exploration": "sparse"}."""
     x: tuple[float, ...]
     y: tuple[float, ...]
     low: tuple[float | None, ...]
     high: tuple[float | None, ...]
     shown: bool = False
+    """Whether it is drawn before the reader chooses."""
 
 
 @dataclass(frozen=True)
@@ -91,29 +80,21 @@ class Picture:
 
 @dataclass(frozen=True, eq=False)
 class Result:
-    """The result of one experiment of the paper.
-
-    Attributes:
-        name: that of its experiment, such as "figure1".
-        title: its heading.
-        caption: paragraphs that say what is shown and what was found.
-        parameters: everything that was chosen.
-        tables: the data.
-        comparison: the paper's values next to ours.
-        pictures: the figures.
-        charts: the lines that a reader can choose among.
-        hardware: of the runs, where it is not this machine.
-    """
+    """The result of one experiment of the paper, by the name of the experiment."""
 
     name: str
-    title: str
     caption: tuple[str, ...]
+    """Paragraphs that say what is shown and what was found."""
     parameters: Mapping[str, Any]
+    """Everything that was chosen."""
     tables: tuple[Table, ...]
     comparison: tuple[Comparison, ...]
     pictures: tuple[Picture, ...] = ()
     charts: tuple[Chart, ...] = ()
+    title: str = ""
+    """The heading of its section; that of planning results is in the registry of experiments."""
     hardware: str | None = None
+    """Of the runs, where it is not this machine."""
 
 
 def chosen(function: Callable[..., Any], **given: Any) -> dict[str, Any]:

@@ -1,7 +1,5 @@
 """Forest management: wait for old trees, or cut before a fire takes them."""
 
-from __future__ import annotations
-
 import numpy as np
 from scipy.sparse import coo_array
 
@@ -46,9 +44,5 @@ def forest(
     rewards[1:, 1] = 1.0
     rewards[-1, 0] = checks.number("reward_old", reward_old)
     rewards[-1, 1] = checks.number("reward_cut", reward_cut)
-    return MDP(
-        coo_array((chances, (rows, columns)), shape=(2 * states, states)),
-        rewards,
-        discount,
-        action_names=["wait", "cut"],
-    )
+    transitions = coo_array((chances, (rows, columns)), shape=(2 * states, states))
+    return MDP(transitions, rewards, discount, action_names=["wait", "cut"])

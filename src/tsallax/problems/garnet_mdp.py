@@ -1,7 +1,5 @@
 """Garnet: generic average random MDPs, of a given size and branching."""
 
-from __future__ import annotations
-
 import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_array
@@ -37,9 +35,8 @@ def garnet(
     states, actions = checks.count("states", states), checks.count("actions", actions)
     branching = checks.count("branching", branching)
     if branching > states:
-        raise InvalidInput(
-            f"branching must be 1 to {states}, the number of states, got {branching}"
-        )
+        limits = f"1 to {states}, the number of states"
+        raise InvalidInput(f"branching must be {limits}, got {branching}")
     rng = checks.generator(seed)
     pairs = states * actions
     successors = _subsets(rng, pairs, states, branching)

@@ -1,7 +1,5 @@
 """Noisy moves on a grid: open gridworlds, with walls, and random mazes."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from operator import index
@@ -16,7 +14,10 @@ from tsallax.planning.forms import numbers
 from tsallax.planning.mdp import MDP
 
 Cell = tuple[int, int]
+Goals = Mapping[Cell, float] | Iterable[Cell] | None
 Mask = NDArray[np.bool_]
+Ints = NDArray[np.int32]
+Floats = NDArray[np.float64]
 
 MOVES = ("up", "right", "down", "left")
 MAX_NAMED_STATES = 10_000
@@ -27,7 +28,7 @@ def gridworld(
     rows: int,
     columns: int | None = None,
     *,
-    goals: Mapping[Cell, float] | Iterable[Cell] | None = None,
+    goals: Goals = None,
     walls: ArrayLike | None = None,
     noise: float = 0.2,
     step_reward: float = -1.0,
@@ -63,9 +64,8 @@ def gridworld(
     if walls is not None:
         blocked = numbers(walls, "walls")
         if blocked.shape != shape or blocked.dtype.kind not in "biu":
-            raise InvalidInput(
-                f"walls must be a mask of shape {shape}, not {blocked.dtype} {blocked.shape}"
-            )
+            given = f"{blocked.dtype} {blocked.shape}"
+            raise InvalidInput(f"walls must be a mask of shape {shape}, not {given}")
         free = blocked == 0
     grid = _Grid(free, free[:, 1:] & free[:, :-1], free[1:] & free[:-1])
     return _build(grid, goals, noise, step_reward, start, discount)
@@ -77,7 +77,7 @@ def maze(
     *,
     seed: int | np.random.Generator = 0,
     loops: float = 0.02,
-    goals: Mapping[Cell, float] | Iterable[Cell] | None = None,
+    goals: Goals = None,
     noise: float = 0.2,
     step_reward: float = -1.0,
     start: Cell | None = None,
@@ -140,12 +140,7 @@ def _passages(rng: np.random.Generator, shape: tuple[int, int], loops: float) ->
 
 
 def _build(
-    grid: _Grid,
-    goals: Mapping[Cell, float] | Iterable[Cell] | None,
-    noise: float,
-    step_reward: float,
-    start: Cell | None,
-    discount: float,
+    grid: _Grid, goals: Goals, noise: float, step_reward: float, start: Cell | None, discount: float
 ) -> MDP:
     noise = checks.number("noise", noise, at_least=0, below=1)
     number = np.full(grid.free.shape, -1, np.int32)
@@ -169,6 +164,7 @@ def _build(
     pairs = np.empty((2, len(rewards)), np.int32)
     pairs.reshape(2, -1, 4)[0] = moving[:, None]
     pairs.reshape(2, -1, 4)[1] = np.arange(4)
+    names = [f"{r},{c}" for r, c in np.argwhere(grid.free)] if states <= MAX_NAMED_STATES else None
     return MDP(
         transitions,
         rewards,
@@ -176,14 +172,12 @@ def _build(
         first,
         pairs=pairs.T,
         terminal=terminal,
-        state_names=[f"{r},{c}" for r, c in np.argwhere(grid.free)]
-        if states <= MAX_NAMED_STATES
-        else None,
+        state_names=names,
         action_names=MOVES,
     )
 
 
-def _state(cell: Cell, number: NDArray[np.int32], what: str) -> int:
+def _state(cell: Cell, number: Ints, what: str) -> int:
     try:
         row, column = map(index, cell)
     except (TypeError, ValueError):
@@ -196,9 +190,7 @@ def _state(cell: Cell, number: NDArray[np.int32], what: str) -> int:
     return int(number[row, column])
 
 
-def _goals(
-    goals: Mapping[Cell, float] | Iterable[Cell] | None, number: NDArray[np.int32]
-) -> dict[int, float]:
+def _goals(goals: Goals, number: Ints) -> dict[int, float]:
     """Return the reward of each goal state."""
     if number.max() < 0:
         raise InvalidInput("walls leave no free cell")
@@ -217,7 +209,7 @@ def _goals(
     }
 
 
-def _targets(grid: _Grid, number: NDArray[np.int32]) -> NDArray[np.int32]:
+def _targets(grid: _Grid, number: Ints) -> Ints:
     """Return the state in which each move ends, (4, S) in the order of `MOVES`."""
     up, right, down, left = targets = np.broadcast_to(number, (4, *number.shape)).copy()
     right[:, :-1][grid.right] = number[:, 1:][grid.right]
@@ -228,12 +220,8 @@ def _targets(grid: _Grid, number: NDArray[np.int32]) -> NDArray[np.int32]:
 
 
 def _rows(
-    targets: NDArray[np.int32],
-    source: NDArray[np.int32],
-    noise: float,
-    terminal: Mask,
-    earned: NDArray[np.float64],
-) -> tuple[csr_array, NDArray[np.float64]]:
+    targets: Ints, source: Ints, noise: float, terminal: Mask, earned: Floats
+) -> tuple[csr_array, Floats]:
     """Return the transitions and the expected goal rewards, (states, 4), of the source states."""
     chances = np.full((4, 4), noise / 3.0)
     np.fill_diagonal(chances, 1.0 - noise)
@@ -244,9 +232,7 @@ def _rows(
     return _transitions(targets, source, chances, len(terminal)), rewards
 
 
-def _transitions(
-    targets: NDArray[np.int32], source: NDArray[np.int32], chances: NDArray[np.float64], states: int
-) -> csr_array:
+def _transitions(targets: Ints, source: Ints, chances: Floats, states: int) -> csr_array:
     """Write the rows of all pairs straight into CSR arrays, each row sorted.
 
     In the order of the cells the successors of a state are up < left < itself < right < down, and
@@ -255,13 +241,8 @@ def _transitions(
     stays = targets == source
     up, right, down, left = range(4)
     likely = chances > 0
-    slots: list[tuple[NDArray[np.int32], list[int]]] = [
-        (targets[up], [up]),
-        (targets[left], [left]),
-        (source, [up, right, down, left]),
-        (targets[right], [right]),
-        (targets[down], [down]),
-    ]
+    slots = [(targets[way], [way]) for way in (up, left, right, down)]
+    slots.insert(2, (source, [up, right, down, left]))
 
     def occupied(ways: list[int], action: int) -> Mask:
         used = [way for way in ways if likely[action, way]]

@@ -5,8 +5,6 @@ interpolation), and the joint distribution of independent coordinates is the pro
 multilinear interpolation, or more generally T(s'|s,a) = Π_i T_i(s'_i|s,a).
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from math import isqrt
 from typing import Any
@@ -51,11 +49,8 @@ def interpolate(cells: NDArray[np.float64], size: int, periodic: bool = False) -
     """
     nearest = np.rint(cells)
     cells = np.where(np.abs(cells - nearest) < SNAP, nearest, cells)
-    if not periodic:
-        cells = np.clip(cells, 0, size - 1)
-    left = np.floor(cells)
-    if not periodic:
-        left = np.minimum(left, size - 2)
+    cells = cells if periodic else np.clip(cells, 0, size - 1)
+    left = np.floor(cells) if periodic else np.minimum(np.floor(cells), size - 2)
     share = cells - left
     lower = left.astype(np.int64) % size
     upper = (lower + 1) % size

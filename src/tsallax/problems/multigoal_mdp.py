@@ -10,8 +10,6 @@ the grid, T(s'|s,a) is the expectation of the bilinear interpolation of x' over 
 closed form.
 """
 
-from __future__ import annotations
-
 import numpy as np
 from numpy.typing import NDArray
 

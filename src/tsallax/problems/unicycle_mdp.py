@@ -13,8 +13,6 @@ support ratios of its Figure 2b come out at 25 actions: sparse 0.24 at α=0.1 an
 soft 0.79 and 1.00 when actions of probability above 0.001 count.
 """
 
-from __future__ import annotations
-
 from math import pi
 from typing import NamedTuple
 
@@ -26,13 +24,15 @@ from tsallax.errors import InvalidInput
 from tsallax.planning.mdp import MDP
 from tsallax.problems.lattice import counts, interpolate, joint_rows, point
 
+Floats = NDArray[np.float64]
+
 
 class UnicycleAxes(NamedTuple):
     """Grid points of the coordinates; the state (i, j, k) has number (i·|y| + j)·|heading| + k."""
 
-    x: NDArray[np.float64]
-    y: NDArray[np.float64]
-    heading: NDArray[np.float64]
+    x: Floats
+    y: Floats
+    heading: Floats
 
 
 def unicycle_axes(grid: tuple[int, int, int] = (21, 21, 12), size: float = 10.0) -> UnicycleAxes:
@@ -51,7 +51,7 @@ def unicycle_actions(
     actions: int | tuple[int, int] = 25,
     speeds: tuple[float, float] = (-1.0, 1.0),
     turn: float = 2 * pi / 3,
-) -> NDArray[np.float64]:
+) -> Floats:
     """Return the rows (v, ω) of the actions: an even grid with its ends, the turn running fastest.
 
     >>> unicycle_actions(4, speeds=(0, 2), turn=1)
@@ -129,7 +129,7 @@ def unicycle(
 
 def _action_axes(
     actions: int | tuple[int, int], speeds: tuple[float, float], turn: float
-) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+) -> tuple[Floats, Floats]:
     """Return the speeds and the turn rates whose combinations are the actions."""
     n_speeds, n_turns = counts("actions", actions, 2, total=True)
     slow, fast = point("speeds", speeds)
@@ -139,10 +139,7 @@ def _action_axes(
     return np.linspace(slow, fast, n_speeds), np.linspace(-turn, turn, n_turns)
 
 
-def _bump(
-    x: NDArray[np.float64], y: NDArray[np.float64], centre: NDArray[np.float64], scale: float
-) -> NDArray[np.float64]:
+def _bump(x: Floats, y: Floats, centre: Floats, scale: float) -> Floats:
     """Squared exponential exp(-|x - centre|²/(2 scale²)) on the grid (x, y)."""
     squares = (x[:, None] - centre[0]) ** 2 + (y - centre[1]) ** 2
-    heights: NDArray[np.float64] = np.exp(-squares / (2 * scale**2))
-    return heights
+    return np.asarray(np.exp(-squares / (2 * scale**2)))

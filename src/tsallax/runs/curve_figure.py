@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from tsallax.errors import InvalidInput
-from tsallax.runs.learning_curves import Curve, Group, evaluation_curve, training_curve, window_of
+from tsallax.runs.learning_curves import Group, evaluation_curve, training_curve, window_of
 from tsallax.statistics import MIN_RUNS, interval_label
 
 if TYPE_CHECKING:
@@ -67,7 +67,12 @@ def _draw_panel(axes: Axes, groups: Sequence[Group], window: int, by: str) -> No
         axes.plot(curve.x, curve.mean, color=colour, linestyle=dash, zorder=3)
         points = evaluation_curve(g, by)
         evaluated = evaluated or len(points.x) > 0
-        _draw_points(axes, points, colour, n)
+        error = np.abs([points.mean - points.low, points.high - points.mean]) if n > 1 else None
+        axes.errorbar(
+            points.x, points.mean, yerr=error, fmt="o", color=colour, markerfacecolor="white",
+            markersize=4 if len(points.x) <= 25 else 2.5, markeredgewidth=0.9, elinewidth=0.8,
+            zorder=4,
+        )  # fmt: skip
         label = f"{g.label} ({_shown(n)})"
         handles.append(Line2D([], [], color=colour, linestyle=dash, label=label))
     if evaluated:
@@ -102,15 +107,6 @@ def _shown(seeds: int) -> str:
         return "1 seed"
     label = interval_label(seeds)
     return f"mean of {seeds} seeds, {label}" if seeds >= MIN_RUNS else f"mean and {label}"
-
-
-def _draw_points(axes: Axes, points: Curve, colour: str, seeds: int) -> None:
-    error = np.abs([points.mean - points.low, points.high - points.mean]) if seeds > 1 else None
-    axes.errorbar(
-        points.x, points.mean, yerr=error, fmt="o", color=colour, markerfacecolor="white",
-        markersize=4 if len(points.x) <= 25 else 2.5, markeredgewidth=0.9, elinewidth=0.8,
-        zorder=4,
-    )  # fmt: skip
 
 
 def save(figure: Figure, path: Path) -> None:

@@ -6,12 +6,10 @@ does, so that each of its points is a mean over all seeds. From six seeds on the
 bootstrap interval, with fewer it is the range of the runs (`tsallax.statistics`).
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -39,11 +37,6 @@ class Log:
     episodes: Table
     evaluations: Table
 
-    @property
-    def seed(self) -> Any:
-        """The seed of the run."""
-        return self.options.get("seed")
-
 
 @dataclass(frozen=True)
 class Group:
@@ -58,8 +51,7 @@ class Group:
         return str(self.runs[0].options.get("env"))
 
 
-@dataclass(frozen=True)
-class Curve:
+class Curve(NamedTuple):
     """Means over seeds at some places, and both ends of their interval."""
 
     x: NDArray[np.float64]
@@ -98,33 +90,25 @@ def group(runs: Sequence[Log]) -> list[Group]:
         shown = {k: v for k, v in run.options.items() if k != "seed" and k not in IGNORED}
         alike.setdefault(yaml_text.scalar(dict(sorted(shown.items()))), []).append(run)
     for same in alike.values():
-        seeds = [run.seed for run in same]
-        for i, run in enumerate(same):
-            if run.seed in seeds[:i]:
-                first = same[seeds.index(run.seed)].folder
-                raise InvalidInput(
-                    f"{first} and {run.folder}: the same configuration and seed: leave one out"
-                )
+        folders: dict[str, Path] = {}
+        for run in same:
+            first = folders.setdefault(str(run.options.get("seed")), run.folder)
+            if first is not run.folder:
+                both = f"{first} and {run.folder}"
+                raise InvalidInput(f"{both}: the same configuration and seed: leave one out")
     return [Group(_label(same[0].options, alike.values()), tuple(same)) for same in alike.values()]
 
 
 def _label(options: dict[str, Any], groups: Iterable[list[Log]]) -> str:
     """The options that distinguish a configuration from others in the same environment."""
     sets = [g[0].options for g in groups if g[0].options.get("env") == options.get("env")]
-    names = [name for name in options if _varies(name, sets)]
+    seen = {name: {repr(other[name]) for other in sets if name in other} for name in options}
+    names = [n for n in options if n not in ("seed", *IGNORED) and len(seen[n]) > 1]
     if not names:
         names = [n for n in ("explore", "update", "alpha") if n in options] or ["algorithm"]
-    return ", ".join(f"{name} {_word(options[name])}" for name in names)
-
-
-def _word(value: Any) -> str:
-    return f"{value:g}" if isinstance(value, float) else yaml_text.scalar(value)
-
-
-def _varies(name: str, sets: Sequence[dict[str, Any]]) -> bool:
-    """Whether an option takes several values."""
-    values = {repr(options[name]) for options in sets if name in options}
-    return name not in ("seed", *IGNORED) and len(values) > 1
+    shown = {name: options[name] for name in names}
+    words = {n: f"{v:g}" if isinstance(v, float) else yaml_text.scalar(v) for n, v in shown.items()}
+    return ", ".join(f"{name} {word}" for name, word in words.items())
 
 
 def smoothed(returns: NDArray[np.float64], window: int) -> NDArray[np.float64]:
@@ -179,13 +163,12 @@ def table(groups: Sequence[Group], window: int | None = None) -> list[tuple[str,
     ]
     for g in groups:
         curve = training_curve(g, window_of(g, groups, window))
-        if not len(curve.x):
-            rows.append((g.label, g.environment, f"{len(g.runs)}", "0", "-", "-"))
-            continue
-        n = len(g.runs)
-        ends = f"{curve.low[-1]:.4g} to {curve.high[-1]:.4g} ({interval_label(n)})"
-        count, last = f"{curve.x[-1]:,.0f}", f"{curve.mean[-1]:.4g}"
-        rows.append((g.label, g.environment, f"{n}", count, last, ends if n > 1 else "-"))
+        n, count, last, ends = len(g.runs), "0", "-", "-"
+        if len(curve.x):
+            count, last = f"{curve.x[-1]:,.0f}", f"{curve.mean[-1]:.4g}"
+            if n > 1:
+                ends = f"{curve.low[-1]:.4g} to {curve.high[-1]:.4g} ({interval_label(n)})"
+        rows.append((g.label, g.environment, f"{n}", count, last, ends))
     return rows
 
 

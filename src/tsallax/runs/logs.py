@@ -4,12 +4,10 @@ Rows are added while the agent learns. Opening a log rewrites it with the whole 
 agent, which drops rows that a killed process wrote after its last checkpoint.
 """
 
-from __future__ import annotations
-
 import csv
 from os import PathLike
 from pathlib import Path
-from typing import Any, Self, TextIO
+from typing import Any, TextIO
 
 import numpy as np
 from numpy.typing import NDArray
@@ -74,21 +72,14 @@ class Logs:
         if self._board is not None:
             self._board.close()
 
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self.close()
-
 
 def import_tensorboard() -> Any:
     """The module that writes TensorBoard's event files."""
     try:
         import tensorboardX
     except ImportError:
-        raise InvalidInput(
-            "--tensorboard needs tensorboardX: pip install 'tsallax[tensorboard]'"
-        ) from None
+        remedy = "pip install 'tsallax[tensorboard]'"
+        raise InvalidInput(f"--tensorboard needs tensorboardX: {remedy}") from None
     return tensorboardX
 
 
@@ -123,9 +114,7 @@ def _rows(history: History, name: str, begin: int) -> list[tuple[Any, ...]]:
     values: list[Any] = [history.columns[prefix + column][begin:] for column in columns[numbered:]]
     if numbered:
         values.insert(0, range(begin + 1, begin + 1 + len(values[0])))
-    return [
-        tuple(x.item() if isinstance(x, np.generic) else x for x in row) for row in zip(*values)
-    ]
+    return [tuple(x.item() if isinstance(x, np.generic) else x for x in r) for r in zip(*values)]
 
 
 def _replace(path: Path, columns: tuple[str, ...], rows: list[tuple[Any, ...]]) -> TextIO:

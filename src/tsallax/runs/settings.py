@@ -3,8 +3,6 @@
 A file of these is complete: `tsallax train --config FILE --out DIR` needs nothing else.
 """
 
-from __future__ import annotations
-
 import dataclasses
 import json
 from collections.abc import Mapping

@@ -4,11 +4,10 @@
 from its folder alone. The logs are derived from the agent, and rewritten whenever it is loaded.
 """
 
-from __future__ import annotations
-
 import os
 import shlex
 from collections.abc import Mapping
+from contextlib import closing
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -21,6 +20,7 @@ from tsallax.files.atomic import whole
 from tsallax.runs.logs import Logs, import_tensorboard
 from tsallax.runs.settings import Run, Settings, from_flat, to_flat, to_yaml
 
+Options = Mapping[str, Any]
 AGENT_FILE, CONFIG_FILE = "agent.npz", "config.yaml"
 LIMITS = ("episodes", "steps")
 CHANGEABLE = (*LIMITS, "save_every", "tensorboard")
@@ -40,11 +40,9 @@ class TrainingRun:
     def remaining(self) -> dict[str, int]:
         """Episodes and steps that are left, for each of the two that has a limit."""
         run, agent = self.settings.run, self.agent
-        limits = {
-            "episodes": (run.episodes, agent.history.episodes),
-            "steps": (run.steps, agent.steps),
-        }
-        return {name: total - done for name, (total, done) in limits.items() if total is not None}
+        done = {"episodes": agent.history.episodes, "steps": agent.steps}
+        totals = {name: getattr(run, name) for name in LIMITS}
+        return {name: totals[name] - done[name] for name in LIMITS if totals[name] is not None}
 
     @property
     def finished(self) -> bool:
@@ -78,9 +76,7 @@ def names_module(env: str | None) -> bool:
     return env is not None and ":" in env
 
 
-def open_run(
-    given: Mapping[str, Any], from_file: Mapping[str, Any], folder: Path, resume: bool
-) -> TrainingRun:
+def open_run(given: Options, from_file: Options, folder: Path, resume: bool) -> TrainingRun:
     """Create or load the agent that the given options, then those of a file, ask for.
 
     Invalid options are refused here, before anything is written.
@@ -104,7 +100,7 @@ def train(training: TrainingRun) -> None:
         draft.unlink(missing_ok=True)
     if not training.finished:
         _write_config(folder, training.settings)
-    with Logs(folder, agent.history, run.tensorboard) as logs:
+    with closing(Logs(folder, agent.history, run.tensorboard)) as logs:
         if not training.finished:
             agent.learn(
                 **training.remaining,
@@ -155,9 +151,7 @@ def _stored_options(folder: Path, resume: bool) -> dict[str, Any] | None:
     return None
 
 
-def _resumed_settings(
-    folder: Path, stored: Mapping[str, Any], options: Mapping[str, Any]
-) -> Settings:
+def _resumed_settings(folder: Path, stored: Options, options: Options) -> Settings:
     """The stored settings with new limits; a change of any other option is refused."""
     try:
         old = from_flat(stored)
@@ -192,7 +186,7 @@ def _changed(folder: Path, name: str, new: Any, old: Any) -> InvalidInput:
     )
 
 
-def _check_settings(settings: Settings, given: Mapping[str, Any]) -> None:
+def _check_settings(settings: Settings, given: Options) -> None:
     """Refuse settings that are incomplete, or need what is missing here."""
     run = settings.run
     if run.env is None:
@@ -211,14 +205,9 @@ def _check_settings(settings: Settings, given: Mapping[str, Any]) -> None:
 def _check_agent(folder: Path, settings: Settings, agent: Any) -> None:
     """Refuse a config.yaml that was edited after the agent was saved."""
     run = settings.run
-    expected = {
-        "seed": run.seed,
-        **to_mapping(settings.config),
-        "env": run.env,
-        "actions": run.actions,
-        "backend": run.backend,
-        "env_options": dict(run.env_options or {}),
-    }
+    expected = {"seed": run.seed, **to_mapping(settings.config)}
+    expected |= {"env": run.env, "actions": run.actions, "backend": run.backend}
+    expected["env_options"] = dict(run.env_options or {})
     found = {"seed": agent.seed, **to_mapping(agent.config), **_environment_options(run, agent)}
     for name, value in expected.items():
         if found.get(name) != value:
@@ -254,12 +243,11 @@ def _new_agent(settings: Settings) -> Any:
     run, agent_class = settings.run, settings.agent_class
     if run.actions is not None and agent_class.continuous_actions:
         raise InvalidInput(f"{run.algorithm} has continuous actions", omit="actions")
-    actions = {} if run.actions is None else {"actions": run.actions}
     return agent_class(
         run.env,
+        actions=run.actions,
         seed=run.seed,
         config=settings.config,
         backend=run.backend,
         env_options=run.env_options,
-        **actions,
     )

@@ -1,7 +1,5 @@
 """Episodes of an agent as an mp4 file."""
 
-from __future__ import annotations
-
 import sys
 import warnings
 from collections.abc import Iterator
@@ -77,9 +75,8 @@ def _quiet_fork() -> Iterator[None]:
 @contextmanager
 def _headless() -> Iterator[None]:
     """Let MuJoCo draw through EGL inside the block, where there is no display."""
-    needed = sys.platform == "linux" and not {"DISPLAY", "WAYLAND_DISPLAY", "MUJOCO_GL"} & {
-        *environ
-    }
+    displays = {"DISPLAY", "WAYLAND_DISPLAY", "MUJOCO_GL"}
+    needed = sys.platform == "linux" and not displays & {*environ}
     if needed:
         environ["MUJOCO_GL"] = "egl"
     try:

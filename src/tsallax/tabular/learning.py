@@ -15,8 +15,6 @@ visit them again, and the first condition fails. The behaviour policy is therefo
 epsilon = 0 is the paper's own exploration. The result counts the visits of every pair.
 """
 
-from __future__ import annotations
-
 import time
 from typing import Any, Literal
 

@@ -4,8 +4,6 @@ Both order the pairs (s, a) in the same way and take steps in chunks. An MDP is 
 compiled loop, an environment is stepped here with the same compiled update.
 """
 
-from __future__ import annotations
-
 import math
 import time
 from collections.abc import Iterator
@@ -19,6 +17,7 @@ from tsallax.planning import toy_text
 from tsallax.planning.forms import frozen
 from tsallax.planning.mdp import MDP
 from tsallax.tabular import kernel
+from tsallax.tabular.kernel import Rule, Table
 
 Floats = NDArray[np.float64]
 Chunk = tuple[int, Floats, NDArray[np.int64]]
@@ -42,9 +41,8 @@ class MDPSource:
         chances = np.diff(mdp.pointer) if single else np.where(mdp.terminal, 0.0, mdp.initial)
         starts = np.cumsum(chances, dtype=np.float64)
         if starts[-1] <= 0.0:
-            raise InvalidInput(
-                "every initial state of the MDP is terminal: there is nothing to learn"
-            )
+            problem = "every initial state of the MDP is terminal"
+            raise InvalidInput(f"{problem}: there is nothing to learn")
         self.starts = starts / starts[-1]
         self.limit = 1 if single else limit
         self.single = single
@@ -65,9 +63,7 @@ class MDPSource:
         """The per-pair vector of a table (S, A)."""
         return self.mdp.flatten(table)
 
-    def chunks(
-        self, table: kernel.Table, rule: kernel.Rule, steps: int, seed: int
-    ) -> Iterator[Chunk]:
+    def chunks(self, table: Table, rule: Rule, steps: int, seed: int) -> Iterator[Chunk]:
         """Take the steps in chunks of about 0.05 s, with one stream of random numbers."""
         arrays = self._arrays()
         rng = np.random.default_rng(seed)
@@ -145,9 +141,7 @@ class EnvironmentSource:
     def flatten(self, table: NDArray[Any]) -> NDArray[Any]:
         return table.reshape(-1)
 
-    def chunks(
-        self, table: kernel.Table, rule: kernel.Rule, steps: int, seed: int
-    ) -> Iterator[Chunk]:
+    def chunks(self, table: Table, rule: Rule, steps: int, seed: int) -> Iterator[Chunk]:
         """Take the steps: `terminated` cuts the bootstrap, `truncated` and the limit do not."""
         rng = np.random.default_rng(seed)
         state = self._state(self.env.reset(seed=seed)[0])
@@ -187,9 +181,8 @@ class EnvironmentSource:
     def _state(self, observation: Any) -> int:
         state = int(observation) - self.first_state
         if not 0 <= state < self.n_states:
-            raise InvalidInput(
-                f"{self.name}: observation {observation} is not in its observation space"
-            )
+            problem = f"observation {observation} is not in its observation space"
+            raise InvalidInput(f"{self.name}: {problem}")
         return state
 
     def _discrete(self, kind: str) -> tuple[int, int]:
@@ -201,10 +194,8 @@ class EnvironmentSource:
         space = getattr(self.env, f"{kind}_space")
         if not isinstance(space, Discrete):
             remedy = "use DeepQ" if isinstance(space, Box) else "number them with a wrapper"
-            kind_given = type(space).__name__
-            raise InvalidInput(
-                f"q_learning needs Discrete {kind}s, not {kind_given}: {remedy}", source=self.name
-            )
+            problem = f"q_learning needs Discrete {kind}s, not {type(space).__name__}: {remedy}"
+            raise InvalidInput(problem, source=self.name)
         return int(space.n), int(space.start)
 
 
@@ -216,9 +207,8 @@ def read_source(given: Any, discount: float, limit: int | None, single: bool) ->
     if isinstance(given, MDP):
         return MDPSource(given, limit or max(100, math.ceil(3.0 / (1.0 - discount))), single)
     if single:
-        raise InvalidInput(
-            "explore='pairs' needs an MDP: an environment cannot be set to any state"
-        )
+        problem = "an environment cannot be set to any state"
+        raise InvalidInput(f"explore='pairs' needs an MDP: {problem}")
     if isinstance(given, str) or all(
         hasattr(given, name) for name in ("reset", "step", "observation_space", "action_space")
     ):

@@ -10,10 +10,8 @@ only if omega <= 1 (integral test: the sum grows as n^(1-omega), or log n at ome
 second if and only if omega > 1/2.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -62,7 +60,7 @@ class StepSize:
             raise InvalidInput("the scale is 1 - gamma: fill it in with .rescaled(discount)")
         return (1.0 + self.scale * np.asarray(n, np.float64)) ** -self.omega
 
-    def rescaled(self, discount: float) -> StepSize:
+    def rescaled(self, discount: float) -> Self:
         """Fill in scale = 1 - gamma where no scale was given.
 
         >>> StepSize().rescaled(0.75)

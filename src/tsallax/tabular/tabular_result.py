@@ -1,7 +1,5 @@
 """`TabularResult`: the action values, policy, visits and returns of tabular Q-learning."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import Any
 

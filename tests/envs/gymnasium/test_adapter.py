@@ -1,7 +1,5 @@
 """The adapter: seeds, truncation, limits, frames, and what it refuses."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import gymnasium
@@ -9,8 +7,8 @@ import numpy as np
 import pytest
 
 from counting_environments import Count, spaced
+from refusals import refused
 from tsallax.envs import GymnasiumAdapter
-from tsallax.errors import InvalidInput
 
 
 def test_separate_environments_are_reset_by_calls_and_have_their_seeds() -> None:
@@ -35,16 +33,15 @@ def test_continuous_actions_are_real_vectors() -> None:
 
 
 def test_drawing_needs_a_render_mode_and_what_it_draws_with() -> None:
-    with pytest.raises(InvalidInput, match="CartPole-v1: cannot be drawn: give render_mode"):
+    with refused("CartPole-v1: cannot be drawn: give render_mode"):
         GymnasiumAdapter("CartPole-v1").frame()
     host = GymnasiumAdapter("tsallax/Reacher-v5", actions=3, render_mode="rgb_array")
-    with pytest.raises(InvalidInput, match="cannot draw it: ") as refusal:
+    with refused("cannot draw it: "):
         host.frame()
-    assert "\n" not in str(refusal.value)
 
 
 def test_seeds_are_one_per_environment() -> None:
-    with pytest.raises(InvalidInput, match="seeds: 1 for 2 environments"):
+    with refused("seeds: 1 for 2 environments"):
         GymnasiumAdapter("CartPole-v1", n_envs=2).reset([0])
 
 
@@ -60,10 +57,8 @@ def test_seeds_are_one_per_environment() -> None:
     ids=str,
 )
 def test_unusable_arguments_are_refused_in_one_line(env: Any, options: Any, message: str) -> None:
-    with pytest.raises(InvalidInput) as refusal:
+    with refused(message):
         GymnasiumAdapter(env, **options)
-    assert message in str(refusal.value)
-    assert "\n" not in str(refusal.value)
 
 
 def test_rewards_and_observations_that_are_not_finite_are_errors() -> None:
@@ -71,8 +66,8 @@ def test_rewards_and_observations_that_are_not_finite_are_errors() -> None:
     host = GymnasiumAdapter(env)
     host.reset([0])
     env.step = lambda action: (np.zeros(1), np.nan, False, False, {})  # type: ignore[method-assign]
-    with pytest.raises(InvalidInput, match="Count: returned the reward nan"):
+    with refused("Count: returned the reward nan"):
         host.step([0])
     env.step = lambda action: (np.full(1, np.inf), 0.0, False, False, {})  # type: ignore[method-assign]
-    with pytest.raises(InvalidInput, match="Count: an observation contains inf"):
+    with refused("Count: an observation contains inf"):
         host.step([0])

@@ -1,7 +1,5 @@
 """The JAX environments equal Gymnasium's, which C MuJoCo simulates, joint limits included."""
 
-from __future__ import annotations
-
 import jax
 import jax.numpy as jnp
 import numpy as np

@@ -1,29 +1,12 @@
-"""The integrator, gravity and the soft joint limits are MuJoCo's."""
+"""The integrator, the solids and the joint limits; whole steps are in test_environment."""
 
 import math
-from typing import Any
 
 import jax.numpy as jnp
-import mujoco
 import numpy as np
-import pytest
 
-from mujoco_episodes import MUJOCO, make
 from precision import double
-from tsallax.envs import Environment
 from tsallax.envs.jax.mechanics import DENSITY, capsule, limit_force, rk4, sphere
-
-
-@pytest.mark.parametrize("environment", MUJOCO, ids=lambda e: e.name)
-def test_solver_and_constraint_parameters_are_those_of_the_models(environment: Environment) -> None:
-    model: Any = make(environment).unwrapped.model
-    assert model.opt.integrator == mujoco.mjtIntegrator.mjINT_RK4
-    np.testing.assert_array_equal(model.opt.gravity, [0.0, 0.0, -9.81])
-    np.testing.assert_array_equal(model.jnt_solref, [[0.02, 1.0]] * model.njnt)
-    np.testing.assert_array_equal(model.jnt_solimp, [[0.9, 0.95, 0.001, 0.5, 2.0]] * model.njnt)
-    assert not model.jnt_margin.any()
-    assert model.opt.disableflags == 0
-    assert model.opt.density == model.opt.viscosity == 0
 
 
 def test_masses_and_inertias_are_those_of_the_solids() -> None:

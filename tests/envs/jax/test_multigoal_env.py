@@ -1,16 +1,14 @@
 """The point mass among four goals is the planning problem without its grid."""
 
-from __future__ import annotations
-
 import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
 
+from refusals import refused
 from tsallax import problems
 from tsallax.envs import MultiGoal
 from tsallax.envs.jax.multigoal_env import multigoal
-from tsallax.errors import InvalidInput
 from tsallax.problems.multigoal_mdp import multigoal_axis, multigoal_state
 
 
@@ -37,7 +35,7 @@ def test_the_point_mass_has_no_noise_where_none_is_wanted() -> None:
     still = multigoal(noise=0.0)
     state = still.reset(jax.random.key(0))._replace(location=jnp.array([0.5, 1.0]))
     np.testing.assert_allclose(still.step(state, [-9.0, 1.0])[1], [-1.0, 1.5])
-    with pytest.raises(InvalidInput, match="noise must be a number of at least 0"):
+    with refused("noise must be a number of at least 0"):
         multigoal(noise=-1.0)
 
 

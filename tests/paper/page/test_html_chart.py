@@ -6,7 +6,7 @@ import re
 import pytest
 
 from page_results import LABELS, PANELS, curves, series
-from tsallax.errors import InvalidInput
+from refusals import refused
 from tsallax.paper.page.html_chart import render_chart
 
 
@@ -36,7 +36,7 @@ def test_a_chart_has_its_data_and_the_ends_of_its_lines():
 )
 def test_a_damaged_chart_is_refused_with_its_file(change):
     chart = curves(3) | {"series": [series(PANELS[0], LABELS[0], 3, **change)]}
-    with pytest.raises(InvalidInput, match="the-file"):
+    with refused("the-file"):
         render_chart(chart, "the-file")
 
 

@@ -1,16 +1,14 @@
 """Training of a job: interrupted at any point, every run ends with one row, the same one."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 
+from refusals import refused
 from small_sweeps import EPISODES, NAME, OPTIONS, PIECES, Pieces, outcome, plan, small
 from tsallax.deep.fleet import Diverged, Fleet, Member
-from tsallax.errors import InvalidInput
 from tsallax.paper.sweep import job_training, rows
 from tsallax.paper.sweep.job_status import read_status
 from tsallax.paper.sweep.job_training import train_job, use_device
@@ -130,7 +128,7 @@ def test_a_run_that_diverges_is_named(tmp_path: Path, monkeypatch):
         raise Diverged(1, "Reacher-v5", 100)
 
     monkeypatch.setattr(Fleet, "learn", diverge)
-    with pytest.raises(InvalidInput, match=r"Sparse\+SparseBellman-0.1, seed 1: "):
+    with refused("Sparse+SparseBellman-0.1, seed 1: "):
         train_job(new_job(tmp_path))
 
 
@@ -140,9 +138,8 @@ def test_a_job_that_another_process_trains_is_refused(tmp_path: Path):
     job.rows_file.parent.mkdir(parents=True)
     with job.rows_file.open("ab") as file:
         fcntl.flock(file, fcntl.LOCK_EX)
-        with pytest.raises(InvalidInput, match="another process") as refusal:
+        with refused("another process", source=tmp_path):
             train_job(job)
-    assert refusal.value.source == str(tmp_path)
 
 
 def test_a_device_that_this_machine_lacks_is_refused():
@@ -150,5 +147,5 @@ def test_a_device_that_this_machine_lacks_is_refused():
 
     if jax.default_backend() == "gpu":
         pytest.skip("there is a GPU")
-    with pytest.raises(InvalidInput, match="no GPU"):
+    with refused("no GPU"):
         use_device("gpu")

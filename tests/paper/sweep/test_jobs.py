@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from refusals import refused
 from small_sweeps import EPISODES, NAME, OPTIONS, begun_folder, finished_folder, plan, small
 from tsallax.errors import InvalidInput
 from tsallax.paper.sweep.specification import paper_sweep
@@ -68,7 +69,7 @@ def test_another_protocol_is_refused_beside_rows_and_fleets(begin, changes, word
 def test_another_protocol_is_refused_beside_rows_of_other_variants(changes, tmp_path):
     finished_folder(tmp_path)
     assert len(plan(small(**ELSEWHERE), tmp_path)) == 1
-    with pytest.raises(InvalidInput, match="holds runs"):
+    with refused("holds runs"):
         plan(small(**ELSEWHERE, **changes), tmp_path)
 
 
@@ -81,7 +82,7 @@ def test_options_that_mean_the_same_are_the_same_protocol(tmp_path):
 def test_fleets_written_with_earlier_names_of_options_are_resumed(tmp_path):
     begun = begun_folder(tmp_path)
     data = json.loads(begun.status_file.read_text())
-    old = {"hidden": [8], "batch": 8, "capacity": 300, "start": 50, "copy_every": 50, "n_step": 1}
+    old = {"hidden": [8], "batch": 8, "capacity": 300, "start": 0, "copy_every": 50, "n_step": 1}
     begun.status_file.write_text(json.dumps({**data, "options": old, "there": 0}))
     assert plan(small(), tmp_path) == [begun]
 
@@ -89,9 +90,8 @@ def test_fleets_written_with_earlier_names_of_options_are_resumed(tmp_path):
 def test_a_damaged_status_is_refused_with_its_file(tmp_path):
     file = begun_folder(tmp_path).status_file
     file.write_text(file.read_text()[:-30])
-    with pytest.raises(InvalidInput, match="damaged") as refusal:
+    with refused("damaged", source=file):
         plan(small(), tmp_path)
-    assert refusal.value.source == str(file)
 
 
 def test_names_depend_on_the_runs_alone_and_paths_are_absolute(tmp_path, monkeypatch):

@@ -1,7 +1,5 @@
 """Sweeps on Ray: workers that are killed, interrupted or fail, and clusters that do not exist."""
 
-from __future__ import annotations
-
 import io
 import json
 import os
@@ -16,6 +14,7 @@ from typing import Any
 
 import pytest
 
+from refusals import refused
 from small_sweeps import NAME, OPTIONS, outcome, plan, small
 from tsallax.errors import InvalidInput
 from tsallax.paper.sweep import ray_workers
@@ -106,10 +105,8 @@ def test_the_error_of_a_worker_is_raised_in_one_line(ray: Any, tmp_path: Path):
     jobs = plan(small(), tmp_path, at_once=2)
     jobs[0].checkpoint_file.parent.mkdir()
     jobs[0].checkpoint_file.write_text("no fleet")
-    with pytest.raises(InvalidInput) as caught:
+    with refused(str(jobs[0].checkpoint_file)):
         ray_workers.train_on_ray(jobs, "auto", lambda: None)
-    assert str(jobs[0].checkpoint_file) in str(caught.value)
-    assert "\n" not in str(caught.value)
     assert ray.is_initialized()
 
 
@@ -117,7 +114,7 @@ def test_the_error_of_a_worker_is_raised_in_one_line(ray: Any, tmp_path: Path):
 def test_a_folder_that_workers_do_not_see_is_refused(ray: Any, tmp_path: Path, monkeypatch):
     monkeypatch.setattr(ray_workers, "_sees", lambda marker, text: not Path(marker).is_file())
     jobs = plan(small(), tmp_path, at_once=2)
-    with pytest.raises(InvalidInput, match="does not see it"):
+    with refused("does not see it"):
         ray_workers.train_on_ray(jobs, "auto", lambda: None)
     assert not list(tmp_path.iterdir())
 
@@ -135,7 +132,7 @@ def test_a_gpu_that_no_node_has_is_refused(ray: Any, tmp_path: Path):
     if ray.cluster_resources().get("GPU"):
         pytest.skip("there is a GPU")
     jobs = plan(small(), tmp_path, at_once=2, device="gpu")
-    with pytest.raises(InvalidInput, match="no node of the Ray cluster has a GPU"):
+    with refused("no node of the Ray cluster has a GPU"):
         ray_workers.train_on_ray(jobs, "auto", lambda: None)
 
 
@@ -145,7 +142,7 @@ def test_a_gpu_that_no_node_has_is_refused(ray: Any, tmp_path: Path):
     [("ray://127.0.0.1:9", "refused"), ("nowhere", "host:port"), ("nowhere:0", "host:port")],
 )
 def test_a_cluster_that_does_not_exist_is_refused(address: str, word: str, tmp_path: Path):
-    with pytest.raises(InvalidInput, match=word):
+    with refused(word):
         train_sweeps([small()], tmp_path / "out", ray=address, progress=False)
     assert not (tmp_path / "out").exists()
 
@@ -172,5 +169,5 @@ def test_a_refused_connection_gives_a_hint_at_the_token(mode, tmp_path, monkeypa
 
 def test_without_ray_the_error_names_the_extra(tmp_path: Path, monkeypatch):
     monkeypatch.setitem(sys.modules, "ray", None)
-    with pytest.raises(InvalidInput, match=r"tsallax\[ray\]"):
+    with refused("tsallax[ray]"):
         train_sweeps([small()], tmp_path, ray="local", progress=False)

@@ -46,8 +46,7 @@ def test_equals_share_the_last_of_the_top_five_however_they_are_listed():
     assert ranking(gather(PENDULUM, late)).names[0] == best[2], "equals are ordered by episodes"
 
 
-def test_epsilon_greedy_with_the_plain_update_is_one_algorithm(whole):
-    data = gather(REACHER, whole)
+def test_epsilon_greedy_with_the_plain_update_is_one_algorithm(whole, data):
     assert len(data.cells[PLAIN, 9]) == 9
     assert len(data.algorithms) == 25
     assert len(data.matches("explore", "sparse", "epsilon", 9)) == 9
@@ -56,8 +55,7 @@ def test_epsilon_greedy_with_the_plain_update_is_one_algorithm(whole):
     assert len(gather(REACHER, same).cells[PLAIN, 9]) == 3
 
 
-def test_matched_cells_differ_in_one_way_alone(whole):
-    data = gather(REACHER, whole)
+def test_matched_cells_differ_in_one_way_alone(data):
     for factor, other in (("explore", "update"), ("update", "explore")):
         for x, y in data.matches(factor, "sparse", "soft", 121):
             a, b = data.cells[x][0], data.cells[y][0]

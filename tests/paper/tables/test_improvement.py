@@ -18,11 +18,6 @@ from tsallax.paper.tables.improvement import (
 from tsallax.statistics import INCONCLUSIVE
 
 
-@pytest.fixture(scope="module")
-def data(whole):
-    return gather(REACHER, whole)
-
-
 def test_the_probability_is_the_mean_of_mann_whitneys_u_over_matched_cells(data):
     found = improvement_between(data, "explore", "sparse", "soft", "return", [9, 121])
     shares = [

@@ -4,14 +4,12 @@ import dataclasses
 
 import numpy as np
 
-from tsallax.paper.sweep.tasks import REACHER
-from tsallax.paper.tables.cells import gather
 from tsallax.paper.tables.mean_curves import POINTS, learning_curves_chart, training_returns
 
 
-def test_chart_has_all_algorithms_in_few_points(whole):
+def test_chart_has_all_algorithms_in_few_points(data):
     top = {"Sparse+Bellman-1", "Soft+SoftBellman-0.1"}
-    chart = learning_curves_chart(gather(REACHER, whole), top)
+    chart = learning_curves_chart(data, top)
     assert {s.label for s in chart.series if s.shown} == top
     assert len(chart.series) == 25 * 4 + 1
     for s in chart.series:

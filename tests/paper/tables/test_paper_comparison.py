@@ -2,7 +2,6 @@
 
 from made_up_rows import table
 from tsallax.paper.sweep.tasks import REACHER, paper_results
-from tsallax.paper.tables.cells import gather
 from tsallax.paper.tables.paper_comparison import comparison
 
 
@@ -15,8 +14,7 @@ def test_best_of_each_exploration_is_beside_the_papers(result):
     assert line["of"].startswith("Soft+")
 
 
-def test_the_best_return_at_each_number_of_actions_is_compared(whole):
-    data = gather(REACHER, whole)
+def test_the_best_return_at_each_number_of_actions_is_compared(data):
     lines = {line.what: line for line in comparison(data)}
     paper = paper_results(REACHER)
     for n in REACHER.actions:

@@ -9,8 +9,8 @@ from tsallax.paper.tables.cells import gather
 from tsallax.paper.tables.run_options import missing, parameters
 
 
-def test_options_that_differ_are_named(whole):
-    found = parameters(gather(REACHER, whole))
+def test_options_that_differ_are_named(whole, data):
+    found = parameters(data)
     assert found["options_of_all_variants"] == {"batch_size": 64, "gamma": 0.99}
     assert found["options_that_differ"] == {"alpha": [1.0, 0.1, 0.01]}
     config = {**whole[0].config, "batch_size": 32}

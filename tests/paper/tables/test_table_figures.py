@@ -3,17 +3,11 @@
 import dataclasses
 
 import numpy as np
-import pytest
 
 from tsallax.paper.sweep.tasks import REACHER
 from tsallax.paper.tables.cells import gather, ranking
 from tsallax.paper.tables.table_figures import OWN, chosen_curves, curves_figure, returns_figure
 from tsallax.plotting import paper_style
-
-
-@pytest.fixture(scope="module")
-def data(whole):
-    return gather(REACHER, whole)
 
 
 def test_the_top_five_are_drawn_with_their_means(data):

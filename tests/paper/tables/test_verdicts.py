@@ -6,7 +6,7 @@ import pytest
 
 from made_up_rows import judged, made_up_sweep
 from tsallax.paper.sweep.tasks import PENDULUM, REACHER
-from tsallax.paper.tables.cells import gather, ranking
+from tsallax.paper.tables.cells import ranking
 from tsallax.paper.tables.verdicts import claims, tally
 from tsallax.statistics import FAILS, HOLDS, INCONCLUSIVE
 
@@ -163,8 +163,7 @@ def test_trends_need_as_many_runs_as_other_verdicts():
         assert judged(given)[TREND.format("epsilon-greedy", "return")].verdict == verdict
 
 
-def test_tally_counts_every_claim_once(whole):
-    data = gather(REACHER, whole)
+def test_tally_counts_every_claim_once(data):
     found = claims(data, ranking(data))
     counts = [int(word) for word in tally(found).replace(",", "").split() if word.isdecimal()]
     assert counts[0] == len(found) == sum(counts[1:])

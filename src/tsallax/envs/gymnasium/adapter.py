@@ -4,8 +4,6 @@ Observations are vectors of float32, actions are integers; termination and trunc
 a step returns the true last observation of an episode, and environments do not reset themselves.
 """
 
-from __future__ import annotations
-
 import warnings
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
@@ -73,7 +71,8 @@ class GymnasiumAdapter:
         observations = getattr(members[0], f"{prefix}observation_space")
         space = getattr(members[0], f"{prefix}action_space")
         self.observation_shape: tuple[int, ...] = tuple(observations.shape or ())
-        self.first_observation = getattr(observations, "start", None)
+        start = getattr(observations, "start", None)
+        self.first_observation = None if start is None else int(start)
         """The first observation of a Discrete space, None for others."""
         self.observation_size, self._encode = spaces.observation_encoder(self.name, observations)
         self.discretize: Discretize | None = None
@@ -82,9 +81,8 @@ class GymnasiumAdapter:
         if not continuous:
             self.discretize = spaces.action_grid(self.name, space, actions)
         elif actions is not None:
-            raise InvalidInput(
-                "actions cannot be combined with continuous=True", source=self.name, omit="actions"
-            )
+            problem = "actions cannot be combined with continuous=True"
+            raise InvalidInput(problem, source=self.name, omit="actions")
         if continuous or self.discretize is not None:
             low, high = spaces.action_bounds(self.name, space)
             self.action_low, self.action_high = tuple(low.tolist()), tuple(high.tolist())
@@ -117,9 +115,8 @@ class GymnasiumAdapter:
         results = self._batch.step(self._decode(np.asarray(actions)))
         observations, rewards, terminated, truncated, self.stepped = results
         if not np.isfinite(rewards).all():
-            raise InvalidInput(
-                f"returned the reward {_first_not_finite(rewards)}", source=self.name
-            )
+            problem = f"returned the reward {_first_not_finite(rewards)}"
+            raise InvalidInput(problem, source=self.name)
         return self._vectors(observations), rewards, terminated, truncated
 
     def reset_one(self, i: int, seed: int) -> NDArray[np.float32]:
@@ -134,9 +131,8 @@ class GymnasiumAdapter:
         """Observations as vectors, (n, size), which must be finite."""
         vectors = self._encode(observations)
         if not np.isfinite(vectors).all():
-            raise InvalidInput(
-                f"an observation contains {_first_not_finite(vectors)} (float32)", source=self.name
-            )
+            problem = f"an observation contains {_first_not_finite(vectors)} (float32)"
+            raise InvalidInput(problem, source=self.name)
         return vectors
 
     @property

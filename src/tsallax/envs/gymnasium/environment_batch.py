@@ -15,8 +15,6 @@ A vector environment resets itself in one of three ways (`gymnasium.vector.Autor
   one of the new episode.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
@@ -52,13 +50,9 @@ class SeparateEnvironments:
         """Take one action in every environment."""
         results = [env.step(a) for env, a in zip(self.environments, actions, strict=True)]
         observations, rewards, terminated, truncated, _ = zip(*results, strict=True)
-        return StepResult(
-            observations,
-            np.array(rewards, np.float64).reshape(self.size),
-            np.array(terminated, np.bool_).reshape(self.size),
-            np.array(truncated, np.bool_).reshape(self.size),
-            self._stepped,
-        )
+        earned = np.array(rewards, np.float64).reshape(self.size)
+        ended, cut = (np.array(x, np.bool_).reshape(self.size) for x in (terminated, truncated))
+        return StepResult(observations, earned, ended, cut, self._stepped)
 
     def restart(self, i: int, seed: int) -> Any:
         """Start a new episode in environment i; return the first observation."""
@@ -94,19 +88,14 @@ class VectorEnvironment:
         after, rewards, terminated, truncated, infos = self.environment.step(actions)
         self._current = after
         stepped = ~self._resetting
-        ended = np.asarray(terminated, np.bool_) | np.asarray(truncated, np.bool_)
+        terminated, truncated = np.array(terminated, np.bool_), np.array(truncated, np.bool_)
+        ended = terminated | truncated
         if self._mode == "SameStep" and ended.any():
             last = infos["final_obs"]
             after = [last[i] if ended[i] else after[i] for i in range(self.size)]
         if self._mode == "NextStep":
             self._resetting = ended
-        return StepResult(
-            after,
-            np.array(rewards, np.float64),
-            np.array(terminated, np.bool_),
-            np.array(truncated, np.bool_),
-            stepped,
-        )
+        return StepResult(after, np.array(rewards, np.float64), terminated, truncated, stepped)
 
     def restart(self, i: int, seed: int) -> Any:
         """Start a new episode in environment i; return the first observation.

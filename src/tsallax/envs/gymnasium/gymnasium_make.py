@@ -1,7 +1,5 @@
 """`gymnasium.make` with the environments of tsallax registered and errors of one line."""
 
-from __future__ import annotations
-
 import difflib
 import warnings
 from importlib import import_module
@@ -48,7 +46,7 @@ def _reason(name: str, error: Exception) -> str:
         return f"needs MuJoCo: pip install 'tsallax[mujoco]'{same}"
     if "Namespace ALE not found" in line:
         return "needs the Arcade Learning Environment: pip install ale-py"
-    return line if line else type(error).__name__
+    return line or type(error).__name__
 
 
 def _nearest(name: str) -> str:

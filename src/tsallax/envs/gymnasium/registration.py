@@ -4,8 +4,6 @@
 `tsallax.envs.register()`, after which `gymnasium.make("tsallax/Reacher-v5")` is enough.
 """
 
-from __future__ import annotations
-
 from functools import cache
 from typing import Any
 

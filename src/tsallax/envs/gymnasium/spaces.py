@@ -4,8 +4,6 @@ A Box observation is flattened, a Discrete one becomes one-hot. A Discrete actio
 from 0, a Box action is a row of a `Discretize` table or a real vector.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable
 from typing import Any, TypeAlias
 

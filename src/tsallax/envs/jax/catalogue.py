@@ -1,7 +1,5 @@
 """The JAX environments by their Gymnasium ids."""
 
-from __future__ import annotations
-
 from tsallax.envs.jax.environment import Environment
 from tsallax.envs.jax.inverted_pendulum import InvertedPendulum
 from tsallax.envs.jax.multigoal_env import MultiGoal

@@ -1,7 +1,5 @@
 """Pictures of the JAX environments' states, drawn with NumPy alone."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable, Iterable
 from itertools import pairwise

@@ -5,8 +5,6 @@ An environment is data and three pure functions of unbatched arguments, for `jax
 `terminated` or `truncated`, and the caller resets.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, TypeAlias

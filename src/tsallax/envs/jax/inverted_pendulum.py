@@ -11,8 +11,6 @@ truncated after 1000 steps. The pole's own stop at ±90° cannot be reached in a
 out.
 """
 
-from __future__ import annotations
-
 import math
 from functools import partial
 from typing import NamedTuple

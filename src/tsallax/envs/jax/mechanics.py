@@ -13,8 +13,6 @@ A motion is one array (q₁, q₂, q̇₁, q̇₂): stacked at every stage, it i
 where separate scalars are computed again for everything that uses them.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable
 

@@ -10,8 +10,6 @@ action is taken. An observation is x, an episode starts anywhere in the square, 
 is truncated after 50 steps.
 """
 
-from __future__ import annotations
-
 from functools import cache, partial
 from typing import NamedTuple
 

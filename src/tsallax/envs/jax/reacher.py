@@ -13,8 +13,6 @@ After a step, MuJoCo's fingertip is the one of the last Runge-Kutta stage, a mic
 θ puts it; the state keeps it.
 """
 
-from __future__ import annotations
-
 import math
 from functools import partial
 from typing import NamedTuple

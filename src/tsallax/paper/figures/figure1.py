@@ -4,8 +4,6 @@ A point mass moves among four reward maxima, with 9 or 49 velocities to choose f
 state, V*(s) - V_pi(s) of the plain MDP is the loss of the sparse and of the softmax policy.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import Any
 
@@ -15,11 +13,10 @@ from matplotlib.colors import Normalize
 from matplotlib.figure import Figure
 from numpy.typing import NDArray
 
-from tsallax.paper.experiments import EXPERIMENTS
 from tsallax.paper.result import (
     Comparison,
     Picture,
-    ProgressReport,
+    Progress,
     Result,
     Table,
     chosen,
@@ -47,8 +44,8 @@ TOLERANCE = 1e-7
 
 @dataclass(frozen=True, eq=False)
 class _Level:
-    """The solution for one number of actions: Q*(s, .) at the marked state, and by regulariser the
-    policy there, the difference to the optimum in every state, its certificate and its bound."""
+    """The solution for one number of actions: V*, Q*(s, .) at the marked state, and by regulariser
+    the policy there, the difference to the optimum, its mean certificate and its bound."""
 
     actions: int
     optimal: Floats
@@ -60,7 +57,7 @@ class _Level:
 
 
 def compute(
-    report: ProgressReport = lambda share: None,
+    report: Progress = lambda share: None,
     *,
     actions: tuple[int, int] = (9, 49),
     alpha: float = 0.3,
@@ -68,11 +65,7 @@ def compute(
 ) -> Result:
     """Reward, action values, policies and the loss of each policy, for few and for many actions.
 
-    Args:
-        report: called with the share of the work that is done.
-        actions: the two numbers of velocities, squares of odd numbers.
-        alpha: the coefficient of both regularisers.
-        grid: number of grid points of each coordinate.
+    `actions` are two squares of odd numbers, `grid` is the number of points of each coordinate.
     """
     levels = []
     for n in actions:
@@ -84,7 +77,6 @@ def compute(
     report(1.0)
     return Result(
         name="figure1",
-        title=EXPERIMENTS["figure1"].title,
         caption=_caption(levels, alpha),
         parameters={
             "problem": "multigoal",
@@ -156,9 +148,8 @@ def _draw(reward: Floats, levels: list[_Level], grid: int, alpha: float) -> Figu
 def _draw_reward(figure: Figure, axes: Axes, reward: Floats, grid: int) -> None:
     image = _map(axes, reward.reshape(grid, grid), Normalize(0, 1))
     axes.plot(*MARKED, marker="x", color="#FF3B30", markersize=7, markeredgewidth=2)
-    axes.annotate(
-        "$s$", MARKED, xytext=(6, 4), textcoords="offset points", color="white", fontsize=9
-    )
+    place: Any = {"xytext": (6, 4), "textcoords": "offset points"}
+    axes.annotate("$s$", MARKED, **place, color="white", fontsize=9)
     axes.set_title("reward $r(x, y)$")
     letter(axes, "(a)", x=-0.16)
     _bar(figure, axes, image)
@@ -219,19 +210,13 @@ def _bar(figure: Figure, axes: Axes, image: Any) -> None:
 
 def _states(reward: Floats, levels: list[_Level], grid: int) -> Table:
     axis = multigoal_axis(grid)
-    rows = []
-    for s in range(grid * grid):
-        row: dict[str, str | int | float] = {
-            "x": tidy(axis[s // grid]),
-            "y": tidy(axis[s % grid]),
-            "reward": tidy(reward[s]),
-        }
-        for level in levels:
-            row[f"optimal_value_{level.actions}"] = tidy(level.optimal[s])
-            for kind in KINDS:
-                row[f"{kind}_difference_{level.actions}"] = tidy(level.difference[kind][s])
-        rows.append(row)
-    return Table("figure1", "every location: reward, optimal value, difference to it", tuple(rows))
+    columns = {"x": np.repeat(axis, grid), "y": np.tile(axis, grid), "reward": reward}
+    for level in levels:
+        columns[f"optimal_value_{level.actions}"] = level.optimal
+        for kind in KINDS:
+            columns[f"{kind}_difference_{level.actions}"] = level.difference[kind]
+    rows = tuple({key: tidy(column[s]) for key, column in columns.items()} for s in range(grid**2))
+    return Table("figure1", "every location: reward, optimal value, difference to it", rows)
 
 
 def _actions(levels: list[_Level]) -> Table:
@@ -241,8 +226,7 @@ def _actions(levels: list[_Level]) -> Table:
             "vx": tidy(vx),
             "vy": tidy(vy),
             "optimal_action_value": tidy(level.values[a]),
-            "sparse_probability": tidy(level.policy["sparse"][a]),
-            "soft_probability": tidy(level.policy["soft"][a]),
+            **{f"{kind}_probability": tidy(level.policy[kind][a]) for kind in KINDS},
         }
         for level in levels
         for a, (vx, vy) in enumerate(multigoal_actions(level.actions))

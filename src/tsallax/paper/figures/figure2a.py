@@ -10,8 +10,6 @@ Both gaps are at least 0, they add up to the certificate, and the certificate is
 alpha Omega_max(|A|)/(1 - gamma) of Theorem 4 (sparse) and Theorem 5 (soft).
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Sequence
 from itertools import pairwise
@@ -23,11 +21,10 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import NullLocator
 
 from tsallax.errors import InvalidInput
-from tsallax.paper.experiments import EXPERIMENTS
 from tsallax.paper.result import (
     Comparison,
     Picture,
-    ProgressReport,
+    Progress,
     Result,
     Row,
     Table,
@@ -52,7 +49,7 @@ LINES: dict[str, Any] = {
 
 
 def compute(
-    report: ProgressReport = lambda share: None,
+    report: Progress = lambda share: None,
     *,
     actions: Sequence[int] = (9, 25, 49, 81, 121, 169, 225, 289),
     alphas: tuple[float, float] = (0.1, 0.001),
@@ -60,11 +57,7 @@ def compute(
 ) -> Result:
     """Both gaps, the certificate and the bound of sparse and soft, for each number of actions.
 
-    Args:
-        report: called with the share of the work that is done.
-        actions: two or more numbers of actions, squares, from few to many.
-        alphas: the coefficients, one row of panels each.
-        grid: number of grid points of (x, y, heading).
+    `actions` are two or more squares, from few to many; each alpha has a row of panels.
     """
     if len(actions) < 2 or list(actions) != sorted(set(actions)):
         raise InvalidInput(f"actions must be two or more increasing numbers, not {actions}")
@@ -79,7 +72,6 @@ def compute(
     report(1.0)
     return Result(
         name="figure2a",
-        title=EXPERIMENTS["figure2a"].title,
         caption=_caption(rows, alphas, grid, gamma),
         parameters={
             "problem": "unicycle",
@@ -100,20 +92,17 @@ def _measure(mdp: MDP, n: int, alphas: Sequence[float]) -> list[Row]:
     nearest = min(solutions, key=lambda s: performance_bound(mdp, s.regularizer))
     optimum = solve(mdp, Hard(), TOLERANCE, initial_value=nearest.value, progress=False)
     best = float(mdp.initial @ optimum.value)
-    rows = []
-    for solution in solutions:
-        evaluation = evaluate(mdp, solution.pair_policy)
-        rows.append(
-            gap_row(
-                n,
-                solution.regularizer,
-                value_gap=float(mdp.initial @ solution.value) - best,
-                return_gap=best - evaluation.expected_return,
-                certificate=float(mdp.initial @ gap_certificate(mdp, solution)),
-                bound=performance_bound(mdp, solution.regularizer),
-            )
+    return [
+        gap_row(
+            n,
+            solution.regularizer,
+            value_gap=float(mdp.initial @ solution.value) - best,
+            return_gap=best - evaluate(mdp, solution.pair_policy).expected_return,
+            certificate=float(mdp.initial @ gap_certificate(mdp, solution)),
+            bound=performance_bound(mdp, solution.regularizer),
         )
-    return rows
+        for solution in solutions
+    ]
 
 
 def gap_row(
@@ -248,14 +237,13 @@ def _comparison(
     rows: Sequence[Row], alphas: Sequence[float], gamma: float
 ) -> tuple[Comparison, ...]:
     lines = []
+    same = "not distinguished from the value gap"
     for alpha in alphas:
         limit = alpha / (1 - gamma)
         slope = log_slope(rows, alpha, "soft", "value_gap")
-        same = "not distinguished from the value gap"
+        flat = f"levels off (limit of the bound: {limit / 2:.4g})"
         lines += [
-            _ends(
-                rows, alpha, "sparse", "value", f"levels off (limit of the bound: {limit / 2:.4g})"
-            ),
+            _ends(rows, alpha, "sparse", "value", flat),
             _ends(rows, alpha, "soft", "value", "grows like a logarithm"),
             Comparison(
                 f"its slope against log|A|, α = {alpha:g}",

@@ -4,8 +4,6 @@ A sparse policy's support is exact, and proven by the solver's enclosure of Q*. 
 uses every action, so any ratio below 1.00 counts the actions above some probability.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 import numpy as np
@@ -13,17 +11,7 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import FuncFormatter
 
 from tsallax.errors import InvalidInput
-from tsallax.paper.experiments import EXPERIMENTS
-from tsallax.paper.result import (
-    Comparison,
-    Picture,
-    ProgressReport,
-    Result,
-    Row,
-    Table,
-    chosen,
-    tidy,
-)
+from tsallax.paper.result import Comparison, Picture, Progress, Result, Row, Table, chosen, tidy
 from tsallax.planning.solver import solve
 from tsallax.plotting import GREY, MARKER, SOFT, SPARSE, paper_style
 from tsallax.problems.unicycle_mdp import unicycle
@@ -37,7 +25,7 @@ PAPER = {"sparse": {0.1: 0.24, 100.0: 0.99}, "soft": {0.1: 0.79, 100.0: 1.00}}
 
 
 def compute(
-    report: ProgressReport = lambda share: None,
+    report: Progress = lambda share: None,
     *,
     actions: int = 25,
     alphas: Sequence[float] | None = None,
@@ -45,11 +33,7 @@ def compute(
 ) -> Result:
     """Support ratios of sparse and softmax policies over a range of alpha.
 
-    Args:
-        report: called with the share of the work that is done.
-        actions: number of actions, a square.
-        alphas: the coefficients; default: 13 from 0.1 to 100, evenly on a logarithmic scale.
-        grid: number of grid points of (x, y, heading).
+    By default, `alphas` are 13 from 0.1 to 100, evenly on a logarithmic scale.
     """
     coefficients = np.geomspace(0.1, 100.0, 13) if alphas is None else np.asarray(alphas)
     if coefficients.ndim != 1 or len(coefficients) < 2 or not (np.diff(coefficients) > 0).all():
@@ -60,25 +44,20 @@ def compute(
         sparse = solve(mdp, Sparse(float(alpha)), TOLERANCE, progress=False)
         soft = solve(mdp, Soft(float(alpha)), TOLERANCE, progress=False)
         proven = sparse.certified_support
-        rows.append(
-            {
-                "alpha": tidy(alpha),
-                "sparse": tidy(sparse.support_ratio),
-                "sparse_proven_in": tidy(np.count_nonzero(proven == 1) / mdp.n_pairs),
-                "sparse_not_proven_out": tidy(1 - np.count_nonzero(proven == -1) / mdp.n_pairs),
-                **{
-                    f"soft_above_{t:g}": tidy(float(np.mean(soft.pair_policy > t)))
-                    for t in (THRESHOLD, *OTHERS)
-                },
-            }
-        )
+        row = {
+            "alpha": alpha,
+            "sparse": sparse.support_ratio,
+            "sparse_proven_in": np.count_nonzero(proven == 1) / mdp.n_pairs,
+            "sparse_not_proven_out": 1 - np.count_nonzero(proven == -1) / mdp.n_pairs,
+            **{f"soft_above_{t:g}": np.mean(soft.pair_policy > t) for t in (THRESHOLD, *OTHERS)},
+        }
+        rows.append({name: tidy(share) for name, share in row.items()})
         report(len(rows) / (len(coefficients) + 1))
     with paper_style():
         picture = Picture("figure2b", _draw(rows, actions), _alt(rows))
     report(1.0)
     return Result(
         name="figure2b",
-        title=EXPERIMENTS["figure2b"].title,
         caption=_caption(rows, actions, grid, mdp.discount),
         parameters={
             "problem": "unicycle",

@@ -5,13 +5,12 @@ numbers compared, or minus the relative error where the claim is an equation.  N
 lemmas and equations are the paper's; claims without one are this library's.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import pairwise
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -60,8 +59,8 @@ class Case:
         """Uv."""
         return bellman(self.mdp, self.regularizer, v)
 
-    def solve(self, regularizer: Regularizer, relative: float) -> Solution:
-        return solve(self.mdp, regularizer, relative * self.size, progress=False)
+    def solve(self, regularizer: Regularizer, relative: float, **more: Any) -> Solution:
+        return solve(self.mdp, regularizer, relative * self.size, progress=False, **more)
 
     @cached_property
     def hard(self) -> Solution:
@@ -95,22 +94,16 @@ Check = Callable[[Case, np.random.Generator], Iterator[float]]
 
 @dataclass(frozen=True)
 class Claim:
-    """A statement with its check, which yields the margins of one case.
-
-    Attributes:
-        name: the paper's name for it, or "ours".
-        statement: what is claimed.
-        scope: "sparse", "soft" or "every" (those two and Tsallis with other q).
-        slack: how far below 0 a margin may be.
-        unit: what margins are relative to.
-        check: yields margins.
-    """
+    """A statement, by the paper's name or "ours", with a check that yields margins of a case."""
 
     name: str
     statement: str
     scope: str
+    """One of "sparse", "soft" and "every": those two and Tsallis with other q."""
     slack: float
+    """How far below 0 a margin may be."""
     unit: str
+    """What margins are relative to."""
     check: Check
 
 
@@ -286,10 +279,7 @@ def _contraction(case: Case, rng: np.random.Generator) -> Iterator[float]:
 def _unique_fixed_point(case: Case, rng: np.random.Generator) -> Iterator[float]:
     value = case.solution.value
     yield -_distance(case.apply(value), value) / case.size
-    start = case.vector(rng)
-    other = solve(
-        case.mdp, case.regularizer, 1e-10 * case.size, initial_value=start, progress=False
-    )
+    other = case.solve(case.regularizer, 1e-10, initial_value=case.vector(rng))
     yield -_distance(other.value, value) / case.size
 
 
@@ -298,8 +288,7 @@ def _value_iteration(case: Case, rng: np.random.Generator) -> Iterator[float]:
     far = _distance(x, case.solution.value)
     for n in range(1, POWERS + 1):
         x = case.apply(x)
-        gap = case.mdp.discount**n * far - _distance(x, case.solution.value)
-        yield gap / case.size
+        yield (case.mdp.discount**n * far - _distance(x, case.solution.value)) / case.size
 
 
 def _powers_in_order(case: Case, rng: np.random.Generator) -> Iterator[float]:

@@ -4,17 +4,14 @@ A claim (`theorem_checks`) holds where its worst margin is not below minus the r
 floating point and the solver are allowed.
 """
 
-from __future__ import annotations
-
 import math
 
 import numpy as np
 from scipy.sparse import csr_array
 
 from tsallax.errors import InvalidInput
-from tsallax.paper.experiments import EXPERIMENTS
 from tsallax.paper.figures.theorem_checks import CLAIMS, POWERS, Case, Claim
-from tsallax.paper.result import Comparison, ProgressReport, Result, Row, Table
+from tsallax.paper.result import Comparison, Progress, Result, Row, Table
 from tsallax.planning.mdp import MDP
 from tsallax.problems.garnet_mdp import garnet
 from tsallax.regularizer import Soft, Sparse, Tsallis
@@ -34,18 +31,16 @@ def random_case(i: int, seed: int) -> tuple[MDP, float]:
     stops = np.where(rng.random(states * actions) < 0.2, 0.3, 0.0) * (i % 6 == 5)
     keep = np.repeat(1.0 - stops, np.diff(base.transitions.indptr))
     layout = (keep * base.transitions.data, base.transitions.indices, base.transitions.indptr)
-    mdp = MDP(
-        csr_array(layout, shape=base.transitions.shape),
-        rewards.reshape(states, actions),
-        discount,
-        terminal=[states - 1] if i % 3 == 2 else None,
-        termination=stops.reshape(states, actions) if stops.any() else None,
-    )
+    transitions = csr_array(layout, shape=base.transitions.shape)
+    table = rewards.reshape(states, actions)
+    ends = [states - 1] if i % 3 == 2 else None
+    termination = stops.reshape(states, actions) if stops.any() else None
+    mdp = MDP(transitions, table, discount, terminal=ends, termination=termination)
     return mdp, float(10 ** rng.uniform(-2, 1)) * float(np.abs(rewards).max())
 
 
 def check_claims(
-    claims: tuple[Claim, ...], cases: int, seed: int, report: ProgressReport = lambda share: None
+    claims: tuple[Claim, ...], cases: int, seed: int, report: Progress = lambda share: None
 ) -> tuple[Row, ...]:
     """One row for each claim: how many inequalities were tried, and the worst margin."""
     margins: list[list[float]] = [[] for _ in claims]
@@ -75,24 +70,16 @@ def _row(claim: Claim, margins: list[float]) -> Row:
     }
 
 
-def compute(
-    report: ProgressReport = lambda share: None, *, cases: int = 200, seed: int = 1
-) -> Result:
-    """Check every claim on random MDPs, each with five regularisers.
-
-    Args:
-        report: called with the share of the work that is done.
-        cases: number of random MDPs, at least 6, so that every claim is tried.
-        seed: seed of the randomness.
-    """
+def compute(report: Progress = lambda share: None, *, cases: int = 200, seed: int = 1) -> Result:
+    """Check every claim on random MDPs, each with five regularisers."""
     if cases < 6:
         raise InvalidInput(f"cases must be at least 6, so that every claim is tried, not {cases}")
     rows = check_claims(CLAIMS, cases, seed, report)
     held = sum(row["holds"] == "yes" for row in rows)
     total = sum(int(row["cases"]) for row in rows)
+    found = f"{held} of {len(rows)}, in {total:,} inequalities and equations"
     return Result(
         name="theorems",
-        title=EXPERIMENTS["theorems"].title,
         caption=(
             f"Each claim of the paper, and each of this library, on {cases} random MDPs with 2 to "
             "24 states, 2 to 12 actions, rewards of either sign and three sizes, γ = "
@@ -115,11 +102,5 @@ def compute(
             "powers": POWERS,
         },
         tables=(Table("theorems", "claim, cases tried, worst margin", rows, "open"),),
-        comparison=(
-            Comparison(
-                "claims that hold",
-                "proven for sparse and soft",
-                f"{held} of {len(rows)}, in {total:,} inequalities and equations",
-            ),
-        ),
+        comparison=(Comparison("claims that hold", "proven for sparse and soft", found),),
     )

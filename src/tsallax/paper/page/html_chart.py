@@ -1,7 +1,5 @@
 """A chart of the page: its lines as data for the script of the page, and their ends as a table."""
 
-from __future__ import annotations
-
 import json
 import math
 from html import escape
@@ -66,12 +64,9 @@ def _point(value: Any) -> float | None:
     return int(short) if short.is_integer() else short
 
 
-def _ends(
-    series: list[dict[str, Any]], panels: list[str], labels: list[str]
-) -> list[dict[str, Cell]]:
-    rows: dict[str, dict[str, Cell]] = {
-        label: {"line": label, **dict.fromkeys(panels, "")} for label in labels
-    }
+def _ends(series: list[Any], panels: list[str], labels: list[str]) -> list[dict[str, Cell]]:
+    blank: dict[str, Cell] = dict.fromkeys(panels, "")
+    rows = {label: {"line": label, **blank} for label in labels}
     for line in series:
         last = [i for i, y in enumerate(line["y"]) if y is not None]
         if last:

@@ -4,8 +4,6 @@ The content of result files is shown as text, never run: everything is escaped, 
 plain words, and the content security policy of the page allows its own script alone.
 """
 
-from __future__ import annotations
-
 import json
 import re
 from base64 import b64encode
@@ -24,7 +22,6 @@ from tsallax.paper.page.html_table import render_table
 from tsallax.paper.result import Cell, read_csv
 
 T = TypeVar("T")
-COMMAND = "tsallax reproduce {name}{quick}"
 TITLE = "Sparse Markov decision processes, reproduced"
 ICON = (
     "data:image/svg+xml,%3Csvg xmlns='http://www.w3.org/2000/svg' viewBox='0 0 16 16'%3E"
@@ -35,16 +32,11 @@ PROGRAMS = {"numpy": "NumPy", "scipy": "SciPy", "numba": "Numba", "jax": "JAX", 
 
 
 def render_page(folder: Path) -> str:
-    """The HTML of all results of which the folder holds a record, in the order of the registry.
-
-    Raises:
-        InvalidInput: where the folder holds none, or a file of one is missing or broken.
-    """
+    """The HTML of all results of which the folder holds a record, in the order of the registry."""
     found = _results_in(folder)
     if not found:
-        raise InvalidInput(
-            f"{folder} holds no results: tsallax reproduce all --out {folder} makes some"
-        )
+        remedy = f"tsallax reproduce all --out {folder} makes some"
+        raise InvalidInput(f"{folder} holds no results: {remedy}")
     links = "".join(f'<li><a href="#{one.name}">{one.section}</a></li>' for one in found)
     style, script = _asset("page.css"), _asset("page.js") + _asset("chart.js")
     policy = (
@@ -214,7 +206,7 @@ def _run_again(record: dict[str, Any]) -> str:
     versions = ", ".join(f"{PROGRAMS.get(key, key)} {value}" for key, value in made.items())
     names = [f"{name}.{kind}" for name, kind in _names(record)]
     links = ", ".join(f'<a href="{escape(n)}">{escape(n)}</a>' for n in names)
-    usual = COMMAND.format(name=record["name"], quick=" --quick" if record["quick"] else "")
+    usual = f"tsallax reproduce {record['name']}{' --quick' if record['quick'] else ''}"
     command = escape("\n".join(record["parameters"].get("commands", [usual])))
     date = re.sub(r"^([\d-]+)T([\d:]+)\+00:00$", r"\1 \2 UTC", str(record["date"]))
     lines = {

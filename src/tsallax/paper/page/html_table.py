@@ -1,7 +1,5 @@
 """A table of the page: readable as it is; the page's script lets it sort and filter."""
 
-from __future__ import annotations
-
 import re
 from html import escape
 
@@ -14,12 +12,9 @@ LONG = 40
 
 
 def render_table(rows: list[dict[str, Cell]], title: str, words: bool = False) -> str:
-    """The HTML of rows under one header, in a box of its own that scrolls.
+    """The HTML of rows with the same columns, in a box that scrolls and has an accessible title.
 
-    Args:
-        rows: the cells by column, the same columns in every row.
-        title: the accessible name of the box.
-        words: whether all columns are set as words, also those of numbers.
+    With `words`, all columns are set as words, also those of numbers.
     """
     if not rows:
         return "<p>No rows.</p>"
@@ -40,9 +35,7 @@ def render_table(rows: list[dict[str, Cell]], title: str, words: bool = False) -
     head = "".join(
         f'<th scope="col"{kind[key]}>{escape(key.replace("_", " "))}</th>' for key in rows[0]
     )
-    body = "\n".join(
-        f"<tr>{''.join(cell(key, value) for key, value in row.items())}</tr>" for row in rows
-    )
+    body = "\n".join(f"<tr>{''.join(cell(*item) for item in row.items())}</tr>" for row in rows)
     long = " long" if len(rows) > LONG else ""
     return (
         f'<div class="wide{long}" role="region" tabindex="0" aria-label="{escape(title)}"><table>'

@@ -1,7 +1,5 @@
 """Train the runs of sweeps that a folder does not hold: here, in several processes or on Ray."""
 
-from __future__ import annotations
-
 import os
 from collections.abc import Sequence
 
@@ -12,7 +10,7 @@ from tsallax.paper.sweep.job_training import check_device, train_job, use_device
 from tsallax.paper.sweep.jobs import SAVE_SECONDS, Job, plan_jobs
 from tsallax.paper.sweep.rows import Row, RowFolder
 from tsallax.paper.sweep.specification import Sweep
-from tsallax.paper.sweep.status_table import Show, status_display
+from tsallax.paper.sweep.status_table import status_display
 
 AT_ONCE = {"cpu": 1, "gpu": 81}
 """Agents of a fleet. A CPU trains them one after another: one finished run is better than two
@@ -34,7 +32,7 @@ def train_sweeps(
 
     Args:
         sweeps: what to train.
-        out: the folder; what it holds is not trained again, what was begun is resumed.
+        out: the folder; what was begun in it is resumed.
         device: "cpu" or "gpu"; default: what JAX finds.
         ray: the address of a Ray cluster, "auto" for the one of this machine, "local" for a new
             one; its workers must see the same folder. Default: train here.
@@ -59,19 +57,15 @@ def train_sweeps(
 
             train_side_by_side(jobs, processes, lambda: show(read_statuses(jobs)))
         else:
-            _train_here(jobs, rows, show)
+            statuses: dict[str, Status] = {}
+            for job in jobs:
+
+                def on_status(status: Status, name: str = job.name) -> None:
+                    statuses[name] = status
+                    show(statuses)
+
+                train_job(job, rows, on_status)
     return rows.read()
-
-
-def _train_here(jobs: Sequence[Job], rows: RowFolder, show: Show) -> None:
-    statuses: dict[str, Status] = {}
-    for job in jobs:
-
-        def on_status(status: Status, name: str = job.name) -> None:
-            statuses[name] = status
-            show(statuses)
-
-        train_job(job, rows, on_status)
 
 
 def check_resources(

@@ -1,7 +1,5 @@
 """The status of a fleet in training: an object within a process, a JSON file between processes."""
 
-from __future__ import annotations
-
 import dataclasses
 import json
 import os
@@ -20,24 +18,17 @@ from tsallax.paper.sweep.tasks import TASKS
 
 @dataclass(frozen=True)
 class Status:
-    """How far a fleet is.
-
-    Attributes:
-        share: of the training that is done, 0 to 1.
-        steps: of each agent.
-        seconds: of training.
-        finished: runs that have a row.
-        reached_threshold: agents whose mean return of the last 100 episodes is at the threshold.
-        best: the largest of these means; None before the first episode has ended.
-        process: the id of the process that trains it.
-    """
+    """How far a fleet is: share of the training, steps of each agent, seconds, process id."""
 
     share: float
     steps: int
     seconds: float
     finished: int
+    """Runs that have a row."""
     reached_threshold: int
+    """Agents whose mean return of the last 100 episodes is at the threshold."""
     best: float | None
+    """The largest of these means; None before the first episode has ended."""
     process: int
 
 

@@ -1,10 +1,9 @@
 """Train one job: its fleet, from its checkpoint on, with a row for every run that is finished."""
 
-from __future__ import annotations
-
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from dataclasses import asdict
 from datetime import UTC, datetime
 
 import numpy as np
@@ -19,6 +18,7 @@ from tsallax.paper.sweep.rows import EVERY, WINDOW, Key, Row, RowFolder, compact
 from tsallax.paper.sweep.specification import learner_config
 from tsallax.paper.sweep.tasks import TASKS
 
+OnStatus = Callable[[Status], None]
 STATUS_SECONDS = 1.0
 """From one status of a fleet to the next."""
 SAVING_SECONDS = 60.0
@@ -26,16 +26,11 @@ SAVING_SECONDS = 60.0
 
 
 def train_job(
-    job: Job,
-    rows: RowFolder | None = None,
-    on_status: Callable[[Status], None] = lambda status: None,
+    job: Job, rows: RowFolder | None = None, on_status: OnStatus = lambda status: None
 ) -> None:
-    """Train a fleet from its checkpoint, or from the start.
+    """Train a fleet from its checkpoint, or from the start; `rows` are those of its folder.
 
-    Args:
-        job: the fleet.
-        rows: those of its folder, where this process has read them.
-        on_status: called with the status about once a second.
+    `on_status` is called with the status about once a second.
     """
     use_device(job.device)
     for file in (job.rows_file, job.status_file):
@@ -66,9 +61,7 @@ def _locked(job: Job) -> Iterator[None]:
         yield
 
 
-def _train(
-    job: Job, rows: RowFolder, written: set[Key], on_status: Callable[[Status], None]
-) -> None:
+def _train(job: Job, rows: RowFolder, written: set[Key], on_status: OnStatus) -> None:
     fleet = _load_fleet(job)
     saved = reported = time.monotonic()
     write_status(job, status_of(job, fleet, written))
@@ -138,9 +131,7 @@ def _row(job: Job, fleet: Fleet, i: int) -> Row:
     return Row(
         task=task.name,
         algorithm=run.variant.name,
-        explore=run.variant.explore,
-        update=run.variant.update,
-        alpha=run.variant.alpha,
+        **asdict(run.variant),
         actions=run.actions,
         seed=run.seed,
         episodes=len(record.returns),

@@ -5,8 +5,6 @@ options and status of each fleet, `fleets/*.npz` its last checkpoint. Every run 
 still to be trained, so a sweep resumes after a crash, with other options or on another machine.
 """
 
-from __future__ import annotations
-
 import dataclasses
 import hashlib
 import json
@@ -86,14 +84,7 @@ def plan_jobs(
 ) -> list[Job]:  # fmt: skip
     """The fleets still to train: those begun before as they were, then the runs without a fleet.
 
-    Args:
-        sweep: what to train.
-        rows: the folder; what it holds is not trained again.
-        at_once: the largest number of agents in a new fleet.
-        device, save_seconds: as of `Job`.
-
-    Raises:
-        InvalidInput: where the folder holds runs of another protocol.
+    A new fleet has at most `at_once` agents. A folder with runs of another protocol is refused.
     """
     for n in sweep.actions:
         sweep.task.levels(n)
@@ -107,12 +98,10 @@ def plan_jobs(
     }  # fmt: skip
     for row in done.values():
         if row.task == sweep.task.name:
-            _require_same_protocol(row, sweep, Variant(row.explore, row.update, row.alpha), folder)
-    pending = [
-        run
-        for run in runs_of(sweep)
-        if (sweep.task.name, run.variant.name, run.actions, run.seed) not in done
-    ]
+            _require_same_protocol(row, sweep, folder)
+    name = sweep.task.name
+    known = {key[1:] for key in done if key[0] == name}
+    pending = [r for r in runs_of(sweep) if (r.variant.name, r.actions, r.seed) not in known]
     jobs = []
     for runs, protocol in _begun_fleets(folder, sweep.task.name):
         job = Job(actions=runs[0].actions, runs=runs, **shared)
@@ -125,8 +114,8 @@ def plan_jobs(
         pending = [run for run in pending if run not in runs]
     for size in dict.fromkeys(run.actions for run in pending):
         same = [run for run in pending if run.actions == size]
-        for i in range(0, len(same), at_once):
-            jobs.append(Job(actions=size, runs=tuple(same[i : i + at_once]), **shared))
+        parts = (tuple(same[i : i + at_once]) for i in range(0, len(same), at_once))
+        jobs += [Job(actions=size, runs=runs, **shared) for runs in parts]
     return jobs
 
 
@@ -152,8 +141,9 @@ def _begun_fleets(folder: Path, task: str) -> list[tuple[tuple[Run, ...], dict[s
     return found
 
 
-def _require_same_protocol(row: Row, sweep: Sweep, variant: Variant, folder: Path) -> None:
+def _require_same_protocol(row: Row, sweep: Sweep, folder: Path) -> None:
     """Refuse to mix runs of two protocols."""
+    variant = Variant(row.explore, row.update, row.alpha)
     expected = _relevant_options(variant, learner_config(sweep.task, variant, sweep.options))
     _require_equal(folder, row.config, expected)
     ended = row.episodes == sweep.episodes or row.steps >= sweep.steps
@@ -187,10 +177,8 @@ def _relevant_options(variant: Variant, config: DeepQConfig | DDPGConfig) -> dic
 def _require_equal(folder: Path, found: dict[str, Any], expected: dict[str, Any]) -> None:
     for name, value in expected.items():
         if found.get(name) != value:
-            raise InvalidInput(
-                f"holds runs with {name} {found.get(name)}, not {value}: use another --out",
-                source=folder,
-            )
+            problem = f"holds runs with {name} {found.get(name)}, not {value}: use another --out"
+            raise InvalidInput(problem, source=folder)
 
 
 def _protocol(of: Sweep | Job) -> dict[str, int]:

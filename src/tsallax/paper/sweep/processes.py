@@ -4,8 +4,6 @@ Several small programs fill a machine better than one: the cores of a CPU, and a
 they can share it at the same time (NVIDIA's multi-process service).
 """
 
-from __future__ import annotations
-
 import math
 import multiprocessing
 import os

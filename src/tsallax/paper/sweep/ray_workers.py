@@ -4,8 +4,6 @@ A task trains one fleet in a folder that all nodes share. Where a worker or its 
 runs the task again, and the fleet resumes from its last checkpoint.
 """
 
-from __future__ import annotations
-
 import dataclasses
 import logging
 import os
@@ -45,10 +43,7 @@ OBJECT_STORE_BYTES = 100 * 2**20
 def train_on_ray(jobs: Sequence[Job], address: str, poll: Callable[[], None]) -> None:
     """Train every job as a task; `poll` is called about once a second.
 
-    Args:
-        jobs: the fleets, with one folder that all workers see.
-        address: "local" for a new Ray on this machine, "auto", "host:port" or "ray://host:port".
-        poll: displays the statuses of the jobs.
+    The address is "local" for a new Ray on this machine, "auto", "host:port" or "ray://host:port".
     """
     if not jobs:
         return

@@ -4,8 +4,6 @@ A row is appended when its run is finished. A last line without its end, left by
 ignored; any other line that is not a row is refused.
 """
 
-from __future__ import annotations
-
 import json
 import os
 from collections.abc import Iterable
@@ -41,12 +39,9 @@ class Row:
     """One agent's run.
 
     Attributes:
-        task: "reacher" or "pendulum".
         algorithm: the paper's name, such as "Sparse+SparseBellman-0.1" or "DDPG".
         explore, update, alpha: what the name says; None for DDPG.
         actions: the number of actions in all; None for DDPG.
-        seed: of the run.
-        episodes, steps: how many it had.
         threshold: the return that counts as learned.
         reached: the first episode whose mean with the 99 before it is at the threshold, from one.
         final: the mean return of the last 100 training episodes.
@@ -54,10 +49,8 @@ class Row:
             standard error over these episodes, which says nothing about other runs.
         sampled, sampled_error: likewise, with actions drawn from the exploring policy.
         evaluated: the number of evaluation episodes of each kind.
-        every: how many training episodes an entry of `returns` averages.
         returns: mean returns of training episodes, `every` at a time; the last may be of fewer.
-        seconds: the time the agents that learned beside it took with it.
-        agents: how many those were, itself included.
+        seconds, agents: the time it took with the agents that learned beside it, and their number.
         config: every option of the learner.
         provenance: versions, hardware and date.
     """

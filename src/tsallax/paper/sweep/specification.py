@@ -1,7 +1,5 @@
 """What a sweep trains: variants, numbers of actions and seeds, and the options of the learners."""
 
-from __future__ import annotations
-
 import dataclasses
 import zlib
 from dataclasses import dataclass, field
@@ -100,9 +98,8 @@ def _alpha_index(alpha: float | None) -> int:
 
 def learner_config(task: Task, variant: Variant, given: dict[str, Any]) -> DeepQConfig | DDPGConfig:
     """The options of a variant's learner, those of the network spelled out."""
-    known = {
-        f.name for f in dataclasses.fields(DDPGConfig if variant.explore is None else DeepQConfig)
-    }
+    kind = DDPGConfig if variant.explore is None else DeepQConfig
+    known = {f.name for f in dataclasses.fields(kind)}
     mine = {name: value for name, value in {**task.options, **given}.items() if name in known}
     if variant.explore is None:
         return DDPGConfig(**mine)

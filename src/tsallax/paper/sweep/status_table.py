@@ -1,7 +1,5 @@
 """Display the statuses of a sweep's fleets: a live table on a terminal, or lines in a log."""
 
-from __future__ import annotations
-
 import sys
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -46,12 +44,8 @@ def status_display(jobs: Sequence[Job], show: bool | None = None) -> Iterator[Sh
         from rich.live import Live
 
         with Live(console=Console(stderr=True), auto_refresh=False, transient=True) as screen:
-
-            def draw(statuses: Mapping[str, Status]) -> None:
-                screen.update(_grid(jobs, statuses), refresh=True)
-
-            draw({})
-            yield draw
+            screen.update(_grid(jobs, {}), refresh=True)
+            yield lambda statuses: screen.update(_grid(jobs, statuses), refresh=True)
 
 
 def columns(job: Job, status: Status | None) -> tuple[str, ...]:

@@ -1,7 +1,5 @@
 """The paper's deep experiments: two tasks, 27 variants of Q-learning, DDPG, and its results."""
 
-from __future__ import annotations
-
 import csv
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -117,8 +115,8 @@ def choose_variants(
         return list(every)
     known = {v.name.lower() for v in every} | {v.stem.lower() for v in every}
     wanted = [name.lower() for name in names]
-    for given, name in zip(names, wanted):
-        if name not in known:
+    for given in names:
+        if given.lower() not in known:
             stems = dict.fromkeys(v.stem for v in every)
             raise InvalidInput(
                 f"unknown variant {given!r}: choose from {', '.join(stems)}, with an alpha "
@@ -144,7 +142,6 @@ def paper_results(task: Task) -> dict[tuple[str, int | None], PaperResult]:
         if row["env"] == task.paper_name:
             actions = int(row["actions"]) if row["actions"].isdecimal() else None
             episodes = row["episodes_to_threshold"]
-            found[row["algorithm"], actions] = PaperResult(
-                float(row["expected_return"]), int(float(episodes)) if episodes else None
-            )
+            taken = int(float(episodes)) if episodes else None
+            found[row["algorithm"], actions] = PaperResult(float(row["expected_return"]), taken)
     return found

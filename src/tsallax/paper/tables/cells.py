@@ -4,8 +4,6 @@ Epsilon-greedy with the plain update has no alpha: the paper's three names for i
 here, with the runs of all three.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -42,22 +40,14 @@ def name(explore: str | None, update: str | None, alpha: float | None) -> str:
 
 @dataclass(frozen=True, eq=False)
 class Runs:
-    """The runs of one task.
-
-    Attributes:
-        task: what was learned.
-        rows: every run.
-        named: the runs by the paper's names.
-        cells: the runs by algorithm.
-        actions: the numbers of actions of which there are runs.
-        alphas: the coefficients of which there are runs.
-        threshold: the return that counts as learned, the same for all runs.
-    """
+    """The runs of one task, their numbers of actions and coefficients, and their threshold."""
 
     task: Task
     rows: tuple[Row, ...]
     named: dict[Cell, tuple[Row, ...]]
+    """The runs by the paper's names."""
     cells: dict[Cell, tuple[Row, ...]]
+    """The runs by algorithm."""
     actions: tuple[int, ...]
     alphas: tuple[float, ...]
     threshold: float
@@ -105,12 +95,9 @@ class Runs:
 
     def of(self, factor: str, kind: str, actions: int) -> list[Cell]:
         """The cells of one way to explore or update, one for every name of the paper's."""
-        rows = [part for (_, n), part in self.named.items() if n == actions]
-        return [
-            (name(part[0].explore, part[0].update, part[0].alpha), actions)
-            for part in rows
-            if getattr(part[0], factor) == kind
-        ]
+        firsts = [runs[0] for (_, n), runs in self.named.items() if n == actions]
+        mine = [row for row in firsts if getattr(row, factor) == kind]
+        return [(name(row.explore, row.update, row.alpha), actions) for row in mine]
 
 
 def gather(task: Task, rows: Sequence[Row]) -> Runs:
@@ -122,7 +109,6 @@ def gather(task: Task, rows: Sequence[Row]) -> Runs:
     if len(thresholds) > 1:
         both = f"{thresholds[0]:g} and {thresholds[-1]:g}"
         raise InvalidInput(f"runs of {task.name} have the thresholds {both}: keep one kind")
-    alphas = sorted({row.alpha for row in mine if row.alpha is not None}, reverse=True)
     mine.sort(key=_place)
     named: dict[Cell, dict[int, Row]] = {}
     cells: dict[Cell, dict[int, Row]] = {}
@@ -136,7 +122,7 @@ def gather(task: Task, rows: Sequence[Row]) -> Runs:
         named={cell: tuple(runs.values()) for cell, runs in named.items()},
         cells={cell: tuple(runs.values()) for cell, runs in cells.items()},
         actions=tuple(sorted({row.actions for row in mine if row.actions is not None})),
-        alphas=tuple(alphas),
+        alphas=tuple(sorted({r.alpha for r in mine if r.alpha is not None}, reverse=True)),
         threshold=thresholds[0],
     )
 
@@ -156,19 +142,16 @@ def times(rows: Sequence[Row]) -> Array:
 
 @dataclass(frozen=True, eq=False)
 class Ranking:
-    """Algorithms in order, best first, and the bootstrap distribution of the first five.
-
-    Attributes:
-        names: those with runs at every number of actions of which any has, by `RULE`.
-        top: which of `names` are among the first five; equals share the last places in parts.
-        top_by_mean: likewise by the paper's rule, the mean of their mean returns.
-        first: as `top`, in bootstrap draws, (draws, names); None where a cell has one run.
-    """
+    """Algorithms in order, best first, and the bootstrap distribution of the first five."""
 
     names: tuple[str, ...]
+    """Those with runs at every number of actions of which any has, by `RULE`."""
     top: Array
+    """Which of them are among the first five; equals share the last places in parts."""
     top_by_mean: Array
+    """Likewise by the paper's rule, the mean of their mean returns."""
     first: Array | None
+    """As `top`, in bootstrap draws, (draws, names); None where a cell has one run."""
 
 
 def ranking(sweep: Runs) -> Ranking:
@@ -190,9 +173,8 @@ def ranking(sweep: Runs) -> Ranking:
             for v in (sweep.greedy, sweep.waits)
         )
         first = _first(_score(means, late))[:, order]
-    return Ranking(
-        tuple(names[i] for i in order), _first(score)[order], _first(-average)[order], first
-    )
+    top, by_mean = _first(score)[order], _first(-average)[order]
+    return Ranking(tuple(names[i] for i in order), top, by_mean, first)
 
 
 def _score(mean: Array, time: Array) -> Array:

@@ -1,7 +1,5 @@
 """The commands that train the runs of a sweep again, from their rows."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 from tsallax.deep import options

@@ -1,7 +1,5 @@
 """Numbers, intervals and lists as text."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 from tsallax.paper.sweep.tasks import Task

@@ -4,8 +4,6 @@ Runs are compared with runs that differ in this one way alone: the same number o
 alpha, the same other half of the algorithm.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import combinations
@@ -33,30 +31,27 @@ MEASURES = ("return", "episodes")
 
 @dataclass(frozen=True, eq=False)
 class Improvement:
-    """The probability that x does better than y.
+    """The probability that one way to explore or update, x, does better than another, y.
 
-    Attributes:
-        factor: "explore" or "update".
-        x, y: two ways of it; y may be "DDPG".
-        measure: "return", where higher is better, or "episodes" to the threshold.
-        actions: the numbers of actions that were compared.
-        chance: the probability that a run of x does better, ties counting half; without an
-            interval where it would have no width.
-        verdict: whether it is above one half.
-        won, lost: the shares of pairs of runs that x won and lost; the others are undecided.
-        matches: the number of pairs of cells.
+    `won` and `lost` are the shares of pairs of runs that x won and lost; the others are undecided.
     """
 
     factor: str
+    """Either "explore" or "update"."""
     x: str
     y: str
+    """May be "DDPG"."""
     measure: str
+    """Either "return", where higher is better, or "episodes" to the threshold."""
     actions: tuple[int, ...]
     chance: Estimate
+    """Ties count half; without an interval where it would have no width."""
     verdict: str
+    """Whether the chance is above one half."""
     won: float
     lost: float
     matches: int
+    """The number of pairs of cells."""
 
 
 def improvement_between(

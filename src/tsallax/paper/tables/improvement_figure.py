@@ -1,23 +1,19 @@
 """Probabilities of improvement as small matrices, one for each number of actions."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+from matplotlib.axes import Axes
 from matplotlib.colors import LinearSegmentedColormap
 from matplotlib.figure import Figure
+from matplotlib.image import AxesImage
 
 from tsallax.paper.result import Picture
 from tsallax.paper.tables.cells import Runs
 from tsallax.paper.tables.improvement import FACTOR_NAMES, FACTORS, MEASURES, Improvement
 from tsallax.plotting import GREY, SOFT, SPARSE
 from tsallax.statistics import INCONCLUSIVE, Estimate
-
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
-    from matplotlib.image import AxesImage
 
 MAP = LinearSegmentedColormap.from_list("improvement", [SOFT, "#ffffff", SPARSE])
 LETTERS = "abcd"
@@ -80,8 +76,7 @@ def _cell(axes: Axes, i: int, j: int, one: Estimate, sure: bool) -> None:
     weight = "bold" if sure else "normal"
     axes.text(j, y, _short(one.value), fontsize=7.5, fontweight=weight, **style)
     if one.low is not None and one.high is not None:
-        text = f"{_short(one.low)}–{_short(one.high)}"
-        axes.text(j, i + 0.22, text, fontsize=5.8, **style)
+        axes.text(j, i + 0.22, f"{_short(one.low)}–{_short(one.high)}", fontsize=5.8, **style)
 
 
 def _short(value: float) -> str:

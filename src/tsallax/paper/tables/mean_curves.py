@@ -1,7 +1,5 @@
 """Training returns by episode, averaged over runs: the lines of the page's charts."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Collection, Sequence
 
@@ -39,10 +37,8 @@ def _total(row: Row, ends: Array) -> Array:
 def learning_curves_chart(sweep: Runs, shown: Collection[str]) -> Chart:
     """The learning curves of all algorithms, a panel for each number of actions."""
     series = []
-    by_actions = sorted(sweep.cells.items(), key=lambda item: item[0][1] or math.inf)
-    for cell, rows in by_actions:
-        x, runs = training_returns(rows)
-        row = rows[0]
+    for cell, rows in sorted(sweep.cells.items(), key=lambda item: item[0][1] or math.inf):
+        (x, runs), row = training_returns(rows), rows[0]
         groups = {
             "exploration": row.explore or "DDPG",
             "update": row.update or "DDPG",
@@ -51,25 +47,12 @@ def learning_curves_chart(sweep: Runs, shown: Collection[str]) -> Chart:
         mean, low, high = mean_curve(runs, sweep.weights[cell][:DRAWS])
         none = (None,) * len(x) if len(rows) < 2 else None
         panel = f"{row.actions:,} actions" if row.actions else "continuous actions"
-        series.append(
-            Series(
-                panel,
-                cell[0],
-                groups,
-                _short(x),
-                _short(mean),
-                none or _short(low),
-                none or _short(high),
-                shown=cell[0] in shown,
-            )
-        )
-    return Chart(
-        name=f"{sweep.task.name}-curves",
-        title=f"{sweep.task.title}: learning curves of all algorithms",
-        x_label="episodes",
-        y_label="mean training return",
-        series=tuple(series),
-    )
+        ends = (none or _short(low), none or _short(high))
+        line = (_short(x), _short(mean), *ends)
+        series.append(Series(panel, cell[0], groups, *line, shown=cell[0] in shown))
+    name = f"{sweep.task.name}-curves"
+    title = f"{sweep.task.title}: learning curves of all algorithms"
+    return Chart(name, title, "episodes", "mean training return", tuple(series))
 
 
 def _short(line: Array) -> tuple[float, ...]:

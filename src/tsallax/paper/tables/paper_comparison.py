@@ -1,7 +1,5 @@
 """The best of a sweep next to the best of the paper's tables."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping, Sequence
 
 from tsallax.paper.result import Comparison, Row
@@ -90,13 +88,10 @@ def comparison(sweep: Runs) -> tuple[Comparison, ...]:
         if (OWN, n) in sweep.cells:
             known = sweep.times[OWN, n]
             own = paper.get((OWN, n))
-            lines.append(
-                Comparison(
-                    f"{OWN}: episodes to {number(sweep.threshold, 0)} at {n:,} actions",
-                    "" if own is None or own.episodes is None else number(own.episodes, 0),
-                    episodes(known, mean_of(known[:, 0], sweep.weights[OWN, n])),
-                )
-            )
+            what = f"{OWN}: episodes to {number(sweep.threshold, 0)} at {n:,} actions"
+            said = "" if own is None or own.episodes is None else number(own.episodes, 0)
+            text = episodes(known, mean_of(known[:, 0], sweep.weights[OWN, n]))
+            lines.append(Comparison(what, said, text))
     if DDPG in sweep.cells:
         own = paper.get(DDPG)
         said = "" if own is None else number(own.expected_return, 1)

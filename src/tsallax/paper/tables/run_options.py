@@ -1,7 +1,5 @@
 """Options, versions and hardware of the runs of a sweep, and the runs that are missing."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Iterable, Sequence
 from typing import Any
@@ -73,26 +71,19 @@ def missing(sweep: Runs) -> str:
     have = {cell for cell in sweep.named if cell[1] is not None}
     absent = [one for one in names if not any(cell[0] == one for cell in have)]
     without = [f"{n:,}" for n in sweep.task.actions if n not in sweep.actions]
-    rest = sum(
-        (one, n) not in have
-        for one in names
-        if one not in absent
-        for n in sweep.task.actions
-        if n in sweep.actions
-    )
+    present = [(one, n) for one in names if one not in absent for n in sweep.actions]
+    rest = sum(n in sweep.task.actions and (one, n) not in have for one, n in present)
     parts = [f"{plural(len(without), 'number')} of actions ({listed(without)})"] if without else []
     parts += [f"{plural(len(absent), 'algorithm')} ({listed(absent)})"] if absent else []
     parts += [plural(rest, "other cell")] if rest else []
     parts += ["DDPG"] if DDPG not in sweep.cells else []
-    sentences = [
-        f"Missing from the paper's 28 algorithms and 4 numbers of actions: {listed(parts)}."
-    ]
+    lacks = f"Missing from the paper's 28 algorithms and 4 numbers of actions: {listed(parts)}."
+    text = lacks if parts else "Nothing of the paper's 28 algorithms is missing."
+    if not have:
+        return text
     differ = list(options_of([row for row in sweep.rows if row.actions is not None])[1])
-    sentences = sentences if parts else ["Nothing of the paper's 28 algorithms is missing."]
-    own = "Options are the same in all runs of Q-learning"
-    if have:
-        sentences.append(f"{own} but {listed(differ, 9)}." if differ else f"{own}.")
-    return " ".join(sentences)
+    but = f" but {listed(differ, 9)}" if differ else ""
+    return f"{text} Options are the same in all runs of Q-learning{but}."
 
 
 def _range(values: Sequence[int]) -> int | str:

@@ -1,11 +1,10 @@
 """Figures 3 and 4 of the paper: return and episodes against the number of actions."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.ticker import FuncFormatter
 
@@ -16,9 +15,6 @@ from tsallax.paper.tables.formatting import digits, listed, number
 from tsallax.paper.tables.mean_curves import DRAWS, training_returns
 from tsallax.plotting import GREY, letter
 from tsallax.statistics import Array, mean_curve, mean_of
-
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
 
 COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00")
 EXTRA = ((0, (5, 1.5)), (0, (1.5, 1.2)), (0, (5, 1.2, 1.2, 1.2)), (0, (9, 2)))
@@ -117,7 +113,7 @@ def _paper(axes: Axes, sweep: Runs, kind: str) -> None:
         cells = [cell for (_, actions), cell in table.items() if actions == n]
         returns = [cell.expected_return for cell in cells]
         times = [cell.episodes for cell in cells if cell.episodes is not None]
-        if returns and times:
+        if times:
             places.append(k)
             values.append(max(returns) if kind == "return" else min(times))
     if places:
@@ -184,12 +180,12 @@ def curves_figure(sweep: Runs, order: Ranking) -> Picture:
     if all(panel.dataLim.y1 < 0 for panel in panels[: len(sweep.actions)]):
         _logarithmic(panels)
     _legend(figure, panels)
-    text = (
+    alt = (
         f"Learning curves in {len(sweep.actions)} panels, one for each number of actions: mean "
         f"training return against episodes for {listed(names, 9)}, with bands for their "
         "intervals, or for the range of fewer than six runs."
     )
-    return Picture(f"{sweep.task.name}-learning", figure, text)
+    return Picture(f"{sweep.task.name}-learning", figure, alt)
 
 
 def _logarithmic(panels: Sequence[Axes]) -> None:

@@ -1,8 +1,6 @@
 """The paper's deep experiments from the rows of a sweep: its Figures 3 and 4 and four tables."""
 
-from __future__ import annotations
-
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 
 import numpy as np
 
@@ -29,12 +27,7 @@ from tsallax.statistics import MIN_RUNS, Array, iqm, mean_of, resample
 def summarize_runs(task: Task, rows: Sequence[Row]) -> Result:
     """Tables, figures and verdicts of the runs of a task, next to the paper's.
 
-    Args:
-        task: one of `TASKS`.
-        rows: of a sweep; those of other tasks are left out. Some may be missing.
-
-    Raises:
-        InvalidInput: where there is no run of the task, or runs differ in their threshold.
+    Rows of other tasks are left out; runs of the task may be missing, but not all of them.
     """
     sweep = gather(task, rows)
     order = ranking(sweep)
@@ -51,11 +44,11 @@ def summarize_runs(task: Task, rows: Sequence[Row]) -> Result:
         ),
         Table(
             f"{task.name}-returns", "expected return of the greedy policy, with the paper's beside "
-            "it", _returns(sweep, weights), "open",
+            "it", _wide(sweep, weights, "expected_return"), "open",
         ),
         Table(
             f"{task.name}-episodes", f"episodes to a return of {number(sweep.threshold, 0)}, with "
-            "the paper's beside them", _episodes(sweep, weights), "open",
+            "the paper's beside them", _wide(sweep, weights, "episodes"), "open",
         ),
         Table(
             f"{task.name}-best", "the best algorithm of each way to explore, whatever its alpha",
@@ -168,26 +161,16 @@ def _names(sweep: Runs) -> list[str]:
     return [*names, *(["DDPG"] if DDPG in sweep.named else [])]
 
 
-def _returns(sweep: Runs, weights: dict[Cell, Array]) -> tuple[Line, ...]:
+def _wide(sweep: Runs, weights: dict[Cell, Array], measure: str) -> tuple[Line, ...]:
+    """A line for each algorithm, with our cell and the paper's for each number of actions."""
+
     def ours(cell: Cell, runs: Sequence[Row]) -> str:
-        greedy = np.array([row.greedy for row in runs])
-        return shown(mean_of(greedy, weights[cell]), digits(sweep.task))
-
-    return _wide(sweep, ours, "expected_return")
-
-
-def _episodes(sweep: Runs, weights: dict[Cell, Array]) -> tuple[Line, ...]:
-    def ours(cell: Cell, runs: Sequence[Row]) -> str:
+        if measure == "expected_return":
+            greedy = np.array([row.greedy for row in runs])
+            return shown(mean_of(greedy, weights[cell]), digits(sweep.task))
         known = times(runs)
         return episodes(known, mean_of(known[:, 0], weights[cell]))
 
-    return _wide(sweep, ours, "episodes")
-
-
-def _wide(
-    sweep: Runs, ours: Callable[[Cell, Sequence[Row]], str], measure: str
-) -> tuple[Line, ...]:
-    """A line for each algorithm, with our cell and the paper's for each number of actions."""
     paper = paper_results(sweep.task)
     rows: list[Line] = []
     for one in _names(sweep):
@@ -212,8 +195,7 @@ def _cells(sweep: Runs, weights: dict[Cell, Array]) -> tuple[Line, ...]:
     paper = paper_results(sweep.task)
     lines: list[Line] = []
     for cell, runs in sweep.named.items():
-        first = runs[0]
-        known = times(runs)
+        first, known = runs[0], times(runs)
         line: dict[str, str | int | float] = {
             "algorithm": cell[0],
             "exploration": first.explore or "",

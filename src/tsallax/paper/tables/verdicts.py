@@ -4,8 +4,6 @@ A claim holds or does not hold only where the 95 % interval excludes its null va
 runs of one side did better than all of the other; otherwise it is inconclusive.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -31,26 +29,18 @@ OPPOSITE = {HOLDS: FAILS, FAILS: HOLDS, INCONCLUSIVE: INCONCLUSIVE}
 
 @dataclass(frozen=True)
 class Claim:
-    """One statement and its verdict.
-
-    Attributes:
-        says: the statement, in words.
-        measured: what was measured to judge it.
-        found: the measured number.
-        null: the value without effect, which the interval must exclude.
-        verdict: "holds", "does not hold" or "inconclusive".
-        more: further counts and cautions.
-        detail: the same by number of actions.
-        decimals: of the number.
-    """
+    """One statement, what was measured to judge it, the number found and the verdict."""
 
     says: str
     measured: str
     found: Estimate
     null: float
+    """The value without effect, which the interval must exclude."""
     verdict: str
     more: str = ""
+    """Further counts and cautions."""
     detail: str = ""
+    """The number by number of actions."""
     decimals: int = 2
 
 
@@ -68,8 +58,8 @@ def claims(sweep: Runs, order: Ranking) -> list[Claim]:
 
 def updates(sweep: Runs) -> list[Claim]:
     """The same for ways to update, of which the paper draws no conclusion."""
-    pairs = [(measure, y) for measure in MEASURES for y in ("soft", "hard")]
-    found = [_comparison(sweep, "update", "sparse", y, measure) for measure, y in pairs]
+    others = ("soft", "hard")
+    found = [_comparison(sweep, "update", "sparse", y, m) for m in MEASURES for y in others]
     return [claim for claim in found if claim is not None]
 
 
@@ -108,14 +98,10 @@ def _comparison(sweep: Runs, factor: str, x: str, y: str, measure: str) -> Claim
         what = "in return" if measure == "return" else "with fewer episodes"
         runs = sweep.greedy[DDPG]
         mean = f"end at {number(runs.mean(), digits(sweep.task))} on average."
-        return Claim(
-            f"Q-learning with sparse exploration outperforms DDPG {what}",
-            f"Probability that a run does better than one of DDPG, over {one.matches} cells",
-            one.chance,
-            0.5,
-            verdict,
-            more or f"DDPG's {plural(len(runs), 'run')} {mean}",
-        )
+        says = f"Q-learning with sparse exploration outperforms DDPG {what}"
+        chance = f"Probability that a run does better than one of DDPG, over {one.matches} cells"
+        more = more or f"DDPG's {plural(len(runs), 'run')} {mean}"
+        return Claim(says, chance, one.chance, 0.5, verdict, more)
     us, them = _way(factor, x), _way(factor, y)
     what = "needs fewer episodes than" if measure == "episodes" else "ends at a higher return than"
     each = [improvement_between(sweep, factor, x, y, measure, [n]) for n in sweep.actions]
@@ -125,16 +111,10 @@ def _comparison(sweep: Runs, factor: str, x: str, y: str, measure: str) -> Claim
         for part in each
         if part is not None
     ]
-    return Claim(
-        f"{us[0].upper()}{us[1:]} {what} {them}",
-        "Probability that a run does better than its match, over "
-        f"{plural(one.matches, 'matched pair')} of cells",
-        one.chance,
-        0.5,
-        verdict,
-        more,
-        "; ".join(parts),
-    )
+    says = f"{us[0].upper()}{us[1:]} {what} {them}"
+    pairs = f"{plural(one.matches, 'matched pair')} of cells"
+    chance = f"Probability that a run does better than its match, over {pairs}"
+    return Claim(says, chance, one.chance, 0.5, verdict, more, "; ".join(parts))
 
 
 def _shares(one: Improvement) -> str:
@@ -204,17 +184,14 @@ def _trend(sweep: Runs, other: str, measure: str) -> Claim | None:
     out = [f"{n:,}" for n in leads(sweep, "sparse", other, "return") if n not in known]
     none = f"no run reached {number(sweep.threshold, 0)} with them"
     dropped = f" Without {listed(out)} actions: {none}." if out else ""
-    return Claim(
-        f"The more actions, the more sparse exploration leads {them} in {measure}",
+    says = f"The more actions, the more sparse exploration leads {them} in {measure}"
+    growth = (
         f"Growth of the mean lead over matched cells, from {min(known):,} to {max(known):,} "
-        f"actions along a straight line with equal steps between the {len(known)} numbers",
-        change,
-        0.0,
-        INCONCLUSIVE if hidden else change.verdict(0.0),
-        f"The lead is {listed(parts)} actions{never}.{dropped}{hidden}",
-        "; ".join(parts),
-        decimals,
+        f"actions along a straight line with equal steps between the {len(known)} numbers"
     )
+    verdict = INCONCLUSIVE if hidden else change.verdict(0.0)
+    more = f"The lead is {listed(parts)} actions{never}.{dropped}{hidden}"
+    return Claim(says, growth, change, 0.0, verdict, more, "; ".join(parts), decimals)
 
 
 def _top(sweep: Runs, order: Ranking) -> Claim | None:
@@ -253,15 +230,11 @@ def _maximum(sweep: Runs, order: Ranking) -> Claim | None:
     few = any(len(sweep.greedy[cell]) < 2 for cell in best)
     drawn = [sweep.weights[cell] @ sweep.greedy[cell] >= sweep.threshold for cell in best]
     share = estimate(float(np.mean(reached)), None if few else np.mean(drawn, axis=0))
-    return Claim(
-        "Most of the top five converge to the maximum return of 1000",
-        f"Share of their {len(best)} cells with a mean greedy return of "
-        f"{number(sweep.threshold, 0)} or more",
-        share,
-        0.5,
-        share.verdict(0.5),
-        "The five were chosen by the same runs, which biases this upwards.",
-    )
+    says = "Most of the top five converge to the maximum return of 1000"
+    level = f"a mean greedy return of {number(sweep.threshold, 0)} or more"
+    cells = f"Share of their {len(best)} cells with {level}"
+    bias = "The five were chosen by the same runs, which biases this upwards."
+    return Claim(says, cells, share, 0.5, share.verdict(0.5), bias)
 
 
 def tally(found: Sequence[Claim]) -> str:
