@@ -1,0 +1,20 @@
+"""Saving against the optimum of a household that knows its income."""
+
+import numpy as np
+
+from tsallax import Hard, problems, solve
+
+
+def test_without_interest_and_risk_an_impatient_household_spends_its_assets():
+    model = problems.savings(assets=30, incomes=(1.0,), interest=0.0, largest=4.0, discount=0.5)
+    solution = solve(model.to_mdp(), Hard())
+    chosen = solution.policy.argmax(1)
+    assert (chosen <= np.arange(30)).all()
+    assert chosen[0] == 0
+    np.testing.assert_allclose(solution.value[0], 0.0, atol=1e-6)  # log 1 for ever
+
+
+def test_income_stays_with_its_probability_and_else_changes_evenly():
+    mdp = problems.savings(assets=3, persistence=0.6).to_mdp()
+    row = mdp.transitions[[0]].toarray()[0]  # assets 0, income 0, keeps 0
+    np.testing.assert_allclose(row[:3], [0.6, 0.2, 0.2])
