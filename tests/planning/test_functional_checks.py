@@ -23,7 +23,7 @@ INVALID = {
         "decide": lambda s, a: (s, 0.0, True),
         "evolve": lambda x, e: (x, jnp.where((x == 1) & (e == 2), jnp.nan, 0.0), False),
     },
-    "probabilities sum to 0.9, not to 1, at state 5, action 0": {
+    "probabilities sum to 0.9, not to 1, at state 2, action 3": {
         "probabilities": lambda x: jnp.where(x == 5, 0.3, 1 / 3) * jnp.ones(3)
     },
     "the probability of event 1 is -0.5 at state 2, action 0": {

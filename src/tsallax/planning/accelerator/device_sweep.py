@@ -56,6 +56,9 @@ class SweepModel(Protocol):
     def fixed(self, regularizer: Regularizer, policy: Any, size: int) -> Any:
         """The greedy policy of a sweep, for `follow`; no state uses more than `size` actions."""
 
+    def follow_cost(self, size: int) -> float:
+        """The time of `follow` with `size` actions of every state, in sweeps of U."""
+
     def follow(self, policy: Any, v: Array) -> Array:
         """r_pi + alpha Omega(pi) + gamma T_pi v for a policy from `fixed`."""
 

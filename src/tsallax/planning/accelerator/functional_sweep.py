@@ -112,6 +112,16 @@ class FunctionalSweep:
         """The policy as the `size` most probable actions of every state, which hold its support."""
         return self._rows(self._constants, regularizer, policy, size)
 
+    def follow_cost(self, size: int) -> float:
+        """The time of `follow` with `size` actions of every state, in sweeps of U.
+
+        Both are counted in evaluations of the functions; products of matrices are quick.
+        """
+        if self._stored:
+            branches = self.mdp.post.size * self.terms
+            return (branches + size * self.n_states) / (branches + self.n_pairs)
+        return size * self.n_states / (self.width * self._outer_space.size)
+
     def follow(self, policy: FixedPolicy, v: Array) -> Array:
         """r_pi + alpha Omega(pi) + gamma T_pi v."""
         return self._follow(self._constants, policy, v)
@@ -173,6 +183,7 @@ class FunctionalSweep:
         """`_branch` of all events: worth (E,), the largest |r|, whether one of them ends."""
         events = jnp.arange(self.mdp.events.size, dtype=jnp.int32)
         worth, reward, ends = jax.vmap(partial(self._branch, constants, v, post))(events)
+        reward = lax.optimization_barrier(reward)  # or XLA computes constant rewards itself
         return worth, jnp.max(jnp.abs(reward)), jnp.any(ends)
 
     def _expected(self, constants: Any, v: Array, post: Any) -> tuple[Array, Array, Array]:

@@ -26,8 +26,8 @@ from tsallax.planning.operator import Certificate, Iterate, NewtonStart
 from tsallax.planning.precision import double_precision
 from tsallax.regularizer import Regularizer
 
-MAX_FIXED_ACTIONS = 64
-"""Actions of a state up to which a policy is kept as a list of actions to be evaluated."""
+WORTH_FOLLOWING = 0.5
+"""The largest time of a sweep of a policy, in sweeps of U, at which policies are evaluated."""
 
 MAX_ITERATIONS = 400
 """Steps of BiCGSTAB before it is given up."""
@@ -160,9 +160,9 @@ class JaxBellman:
     ) -> tuple[Array, int, float]:
         """v <- r_pi + alpha Omega(pi) + gamma T_pi v for the certificate's policy, repeated.
 
-        None are made where states use too many actions for a list of them.
+        None are made where they would take hardly less time than sweeps of U.
         """
-        if certificate.policy.max_support > MAX_FIXED_ACTIONS:
+        if not self._worth_following(certificate):
             return v, 0, math.inf
         sweeps, span = 0, math.inf
         with self._scope():
@@ -207,7 +207,7 @@ class JaxBellman:
         self, certificate: Certificate, guess: Array, tolerance: float, order: None
     ) -> tuple[Array, float]:
         """The value of the certificate's policy by BiCGSTAB, and its residual."""
-        if certificate.policy.max_support > MAX_FIXED_ACTIONS:
+        if not self._worth_following(certificate):
             return certificate.updated, certificate.span
         with self._scope():
             policy = self._fixed(certificate)
@@ -225,10 +225,17 @@ class JaxBellman:
         """v itself."""
         return v, 0
 
-    def _fixed(self, certificate: Certificate) -> Any:
-        """The certificate's policy as a list of actions of every state, a power of two of them."""
+    def _worth_following(self, certificate: Certificate) -> bool:
+        return self.model.follow_cost(self._list_size(certificate)) <= WORTH_FOLLOWING
+
+    def _list_size(self, certificate: Certificate) -> int:
+        """The largest number of actions in use in a state, or the next power of two."""
         support = certificate.policy.max_support
-        size = min(1 << max(support - 1, 0).bit_length(), self.model.width)
+        return min(1 << max(support - 1, 0).bit_length(), self.model.width)
+
+    def _fixed(self, certificate: Certificate) -> Any:
+        """The certificate's policy as a list of actions of every state."""
+        size = self._list_size(certificate)
         return self.model.fixed(self.regularizer, certificate.policy.greedy, size)
 
     def _rounding(self, size: float) -> float:

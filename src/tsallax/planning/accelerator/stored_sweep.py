@@ -95,6 +95,10 @@ class StoredSweep:
         """The transitions of a greedy policy, of which no state uses more than `size` actions."""
         return self._fixed(self._groups, regularizer, policy, size)
 
+    def follow_cost(self, size: int) -> float:
+        """The time of `follow` with `size` actions of every state, in sweeps of U."""
+        return size * self.n_states / self.n_pairs
+
     def follow(self, policy: list[FollowedGroup], v: Array) -> Array:
         """r_pi + alpha Omega(pi) + gamma T_pi v."""
         return self._follow(policy, v)
