@@ -121,7 +121,7 @@ def mutated(whole: bytes, rng: random.Random) -> bytes:
         elif change == 4:
             data[at:at] = data[max(0, at - size) : at]
         else:
-            del data[rng.randrange(1, len(data)) :]
+            del data[rng.randrange(len(data)) :]
         data = data or bytearray(b"P")
     return bytes(data)
 
