@@ -17,7 +17,7 @@ from scipy.sparse import csr_array
 
 from command_line import assert_error, assert_interrupted, call, rows_of
 from tsallax import problems
-from tsallax.planning import summary
+from tsallax.planning import policy_table, summary
 from tsallax.planning.mdp import MDP
 from tsallax.planning.solver import Solution, solve
 from tsallax.regularizer import Hard, Soft, Sparse, Tsallis
@@ -50,7 +50,27 @@ def test_the_summary_is_aligned_and_names_the_problem_and_the_result(capsys):
     assert rows["regularizer"] == "sparse, alpha 0.1"
     assert rows["performance bound"].startswith("3.75 ")
     assert {"error", "certified", "expected return", "regularized return"} < {*rows}
-    assert len({re.match(r"\w[\w ]*?\s{2,}", line).end() for line in out.splitlines()}) == 1  # type: ignore[union-attr]
+    lines = out.partition("\n\n")[0].splitlines()
+    assert len({re.match(r"\w[\w ]*?\s{2,}", line).end() for line in lines}) == 1  # type: ignore[union-attr]
+
+
+def test_the_policy_is_printed_state_by_state(grid: Path, capsys):
+    line = f"solve {grid} --alpha 0.3"
+    solution = solve(MDP.load(grid), Sparse(0.3))
+    for option, limit in (("", 10), ("--show 3", 3), ("--all", None)):
+        table = call(capsys, line, option).out.partition("\n\n")[2]
+        assert table == policy_table.as_text(solution, limit) + "\n"
+    assert "\n\n" not in call(capsys, line, "--show 0").out
+    assert "0,1" in call(capsys, line, "--show 2").out
+
+
+def test_the_policy_is_part_of_json_where_it_is_asked_for(grid: Path, capsys):
+    line = f"solve {grid} --alpha 0.3 --json"
+    rows = policy_table.as_data(policy_table.state_rows(solve(MDP.load(grid), Sparse(0.3))))
+    assert json.loads(call(capsys, line, "--all").out)["policy"] == rows
+    assert json.loads(call(capsys, line, "--show 2").out)["policy"] == rows[:2]
+    assert json.loads(call(capsys, line, "--show 0").out)["policy"] == []
+    assert "policy" not in json.loads(call(capsys, line).out)
 
 
 def test_json_agrees_with_the_python_api(grid: Path, capsys):
@@ -121,6 +141,8 @@ def test_a_return_beyond_double_precision_does_not_prevent_the_solution(tmp_path
         ("FILE --regularizer hard --alpha 1", ["takes no alpha", "leave --alpha out"]),
         ("FILE --alpha 1 --method newton", ["'newton'", "policy_iteration"]),
         ("FILE --alpha 1 --env-option a=1", ["leave --env-option out"]),
+        ("FILE --alpha 1 --show -1", ["--show must be an integer of at least 0"]),
+        ("FILE --alpha 1 --show 1 --all", ["--all prints", "leave --show out"]),
         ("FILE --alpha 1 --out FOLDER", ["--out", "is a folder"]),
         ("FILE --alpha 1 --out FOLDER/absent/s.npz", ["--out", "no folder"]),
         ("FOLDER/absent.npz --alpha 1", ["absent.npz: no such file"]),

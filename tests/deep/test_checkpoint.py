@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import copy
 import errno
 import io
 import os
@@ -23,6 +24,7 @@ from gymnasium.spaces import Box
 
 from small_agents import (
     CORRIDOR,
+    SMALL_DDPG,
     TINY,
     VECTOR,
     assert_same,
@@ -32,7 +34,7 @@ from small_agents import (
     differ,
     flags,
 )
-from tsallax import DeepQ
+from tsallax import DDPG, DeepQ
 from tsallax.deep import checkpoint
 from tsallax.deep.learners import load_agent as load
 from tsallax.envs.jax.multigoal_env import multigoal
@@ -58,6 +60,16 @@ def saved(trained, tmp_path_factory) -> Path:
 def contents(saved) -> tuple[dict[str, Any], dict[str, Any]]:
     """What the file holds, to be altered."""
     return checkpoint.read(saved)
+
+
+def pendulum_ddpg() -> DDPG:
+    """An agent with real actions."""
+    return DDPG("InvertedPendulum-v5", **SMALL_DDPG)
+
+
+def rewritten(path: Path, about: dict[str, Any], arrays: dict[str, Any]) -> Path:
+    checkpoint.write(path, about, arrays)
+    return path
 
 
 def test_a_loaded_agent_is_the_agent(trained, saved, contents):
@@ -322,8 +334,25 @@ DAMAGE = [
     ("about", "world", "Corridor-v0", "its description is wrong"),
     ("world", "observation_shape", 7, "its description is wrong"),
     ("world", "observation_size", MISSING, "observation_size"),
-    ("world", "n_actions", None, "DeepQ needs a finite number of actions"),
-    ("world", "n_actions", 4, "learner."),
+    ("world", "n_actions", None, "None actions with the levels (3,)"),
+    ("world", "n_actions", 4, "4 actions with the levels (3,)"),
+    ("world", "n_actions", 0, "n_actions must be an integer of at least 1"),
+    ("world", "observation_size", 0, "observation_size must be an integer of at least 1"),
+    ("world", "observation_size", 10**15, "observations of shape (2,) and size"),
+    ("world", "n_envs", 10**12, "history.running has shape"),
+    ("world", "limit", 0, "limit must be"),
+    ("config", "buffer_size", 10**9, "learner.replay."),
+    ("config", "buffer_size", 10**30, "buffer_size must be an integer"),
+    ("config", "net_arch", [10**9, 10**9], "learner."),
+    ("config", "net_arch", [16] * 1000, "at most 100 layers"),
+    ("config", "n_step", 10**9, "n_step must be"),
+    ("config", "train_freq", 10**12, "train_freq must be"),
+    ("config", "alpha", 0.2, "learner.knobs is not that of its options"),
+    ("arrays", "history.tally", np.array([-40.0, 0, 0, 0]), "history.tally counts -40.0 cycles"),
+    ("arrays", "history.tally", np.full(4, np.nan), "history.tally counts nan cycles"),
+    ("arrays", "history.lengths", np.array([-1]), "episodes in progress"),
+    ("arrays", "history.episode_step", np.zeros(2), "history.episode_step has type float64"),
+    ("about", "predictions", 2**40, "cannot have made"),
     ("world", "n_envs", 2, "history.running has shape"),
     ("world", "low", None, "bounds nan to 1"),
 ]
@@ -343,6 +372,100 @@ def test_contents_that_make_no_sense_are_refused_in_one_line(
         DeepQ.load(tmp_path / "agent", CORRIDOR if key.startswith("feed.") else None)
     assert message in str(refusal.value)
     assert refusal.value.source == str(tmp_path / "agent")
+
+
+ODD = [
+    0, 1, -1, 3, 2**31, 2**40, 10**18, 10**300, 0.5, -0.0, 1e308, float("nan"), float("inf"), True,
+    None, "", "x", "1:2:3", [], [0], [-1], [10**12], [10**12] * 9, ["x"], [[1]], {}, {"a": 1},
+]  # fmt: skip
+"""Values of a description's fields, most of which make no sense."""
+
+
+def fields_of(about: dict[str, Any]) -> list[tuple[str, ...]]:
+    """The places in a description, one or two keys deep."""
+    inner = [(a, b) for a in ("config", "world") for b in about[a]]
+    return [(key,) for key in about if key != "provenance"] + inner
+
+
+def assert_refused_or_loaded(path: Path, about: Any, arrays: Any, odd: Any) -> int:
+    """Load a file with each odd value in its place; return how many were refused, in one line."""
+    messages = []
+    for place, value in odd:
+        changed = copy.deepcopy(about)
+        part = changed if len(place) == 1 else changed[place[0]]
+        part[place[-1]] = value
+        rewritten(path, changed, arrays)
+        try:
+            load(path)
+        except InvalidInput as refusal:
+            messages.append(str(refusal))
+    assert all(text.startswith(str(path)) and "\n" not in text for text in messages)
+    return len(messages)
+
+
+def odd_arrays(arrays: dict[str, Any], rng: np.random.Generator) -> dict[str, Any]:
+    """The arrays with one of another shape, of another type, or with odd numbers."""
+    name = str(rng.choice(sorted(arrays)))
+    array = np.array(arrays[name])
+    change = rng.integers(5)
+    if change == 0:
+        array = array.astype(rng.choice(["f4", "f8", "i4", "i8", "u1", "?", "U3", "c8"]))
+    elif change == 1:
+        array = np.stack([array] * int(rng.integers(1, 4)))
+    elif change == 2:
+        array = array.reshape(-1)[: rng.integers(0, array.size + 1)]
+    elif array.size and array.dtype.kind in "if":
+        odd = [0, -1, 2**31 - 1] if array.dtype.kind == "i" else [0, -1, 1e38, np.nan, -np.inf]
+        array.reshape(-1)[rng.integers(array.size)] = rng.choice(odd)
+    return {**arrays, name: array}
+
+
+def test_odd_fields_are_refused_in_one_line(contents, tmp_path):
+    about, arrays = contents
+    rng = random.Random(1)
+    odd = [(place, rng.choice(ODD)) for place in fields_of(about)]
+    assert assert_refused_or_loaded(tmp_path / "agent", about, arrays, odd) > 0.6 * len(odd)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("replay", [True, False])
+@pytest.mark.parametrize("make", [corridor, cart_pole, pendulum_ddpg])
+def test_a_third_of_all_odd_fields_is_refused_in_one_line(make, replay, tmp_path):
+    agent = make().learn(steps=30)
+    agent.save(tmp_path / "good", replay=replay)
+    about, arrays = checkpoint.read(tmp_path / "good")
+    odd = [(place, x) for i, place in enumerate(fields_of(about)) for x in ODD[i % 3 :: 3]]
+    assert assert_refused_or_loaded(tmp_path / "agent", about, arrays, odd) > 0.6 * len(odd)
+
+
+@pytest.mark.parametrize("seeds", [range(20), pytest.param(range(20, 600), marks=pytest.mark.slow)])
+def test_odd_arrays_are_refused_in_one_line(seeds, contents, tmp_path):
+    """What is loaded all the same acts, and learns or says that its loss is not finite."""
+    about, arrays = contents
+    messages, file = [], tmp_path / "agent"
+    for seed in seeds:
+        changed = odd_arrays(arrays, np.random.default_rng(seed))
+        rewritten(file, about, changed)
+        try:
+            agent = DeepQ.load(file, CORRIDOR)
+        except InvalidInput as refusal:
+            messages.append(str(refusal))
+        else:
+            agent.predict([0.0, 0.0])
+            with contextlib.suppress(FloatingPointError):
+                agent.learn(steps=30)
+    assert len(messages) > 0.3 * len(seeds)
+    assert "\n" not in "".join(messages)
+
+
+def test_a_memory_that_the_file_does_not_hold_is_not_allocated(trained, tmp_path):
+    """An agent without its replay acts whatever size that had."""
+    trained.save(tmp_path / "small", replay=False)
+    about, arrays = checkpoint.read(tmp_path / "small")
+    about["config"].update(buffer_size=2**31 - 1, batch_size=2**31 - 1)
+    agent = DeepQ.load(rewritten(tmp_path / "agent", about, arrays))
+    assert agent._learner.replay.capacity == 1
+    assert np.array_equal(agent.q([0.0, 0.0]), trained.q([0.0, 0.0]))
 
 
 def test_descriptions_that_are_not_json_are_refused(contents, tmp_path):

@@ -33,9 +33,7 @@ def test_auto_takes_a_gpu_for_large_problems_only(monkeypatch):
     assert not devices._on_gpu(problems.forest(), "cpu", single=False)
 
 
-@pytest.mark.parametrize(
-    "options", [{"device": "tpu"}, {"precision": "float16"}, {"mesh": 4}]
-)
+@pytest.mark.parametrize("options", [{"device": "tpu"}, {"precision": "float16"}, {"mesh": 4}])
 def test_an_unknown_device_precision_or_mesh_is_refused(options):
     with pytest.raises(InvalidInput, match=next(iter(options))):
         solve(problems.forest(), Hard(), **options)

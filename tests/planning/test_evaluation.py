@@ -1,6 +1,7 @@
 """Policy evaluation against exact rationals; performance bounds and gap certificates."""
 
 import math
+import tracemalloc
 from fractions import Fraction
 
 import numpy as np
@@ -36,6 +37,8 @@ from tsallax import (
     solve,
 )
 from tsallax.planning.linear_systems import PolicySystem
+from tsallax.planning.policy_table import as_text
+from tsallax.planning.summary import summarize
 
 
 def floats(rationals):
@@ -254,3 +257,27 @@ def test_gap_certificate_is_tighter_than_the_theorem_on_a_sparse_solution():
     mdp = BY_NAME["garnet"].mdp()
     solution = solve(mdp, Sparse(0.1), 1e-8)
     assert np.max(gap_certificate(mdp, solution)) < 0.9 * performance_bound(mdp, Sparse(0.1))
+
+
+def test_memory_grows_with_the_pairs_and_not_with_a_table_of_all_actions():
+    """One state with 5,000 actions among 20,000: a table (S, A) takes 800 MB."""
+    n, many = 20_000, 5_000
+    state = np.concatenate([np.zeros(many, int), np.arange(1, n)])
+    action = np.concatenate([np.arange(many), np.zeros(n - 1, int)])
+    ones = np.ones(n + many - 1)
+    rows = csr_array((ones, (np.arange(len(state)), (state * 7 + action + 1) % n)))
+    mdp = MDP(rows, np.cos(action), 0.9, pairs=np.stack([state, action], 1))
+    tracemalloc.start()
+    try:
+        solution = solve(mdp, Sparse(0.1))
+        found = evaluate(mdp, solution.pair_policy, Sparse(0.1))
+        summary = summarize("ragged", solution)
+        text = as_text(solution, 3)
+        peak = tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+    assert peak < 60e6
+    assert found.pair_q.shape == found.pair_visitation.shape == (mdp.n_pairs,)
+    assert found.pair_visitation.sum() == pytest.approx(10)
+    assert summary.certified_in + summary.certified_out <= mdp.n_pairs
+    assert len(text.splitlines()) == 5

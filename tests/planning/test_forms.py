@@ -7,6 +7,7 @@ from hypothesis import strategies as st
 from scipy.sparse import coo_array, csr_array
 
 from tsallax.planning import forms
+from tsallax.planning.names import Index
 
 
 @given(seed=st.integers(0, 10**6), states=st.integers(1, 6), actions=st.integers(1, 4))
@@ -32,7 +33,8 @@ def test_a_matrix_that_can_be_shared_is_not_copied():
 def test_pairs_are_sorted_by_state_and_action_without_terminal_states():
     terminal = np.array([False, False, True])
     pairs = [(1, 4), (0, 0), (2, 0), (1, 1)]
-    layout = forms.read_layout(pairs, (4, 3), 0, terminal).with_names(list("abc"), None)
+    states = Index("state", 3, ("a", "b", "c"))
+    layout = forms.read_layout(pairs, (4, 3), 0, terminal).with_names(states, None)
     assert layout.state.tolist() == [0, 1, 1]
     assert layout.action.tolist() == [0, 1, 4]
     assert layout.order.tolist() == [1, 3, 0]

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import io
 import os
+import random
 import zipfile
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
@@ -102,6 +104,84 @@ def test_a_flipped_bit_is_refused_or_harmless(tmp_path: Path, whole):
     assert len(messages) > 0.6 * len(positions)
 
 
+def mutated(whole: bytes, rng: random.Random) -> bytes:
+    """The file with some bytes changed, deleted, inserted, repeated, or its end cut off."""
+    data = bytearray(whole)
+    for _ in range(rng.choice((1, 1, 2, 5))):
+        at, size = rng.randrange(len(data)), rng.choice((1, 1, 2, 4, 8, 40))
+        change = rng.randrange(6)
+        if change == 0:
+            data[at] ^= 1 << rng.randrange(8)
+        elif change == 1:
+            data[at : at + size] = rng.randbytes(size)
+        elif change == 2:
+            data[at : at + size] = rng.choice((b"\0", b"\xff", b"\x7f")) * size
+        elif change == 3:
+            del data[at : at + size]
+        elif change == 4:
+            data[at:at] = data[max(0, at - size) : at]
+        else:
+            del data[rng.randrange(len(data)) :]
+        data = data or bytearray(b"P")
+    return bytes(data)
+
+
+def assert_refused_or_whole(path: Path, whole: bytes, seeds: Iterable[int]) -> int:
+    """Load mutations of a file; return how many were refused, in one line with its name."""
+    messages = []
+    for seed in seeds:
+        path.write_bytes(mutated(whole, random.Random(seed)))
+        try:
+            assert same(MDP.load(path), example()), seed
+        except InvalidInput as error:
+            messages.append(str(error))
+    assert all(text.count(str(path)) == 1 and "\n" not in text for text in messages)
+    return len(messages)
+
+
+def test_a_random_mutation_is_refused_or_harmless(tmp_path: Path, whole):
+    assert assert_refused_or_whole(tmp_path / "mutated.npz", whole, range(400)) > 250
+
+
+@pytest.mark.slow
+def test_many_random_mutations_are_refused_or_harmless(tmp_path: Path, whole):
+    assert assert_refused_or_whole(tmp_path / "mutated.npz", whole, range(100_000)) > 60_000
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_arrays_with_random_contents_are_refused_or_make_an_mdp(tmp_path: Path, whole, seed):
+    """Checksums right, contents wrong: other lengths, types and numbers."""
+    rng = np.random.default_rng(seed)
+    path, keys = tmp_path / "wrong.npz", ["data", "indices", "indptr", "rewards", "pointer"]
+    keys += ["action_of", "discount", "initial", "termination", "state_names", "action_names"]
+    messages: list[str] = []
+    numbers = [0, 1, -1, 3, 2**31, 2**62, 0.5, 1e308, np.nan, np.inf, -np.inf]
+    for _ in range(100):
+        changes = {}
+        for key in rng.choice(keys, rng.integers(1, 3), replace=False):
+            length = int(rng.choice([0, 1, 2, 3, 4, 7]))
+            chosen = [numbers[i] for i in rng.integers(len(numbers), size=length)]
+            changes[key] = np.array(chosen)
+            if rng.random() < 0.5:
+                with np.errstate(all="ignore"):
+                    changes[key] = changes[key].astype(rng.choice(["i4", "i8", "f4", "U2", "?"]))
+        rewrite(path, whole, **changes)
+        try:
+            assert isinstance(MDP.load(path), MDP)
+        except InvalidInput as error:
+            messages.append(str(error))
+    assert len(messages) > 80
+    assert "\n" not in "".join(messages)
+
+
+def test_a_compressed_file_is_read(tmp_path: Path, whole):
+    with np.load(io.BytesIO(whole)) as file:
+        np.savez_compressed(tmp_path / "mdp.npz", **file)
+    assert same(MDP.load(tmp_path / "mdp.npz"), example())
+    with pytest.raises(InvalidInput, match="more than the limit of 100"):
+        MDP.load(tmp_path / "mdp.npz", max_bytes=100)
+
+
 def rewrite(path: Path, whole: bytes, **changes: Any) -> None:
     """Write a file with some arrays exchanged, or left out where None."""
     with np.load(io.BytesIO(whole)) as file:
@@ -119,17 +199,17 @@ def rewrite(path: Path, whole: bytes, **changes: Any) -> None:
         ({"rewards": np.array(["a"] * 3)}, "rewards has type <U1 and 1 dimensions"),
         ({"data": np.ones(6, complex)}, "data has type complex128"),
         ({"data": np.ones(7)}, r"state 0 \('a'\), action 0 \('x'\) sum to 2.25"),
-        ({"data": np.ones(5)}, "indptr does not divide 5 transitions"),
+        ({"data": np.ones(5)}, "indices has 7 numbers, not 5"),
         ({"indices": np.array([0, 1, 1, 2, 0, 1, 9])}, "indices names state 9, not 0 to 2"),
         ({"indices": np.array([0, 1, -1, 2, 0, 1, 2])}, "indices names state -1, not 0 to 2"),
-        ({"indices": np.array([0, 1, 1])}, "transitions are damaged"),
-        ({"indptr": np.array([0, 2, 7])}, "transitions are damaged"),
+        ({"indices": np.array([0, 1, 1])}, "indices has 3 numbers, not 7"),
+        ({"indptr": np.array([0, 2, 7])}, "indptr has 3 numbers, not 4"),
         ({"indptr": np.array([0, 5, 4, 7])}, "indptr does not divide 7 transitions"),
         ({"indptr": -np.array([0, 2, 4, 7])}, "indptr does not divide 7 transitions"),
         ({"indptr": np.array([1, 2, 4, 7])}, "indptr does not divide 7 transitions"),
-        ({"indptr": np.zeros(0, int)}, "indptr does not divide 7 transitions"),
+        ({"indptr": np.zeros(0, int)}, "indptr has 0 numbers, not 4"),
         ({"pointer": np.array([0, 1, 2, 2])}, "pointer does not divide 3 pairs"),
-        ({"pointer": np.zeros(0, int)}, "pointer does not divide 3 pairs"),
+        ({"pointer": np.zeros(0, int)}, "initial has 3 numbers, not -1"),
         ({"action_of": np.array([0, 2, 2])}, "state 1, action 2 twice"),
         ({"action_of": np.array([0, -1, 2])}, "action -1"),
         ({"rewards": np.array([1.0, np.nan, 2.0])}, "reward of state 1 .* is not finite: nan"),
@@ -184,7 +264,7 @@ def test_a_header_that_promises_too_much_is_refused(tmp_path: Path, whole):
         for name in old.namelist():
             content = old.read(name)
             if name == "rewards.npy":
-                content = content.replace(b"(3,), }           ", b"(9999999999999,), }")
+                content = content.replace(b"(3,), }            ", b"(9999999999999,), }")
                 assert b"9999999999999" in content
             new.writestr(name, content)
-    refuses(path, "not a readable MDP file")
+    refuses(path, r"rewards\.npy has shape .9999999999999,. .* but 152 bytes")

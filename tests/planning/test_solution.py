@@ -1,13 +1,15 @@
 """`Solution`: its tables, its certificates, and `NotConverged`."""
 
 import pickle
+import sys
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
 
 from planning_problems import BY_NAME, symmetric_ring
 from solution_checks import every_method, present
-from tsallax import Hard, NotConverged, Sparse, Tsallis, solve
+from tsallax import MDP, Hard, InvalidInput, NotConverged, Sparse, Tsallis, solve
 
 
 @pytest.mark.parametrize("name", ["garnet-ragged", "terminal", "ending-and-terminal-negative"])
@@ -50,3 +52,29 @@ def test_not_converged_survives_pickling_with_its_solution():
     copy = pickle.loads(pickle.dumps(caught.value))
     assert str(copy) == str(caught.value)
     assert np.array_equal(copy.solution.value, caught.value.solution.value)
+
+
+def test_columns_are_one_row_for_each_pair_with_names():
+    mdp = MDP(
+        [[0.5, 0.5], [1.0, 0.0]], [1.0, 2.0], 0.5, pairs=[(0, 0), (0, 2)], terminal=["end"],
+        state_names=["start", "end"], action_names=["a", "b", "c"],
+    )  # fmt: skip
+    solution = solve(mdp, Sparse(0.5))
+    columns = solution.to_columns()
+    assert list(columns) == ["state", "action", "value", "q", "probability"]
+    assert columns["state"].tolist() == ["start", "start"]
+    assert columns["action"].tolist() == ["a", "c"]
+    assert columns["value"].tolist() == [solution.value[0]] * 2
+    assert columns["q"].tolist() == [solution.q[0, 0], solution.q[0, 2]]
+    assert columns["probability"].tolist() == [solution.policy[0, 0], solution.policy[0, 2]]
+
+
+def test_a_frame_is_made_of_the_columns_and_needs_pandas(monkeypatch):
+    solution = solve(BY_NAME["terminal"].mdp(), Sparse(0.5))
+    monkeypatch.setitem(sys.modules, "pandas", SimpleNamespace(DataFrame=dict))
+    frame, columns = solution.to_frame(), solution.to_columns()
+    assert all(np.array_equal(frame[name], columns[name]) for name in columns)
+    assert columns["state"].tolist() == solution.mdp.state_of.tolist()
+    monkeypatch.setitem(sys.modules, "pandas", None)
+    with pytest.raises(InvalidInput, match=r"to_frame: needs pandas: .* or use to_columns\(\)"):
+        solution.to_frame()

@@ -6,7 +6,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.sparse import csr_array, random_array
 
+from tsallax import MDP, InvalidInput
 from tsallax.planning import forms, validation
+
+SKEW = np.random.default_rng(0).dirichlet(np.ones(3), (3, 3))
+"""Transitions (S, A, S) with as many actions as states, whose sums over other axes are not one."""
 
 
 def layout_of(states: int, actions: int) -> forms.Layout:
@@ -40,3 +44,63 @@ def test_only_arrays_that_nobody_can_write_to_are_shared():
         assert not np.shares_memory(validation.per_pair(view, layout), values)
     values.flags.writeable = False
     assert np.shares_memory(validation.per_pair(values, layout), values)
+
+
+def ring(states: int, actions: int) -> np.ndarray:
+    """Transitions (S, A, S): action a moves a states onward, with a chance to stay."""
+    eye = np.eye(states)
+    return np.stack([0.5 * eye + 0.5 * np.roll(eye, a, axis=1) for a in range(actions)], 1)
+
+
+RING = ring(4, 3)
+
+
+@pytest.mark.parametrize(
+    ("wrong", "message", "remedy"),
+    [
+        (RING.transpose(1, 0, 2), r"\(A, S, S\).* transitions.transpose\(1, 0, 2\)", (1, 0, 2)),
+        (RING.transpose(0, 2, 1), r"\(S, S, A\).* transitions.transpose\(0, 2, 1\)", (0, 2, 1)),
+        (SKEW.transpose(2, 1, 0), "transpose the matrix of each action", (2, 1, 0)),
+        (SKEW.transpose(0, 2, 1), r"pass transitions.transpose\(0, 2, 1\)", (0, 2, 1)),
+    ],
+)
+def test_transitions_in_another_order_are_refused_with_the_remedy(wrong, message, remedy):
+    with pytest.raises(InvalidInput, match=message) as caught:
+        MDP(wrong, np.zeros(wrong.shape[:2]), 0.9)
+    assert "\n" not in str(caught.value)
+    right = wrong.transpose(remedy)
+    MDP(right, np.zeros(right.shape[:2]), 0.9)
+
+
+def test_a_list_of_matrices_by_action_is_the_array_with_its_axes_exchanged():
+    by_action = RING.transpose(1, 0, 2)
+    one, other = (MDP(form, np.zeros((4, 3)), 0.9) for form in (list(by_action), RING))
+    assert (one.transitions != other.transitions).nnz == 0
+
+
+@pytest.mark.parametrize(
+    ("rewards", "message"),
+    [
+        (np.zeros((3, 4)), r"it looks like \(A, S\): pass rewards.T"),
+        (np.zeros((3, 4, 4)), r"\(A, S, S\).* pass rewards.transpose\(1, 0, 2\)"),
+    ],
+)
+def test_rewards_in_another_order_are_refused_with_the_remedy(rewards, message):
+    with pytest.raises(InvalidInput, match=message):
+        MDP(RING, rewards, 0.9)
+
+
+def test_an_action_forbidden_by_its_reward_is_to_be_left_out():
+    transitions, rewards = RING, np.zeros((4, 3))
+    rewards[2, 1] = -np.inf
+    with pytest.raises(InvalidInput, match=r"pairs=numpy.argwhere\(rewards > -numpy.inf\)"):
+        MDP(transitions, rewards, 0.9)
+    has = rewards > -np.inf
+    assert MDP(transitions[has], rewards[has], 0.9, pairs=np.argwhere(has)).n_pairs == 11
+    by_successor = np.broadcast_to(rewards[:, :, None], (4, 3, 4))
+    for form in (by_successor, csr_array(by_successor.reshape(12, 4))):
+        with pytest.raises(InvalidInput, match="state 2, action 1 is not finite; leave out an act"):
+            MDP(transitions, form, 0.9)
+    rewards[2, 1] = np.nan
+    with pytest.raises(InvalidInput, match=r"is not finite: nan$"):
+        MDP(transitions, rewards, 0.9)

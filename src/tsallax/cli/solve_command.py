@@ -19,6 +19,8 @@ if TYPE_CHECKING:
 
 DEFAULT_DISCOUNT = 0.99
 """For a Gymnasium environment, which has no discount of its own."""
+DEFAULT_SHOWN = 10
+"""The number of states whose policy is printed."""
 
 
 def solve(
@@ -55,29 +57,45 @@ def solve(
     out: Annotated[
         Path | None, typer.Option(help="Write the solution to this file, for Solution.load.")
     ] = None,
-    json: Annotated[bool, typer.Option("--json", help="Print JSON, for programs.")] = False,
+    show: Annotated[
+        int | None,
+        typer.Option(help=f"Print the policy of this many states. Default: {DEFAULT_SHOWN}."),
+    ] = None,
+    all_states: Annotated[
+        bool, typer.Option("--all", help="Print the policy of all states.")
+    ] = False,
+    json: Annotated[
+        bool,
+        typer.Option("--json", help="Print JSON, for programs; the policy with --show or --all."),
+    ] = False,
     env_option: Annotated[
         list[str] | None,
         typer.Option(metavar="KEY=VALUE", help="Passed to gymnasium.make; may be repeated."),
     ] = None,
 ) -> None:
-    """Solve a finite MDP with a proven error bound, and print a summary.
+    """Solve a finite MDP with a proven error bound, and print a summary and the policy.
 
     \b
     Examples:
       tsallax solve FrozenLake-v1 --regularizer sparse --alpha 0.1
       tsallax solve FrozenLake-v1 --alpha 0.1 --env-option is_slippery=false
+      tsallax solve FrozenLake-v1 --alpha 0.1 --all
       tsallax solve Taxi-v4 --regularizer hard --discount 0.999 --json
       tsallax solve mdp.npz --regularizer soft --alpha 0.5 --out solution.npz
       tsallax solve mdp.npz --regularizer tsallis --alpha 0.5 --q 1.5 --tolerance 1e-9
 
     The certificates bound how much return the regulariser costs: `performance bound` holds for
     every MDP of this size (Theorems 4 and 5), `gap certificate` for this one, from its start.
+    The policy lists the actions of each state that have a positive probability.
     If the tolerance cannot be reached, nothing is written and the exit code is 1.
     """
     if out is not None:
         checks.output_file("--out", out)
-    from tsallax.planning import summary
+    if show is not None:
+        checks.count("--show", show, at_least=0)
+    if all_states and show is not None:
+        raise InvalidInput("--all prints the policy of all states", omit="show")
+    from tsallax.planning import policy_table, summary
     from tsallax.planning.solution import NotConverged
     from tsallax.planning.solver import solve as solve_mdp
     from tsallax.regularizer import by_name
@@ -92,8 +110,17 @@ def solve(
     if out is not None:
         solution.save(out)
     report = summary.summarize(source, solution)
-    typer.echo(summary.as_json(report) if json else summary.as_text(report))
-    if out is not None and not json:
+    if json:
+        rows = policy_table.state_rows(solution, None if all_states else show or 0)
+        asked = all_states or show is not None
+        more = {"policy": policy_table.as_data(rows)} if asked else {}
+        typer.echo(summary.as_json(report, **more))
+        return
+    typer.echo(summary.as_text(report))
+    limit = None if all_states else DEFAULT_SHOWN if show is None else show
+    if limit != 0:
+        typer.echo(f"\n{policy_table.as_text(solution, limit)}")
+    if out is not None:
         typer.echo(f"\nThe solution is in {out}")
 
 

@@ -15,6 +15,7 @@ import time
 import warnings
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager, suppress
+from functools import partial
 from os import PathLike
 from typing import Any, ClassVar, Self
 
@@ -89,8 +90,14 @@ class Agent:
         agent._start(spec, config, seed)
         return agent
 
-    def _start(self, spec: EnvironmentSpec, config: Any, seed: int) -> None:
-        """Set the state before the first step."""
+    def _start(
+        self,
+        spec: EnvironmentSpec,
+        config: Any,
+        seed: int,
+        make_learner: Callable[[Algorithm, jax.Array, Any], Any] | None = None,
+    ) -> None:
+        """Set the state before the first step; `make_learner` makes another learner than that."""
         self.seed = checks.seed(seed)
         if config.n_envs not in (1, spec.n_envs):
             made = f"{spec.n_envs} environments are already made"
@@ -101,7 +108,7 @@ class Agent:
         self.history = History(running=np.zeros(spec.n_envs), lengths=np.zeros(spec.n_envs, int))
         self.saved_at: int | None = None
         """The number of steps after which it was last saved with its replay memory."""
-        self._algorithm, self._learner = self._build()
+        self._algorithm, self._learner = self._build(make_learner or _init)
         self._has_replay = True
         self._action_table = None if spec.table is None else jnp.asarray(spec.table)
         self._loop: Loop = (
@@ -119,11 +126,13 @@ class Agent:
         """The algorithm that agents with these options share, and the knobs of each."""
         raise NotImplementedError
 
-    def _build(self) -> tuple[Algorithm, Any]:
-        """The algorithm, and the learner before the first step."""
+    def _build(
+        self, make_learner: Callable[[Algorithm, jax.Array, Any], Any]
+    ) -> tuple[Algorithm, Any]:
+        """The algorithm and the learner."""
         try:
             algorithm, (knobs,) = self.build_algorithm(self.spec, [self.config])
-            learner = _init(algorithm, jax.random.PRNGKey(self.seed), knobs)
+            learner = make_learner(algorithm, jax.random.PRNGKey(self.seed), knobs)
             return algorithm, jax.block_until_ready(learner)
         except (MemoryError, RuntimeError) as error:
             if not isinstance(error, MemoryError) and "RESOURCE_EXHAUSTED" not in str(error):
@@ -445,48 +454,75 @@ class Agent:
             self.saved_at = self.steps
 
     @classmethod
-    def load(cls, path: str | PathLike[str], env: Any = None) -> Self:
-        """Read an agent from a file; `env` replaces the environment, which is made when needed."""
-        about, arrays = checkpoint.read(path)
+    def load(cls, path: str | PathLike[str], env: Any = None, max_bytes: int | None = None) -> Self:
+        """Read an agent from a file; `env` replaces the environment, which is made when needed.
+
+        The sizes that the file describes are compared with those of its arrays before anything is
+        allocated. `max_bytes` is that of `load_agent`.
+        """
+        about, arrays = checkpoint.read(path, max_bytes)
         with checkpoint.errors_of(path):
             if about["kind"] != cls.kind:
                 raise InvalidInput(f"holds a {about['kind']} agent, not {cls.kind}")
             config: Any = options.from_file(cls.Config, about["config"])
-            agent = cls.from_spec(from_description(about["world"], env), config, about["seed"])
-            agent.steps, agent._predictions = int(about["steps"]), int(about["predictions"])
-            if not (0 <= agent.steps < MAX_STEPS and agent._predictions >= 0):
-                raise InvalidInput(f"damaged: it cannot have made {agent.steps} steps")
+            spec = from_description(about["world"], env)
+            steps, predictions = int(about["steps"]), int(about["predictions"])
+            if not (0 <= steps < MAX_STEPS and 0 <= predictions < MAX_STEPS):
+                made = f"{steps} steps and {predictions} predictions"
+                raise InvalidInput(f"damaged: it cannot have made {made}")
+            history = _history(arrays, steps, spec.n_envs)
+            read_learner = _learner_with_replay if about["replay"] else _acting_learner
+            agent = cls.__new__(cls)
+            agent._start(spec, config, about["seed"], partial(read_learner, arrays))
+            agent.steps, agent._predictions, agent.history = steps, predictions, history
             agent._has_replay = bool(about["replay"])
-            agent._restore(arrays)
-            agent.saved_at = agent.steps
+            if agent._has_replay:
+                agent._loop.restore(arrays, agent._learner, history.episodes)
+            agent.saved_at = steps
         return agent
-
-    def _restore(self, arrays: dict[str, NDArray[Any]]) -> None:
-        """Take history, learner and episodes in progress from the arrays of a file."""
-        history = {k.removeprefix("history."): v for k, v in arrays.items() if k[:8] == "history."}
-        try:
-            self.history = History.from_arrays(history)
-        except KeyError as error:
-            raise InvalidInput(f"incomplete: history.{error.args[0]} missing") from None
-        known = (self.history[name].max(initial=0) for name in ("episode_step", "trace_step"))
-        if max(known) > self.steps:
-            raise InvalidInput(f"damaged: a history of more than its {self.steps} steps")
-        if len(self.history.running) != self.config.n_envs:
-            raise InvalidInput(f"history.running has shape {self.history.running.shape}")
-        like = jax.eval_shape(lambda: self._learner)
-        if self._has_replay:
-            self._learner = checkpoint.restore("learner.", like, arrays)
-            self._loop.restore(arrays, self._learner, self.history.episodes)
-        else:
-            like = self._algorithm.acting_state(like)
-            state = checkpoint.restore("learner.", like, arrays)
-            self._learner = self._algorithm.restore_acting(state, self._learner)
 
     def restore_acting(self, state: Any, steps: int) -> None:
         """Act like another agent with these options, by its acting state after so many steps."""
         knobs = self._learner.knobs
         self._learner = self._algorithm.restore_acting(state, self._learner)._replace(knobs=knobs)
         self.steps, self._has_replay = steps, False
+
+
+def _history(arrays: Mapping[str, NDArray[Any]], steps: int, n_envs: int) -> History:
+    """The history in the arrays of a file, after so many steps of so many environments."""
+    named = {k.removeprefix("history."): v for k, v in arrays.items() if k[:8] == "history."}
+    try:
+        history = History.from_arrays(named)
+    except KeyError as error:
+        raise InvalidInput(f"incomplete: history.{error.args[0]} missing") from None
+    known = (history[name].max(initial=0) for name in ("episode_step", "trace_step"))
+    if max(known) > steps:
+        raise InvalidInput(f"damaged: a history of more than its {steps} steps")
+    if len(history.running) != n_envs:
+        raise InvalidInput(f"history.running has shape {history.running.shape}")
+    return history
+
+
+def _learner_with_replay(
+    arrays: dict[str, NDArray[Any]], algorithm: Algorithm, key: jax.Array, knobs: Any
+) -> Any:
+    """The learner in the arrays of a file."""
+    learner = checkpoint.restore("learner.", jax.eval_shape(algorithm.init, key, knobs), arrays)
+    checkpoint.require_same("learner.knobs", learner.knobs, knobs)
+    return learner
+
+
+def _acting_learner(
+    arrays: dict[str, NDArray[Any]], algorithm: Algorithm, key: jax.Array, knobs: Any
+) -> Any:
+    """A learner with the acting state in the arrays of a file, and a memory of one transition."""
+    like = jax.eval_shape(lambda: algorithm.acting_state(algorithm.init(key, knobs)))
+    state = checkpoint.restore("learner.", like, arrays)
+    least = dataclasses.replace(algorithm.config, buffer_size=1, batch_size=1)
+    small: Any = dataclasses.replace(algorithm, config=least)  # type: ignore[type-var]
+    learner = algorithm.restore_acting(state, _init(small, key, knobs))
+    checkpoint.require_same("learner.knobs", learner.knobs, knobs)
+    return learner
 
 
 _init = jax.jit(lambda algorithm, key, knobs: algorithm.init(key, knobs), static_argnums=0)

@@ -29,9 +29,11 @@ def write(path: str | PathLike[str], about: dict[str, Any], arrays: dict[str, An
     npz.write(path, AGENT, {"json": text, **arrays})
 
 
-def read(path: str | PathLike[str]) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
+def read(
+    path: str | PathLike[str], max_bytes: int | None = None
+) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
     """Read the description and the arrays of a file."""
-    arrays = npz.read_all(path, AGENT)
+    arrays = npz.read_all(path, AGENT, max_bytes)
     text = arrays.pop("json", None)
     try:
         about = json.loads(str(text)) if text is not None and text.dtype.kind == "U" else None
@@ -46,7 +48,10 @@ def read(path: str | PathLike[str]) -> tuple[dict[str, Any], dict[str, NDArray[A
 
 @contextmanager
 def errors_of(path: str | PathLike[str]) -> Iterator[None]:
-    """Name the file in the refusal of its contents, of whatever kind the error is."""
+    """Name the file in the refusal of its contents, of whatever kind the error is.
+
+    Descriptions are checked, but a crafted one may still reach code that raises any error.
+    """
     try:
         yield
     except InvalidInput as error:
@@ -56,8 +61,9 @@ def errors_of(path: str | PathLike[str]) -> Iterator[None]:
         raise InvalidInput(problem, source=path, add=error.add, omit=error.omit) from None
     except KeyError as error:
         raise InvalidInput(f"damaged: its description lacks {error}", source=path) from None
-    except (TypeError, ValueError, AttributeError, IndexError, OverflowError) as error:
-        raise InvalidInput(f"damaged: its description is wrong: {error}", source=path) from None
+    except Exception as error:
+        reason = " ".join(str(error).split()) or type(error).__name__
+        raise InvalidInput(f"damaged: its description is wrong: {reason}", source=path) from None
 
 
 def flatten(prefix: str, tree: Any) -> dict[str, NDArray[Any]]:
@@ -85,6 +91,12 @@ def restore(prefix: str, like: T, arrays: dict[str, Any]) -> T:
 
     restored: T = jax.tree_util.tree_map_with_path(leaf, like)
     return restored
+
+
+def require_same(name: str, found: Any, expected: Any) -> None:
+    """Refuse a pytree of arrays that differs from what the description says."""
+    if not jax.tree.all(jax.tree.map(np.array_equal, found, expected)):
+        raise InvalidInput(f"damaged: {name} is not that of its options")
 
 
 def _name(path: Any) -> str:

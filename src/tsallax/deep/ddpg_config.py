@@ -6,7 +6,14 @@ from typing import Any, ClassVar
 from tsallax.checks import count, flag, number, one_of
 from tsallax.deep.exploration_noise import KINDS
 from tsallax.deep.linear_schedule import linear
-from tsallax.deep.options import check_options, layer_widths, option
+from tsallax.deep.options import (
+    MAX_BUFFER,
+    MAX_N_STEP,
+    MAX_TRAIN_FREQ,
+    check_options,
+    layer_widths,
+    option,
+)
 
 
 @dataclass(frozen=True)
@@ -43,11 +50,13 @@ class DDPGConfig:
         0.01, "cost of what the actor squashes, squared; frees it from bounds", number, at_least=0
     )
     batch_size: int = option(64, "transitions in an update", count)
-    buffer_size: int = option(262_144, "transitions in the replay memory", count)
+    buffer_size: int = option(262_144, "transitions in the replay memory", count, below=MAX_BUFFER)
     learning_starts: int = option(
         1_000, "transitions by random actions, before the first update", count, at_least=0
     )
-    train_freq: int = option(1, "steps of the environments from one update to the next", count)
+    train_freq: int = option(
+        1, "steps of the environments from one update to the next", count, below=MAX_TRAIN_FREQ
+    )
     tau: float = option(
         0.005, "share of the online networks in the targets' moves", number, above=0, at_most=1
     )
@@ -58,7 +67,7 @@ class DDPGConfig:
         "0.4:1:200000", "exponent of the importance weights", linear, at_least=0, at_most=1
     )
     n_envs: int = option(1, "environments stepped side by side", count)
-    n_step: int = option(1, "steps of reward before the target bootstraps", count)
+    n_step: int = option(1, "steps of reward before the target bootstraps", count, below=MAX_N_STEP)
     max_grad_norm: float | None = option(None, "largest norm of a gradient", number, above=0)
     output_scale: float = option(
         0.1, "size of the networks' outputs at the start", number, at_least=0

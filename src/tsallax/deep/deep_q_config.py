@@ -5,7 +5,14 @@ from typing import Any
 
 from tsallax.checks import count, flag, number, one_of
 from tsallax.deep.linear_schedule import linear
-from tsallax.deep.options import check_options, layer_widths, option
+from tsallax.deep.options import (
+    MAX_BUFFER,
+    MAX_N_STEP,
+    MAX_TRAIN_FREQ,
+    check_options,
+    layer_widths,
+    option,
+)
 from tsallax.errors import InvalidInput
 
 EXPLORE = ("sparse", "soft", "epsilon", "tsallis")
@@ -53,9 +60,11 @@ class DeepQConfig:
     )
     learning_rate: float = option(1e-4, "of Adam", number, above=0)
     batch_size: int = option(64, "transitions in an update", count)
-    buffer_size: int = option(65_536, "transitions in the replay memory", count)
+    buffer_size: int = option(65_536, "transitions in the replay memory", count, below=MAX_BUFFER)
     learning_starts: int = option(1_000, "transitions before the first update", count, at_least=0)
-    train_freq: int = option(1, "steps of the environments from one update to the next", count)
+    train_freq: int = option(
+        1, "steps of the environments from one update to the next", count, below=MAX_TRAIN_FREQ
+    )
     target_update_interval: int = option(
         1_000, "transitions from one copy of the target network to the next", count
     )
@@ -67,7 +76,7 @@ class DeepQConfig:
     )
     n_envs: int = option(1, "environments stepped side by side", count)
     double: bool = option(False, "choose the target's policy with the online network", flag)
-    n_step: int = option(1, "steps of reward before the target bootstraps", count)
+    n_step: int = option(1, "steps of reward before the target bootstraps", count, below=MAX_N_STEP)
     huber: float | None = option(None, "TD error beyond which the loss is linear", number, above=0)
     max_grad_norm: float | None = option(None, "largest norm of the gradient", number, above=0)
     relative_entropy: bool = option(

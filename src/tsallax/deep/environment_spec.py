@@ -5,6 +5,7 @@ It is made from an id or an object (`make_spec`), or from the description in a f
 """
 
 import json
+import math
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -78,7 +79,9 @@ class EnvironmentSpec:
             if np.any(numbers < first) or np.any(numbers >= first + n):
                 last = first + n - 1
                 raise InvalidInput(f"observation {observation!r}: not from {first} to {last}")
-            return np.eye(n, dtype=np.float32)[np.atleast_1d(numbers) - first], numbers.ndim == 0
+            rows = np.zeros((numbers.size, n), np.float32)
+            rows[np.arange(numbers.size), numbers.reshape(-1) - first] = 1.0
+            return rows, numbers.ndim == 0
         shape = self.observation_shape
         try:
             array = np.asarray(observation, np.float32)
@@ -285,20 +288,55 @@ def from_description(about: Mapping[str, Any], env: Any = None) -> EnvironmentSp
     """
     if env is not None:
         return _replacement(about, env)
-    known: dict[str, Any] = {name: about[name] for name in SIZES}
-    known |= {name: tuple(about[name]) for name in ("observation_shape", "action_shape")}
     low, high = (None if about[end] is None else tuple(about[end]) for end in ("low", "high"))
-    name, levels = known["name"], about["levels"]
+    name, levels = str(about["name"]), about["levels"]
     by_id = bool(about["by_name"]) and ":" not in name
-    return EnvironmentSpec(
-        **known,
+    spec = EnvironmentSpec(
+        name=name,
+        observation_size=checks.count("observation_size", about["observation_size"]),
+        observation_shape=_counts(about, "observation_shape"),
+        first_observation=_integer(about, "first_observation"),
+        n_actions=_integer(about, "n_actions", at_least=1),
+        first_action=int(about["first_action"]),
+        action_shape=_counts(about, "action_shape"),
         low=low,
         high=high,
         discretize=None if levels is None else Discretize.of(low, high, levels),  # type: ignore[arg-type]
         jax=jax_environment(name) if about["jax"] and by_id else None,
+        n_envs=checks.count("n_envs", about["n_envs"]),
+        limit=_integer(about, "limit", at_least=1),
         source=name if by_id else None,
         options=dict(about["options"]),
     )
+    _check_sizes(spec)
+    return spec
+
+
+def _counts(about: Mapping[str, Any], name: str) -> tuple[int, ...]:
+    return tuple(checks.count(name, n) for n in about[name])
+
+
+def _integer(about: Mapping[str, Any], name: str, at_least: int = -(2**62)) -> int | None:
+    return None if about[name] is None else checks.count(name, about[name], at_least)
+
+
+def _check_sizes(spec: EnvironmentSpec) -> None:
+    """Refuse a description whose sizes contradict each other."""
+    size, shape = spec.observation_size, spec.observation_shape
+    if spec.first_observation is None and size != math.prod(shape):
+        raise InvalidInput(f"damaged: observations of shape {shape} and size {size}")
+    if spec.discretize is not None and spec.n_actions != len(spec.discretize):
+        levels = spec.discretize.levels
+        raise InvalidInput(f"damaged: {spec.n_actions} actions with the levels {levels}")
+    bounds = spec.low, spec.high
+    if spec.n_actions is None or spec.discretize is not None:
+        lengths = {-1 if bound is None else len(bound) for bound in bounds}
+        if lengths != {math.prod(spec.action_shape)}:
+            raise InvalidInput(f"damaged: bounds {bounds} of actions of shape {spec.action_shape}")
+    if spec.jax is not None:
+        of_jax = (spec.jax.observation_size, spec.jax.action_low, spec.jax.action_high)
+        if of_jax != (spec.observation_size, *bounds):
+            raise InvalidInput(f"damaged: its sizes are not those of {spec.name}")
 
 
 def _replacement(about: Mapping[str, Any], env: Any) -> EnvironmentSpec:

@@ -109,6 +109,18 @@ class Fleet:
         actions: int | Sequence[int] | None = None,
         together: bool | None = None,
     ) -> None:
+        self._prepare(env, members, actions, together)
+        self._learner, self._episodes = self._first_state()
+        self._action_table = self._make_action_table()
+
+    def _prepare(
+        self,
+        env: Any,
+        members: Iterable[Member],
+        actions: int | Sequence[int] | None,
+        together: bool | None,
+    ) -> None:
+        """Set all but the learners, their episodes and the table of actions."""
         self.members = _checked_members(members)
         self.config = self.members[0].config
         """The options of the first member; those that shape the program are the same for all."""
@@ -132,11 +144,19 @@ class Fleet:
         self._algorithm, knobs = self._kind.build_algorithm(
             self.spec, [member.config for member in self.members]
         )
-        self._action_table = None if self.spec.table is None else jnp.asarray(self.spec.table)
-        stacked = jax.tree.map(lambda *leaves: jnp.stack(leaves), *knobs)
+        self._knobs = jax.tree.map(lambda *leaves: jnp.stack(leaves), *knobs)
+
+    def _first_state(self) -> loop_fleet.Carry:
+        """The learners and the first episodes."""
         keys = jnp.stack([jax.random.PRNGKey(member.seed) for member in self.members])
-        started = loop_fleet.start(self._algorithm, self.environment, keys, stacked)
-        self._learner, self._episodes = started
+        carry: loop_fleet.Carry = loop_fleet.start(
+            self._algorithm, self.environment, keys, self._knobs
+        )
+        return carry
+
+    def _make_action_table(self) -> jax.Array | None:
+        """The real actions by their numbers, where they were made by a grid."""
+        return None if self.spec.table is None else jnp.asarray(self.spec.table)
 
     def __repr__(self) -> str:
         n, left = len(self.members), len(self.learning)
@@ -344,9 +364,12 @@ class Fleet:
         checkpoint.write(path, about, arrays)
 
     @classmethod
-    def load(cls, path: str | PathLike[str], env: Any = None) -> Self:
-        """Read a fleet from a file; `env` is its environment, where that has no id."""
-        about, arrays = checkpoint.read(path)
+    def load(cls, path: str | PathLike[str], env: Any = None, max_bytes: int | None = None) -> Self:
+        """Read a fleet from a file; `env` is its environment, where that has no id.
+
+        `max_bytes` is that of `load_agent`.
+        """
+        about, arrays = checkpoint.read(path, max_bytes)
         with checkpoint.errors_of(path):
             if about.get("kind") != "fleet":
                 raise InvalidInput(f"holds a {about.get('kind')} agent, not a fleet")
@@ -357,12 +380,10 @@ class Fleet:
             ]
             if env is None and not about["world"]["by_name"]:
                 raise InvalidInput("saved without a way to make its environment: give it as env")
-            fleet = cls(
-                about["world"]["name"] if env is None else env,
-                members,
-                actions=about["actions"],
-                together=None if about["together"] is None else bool(about["together"]),
-            )
+            fleet = cls.__new__(cls)
+            together = None if about["together"] is None else bool(about["together"])
+            name = about["world"]["name"]
+            fleet._prepare(name if env is None else env, members, about["actions"], together)
             fleet.steps, fleet.seconds = int(about["steps"]), float(about["seconds"])
             fleet._slots = [int(i) for i in about["alive"]]
             ends = [None if end is None else int(end) for end in about["finished_at"]]
@@ -373,12 +394,14 @@ class Fleet:
         """Take learners, episodes in progress and records from the arrays of a file."""
         n, slots = len(self.members), self._slots
         known = slots and len(set(slots)) == len(slots) and 0 <= min(slots) <= max(slots) < n
-        if not known or len(ends) != n or self.steps < 0:
+        if not known or len(ends) != n or not 0 <= self.steps < MAX_STEPS:
             raise InvalidInput("damaged: its description is of another fleet")
         learners, episodes = jax.eval_shape(
-            lambda: jax.tree.map(lambda x: x[: len(slots)], (self._learner, self._episodes))
+            lambda: jax.tree.map(lambda x: x[: len(slots)], self._first_state())
         )
         self._learner = checkpoint.restore("learner.", learners, arrays)
+        knobs = jax.tree.map(lambda x: x[jnp.asarray(slots)], self._knobs)
+        checkpoint.require_same("learner.knobs", self._learner.knobs, knobs)
         self._episodes = checkpoint.restore("feed.", episodes, arrays)
         one = jax.eval_shape(lambda x: jax.tree.map(lambda leaf: leaf[0], x), learners)
         like = self._algorithm.acting_state(one)
@@ -391,6 +414,7 @@ class Fleet:
             if ends[i] is not None:
                 state = checkpoint.restore(f"record.{i}.network.", like, arrays)
                 record.acting_state = jax.tree.map(np.asarray, state)
+        self._action_table = self._make_action_table()
 
 
 @jax.jit

@@ -117,14 +117,23 @@ class History:
     @classmethod
     def from_arrays(cls, arrays: Mapping[str, NDArray[Any]]) -> Self:
         """The history with these arrays."""
+        kinds = {**COLUMNS, "running": np.float64, "lengths": np.int64, "tally": np.float64}
+        for name, kind in kinds.items():
+            if arrays[name].dtype != kind:
+                raise InvalidInput(f"history.{name} has type {arrays[name].dtype}")
         for group in (EPISODES, TRACE, EVALUATIONS, ("running", "lengths")):
             first = arrays[next(iter(group))]
             for name in group:
                 if arrays[name].ndim != 1 or arrays[name].shape != first.shape:
                     raise InvalidInput(f"history.{name} has shape {arrays[name].shape}")
-        columns = {name: list(arrays[name].astype(kind)) for name, kind in COLUMNS.items()}
-        running, lengths = arrays["running"], arrays["lengths"]
-        tally = arrays["tally"].astype(np.float64)
+        columns = {name: list(arrays[name]) for name in COLUMNS}
+        running, lengths, tally = (arrays[name] for name in ("running", "lengths", "tally"))
         if tally.shape != (4,):
             raise InvalidInput(f"history.tally has shape {tally.shape}")
-        return cls(columns, running.astype(np.float64), lengths.astype(np.int64), tally)
+        if not (tally[0] >= 0 and float(tally[0]).is_integer()):
+            raise InvalidInput(f"damaged: history.tally counts {tally[0]} cycles")
+        if not (lengths >= 0).all() or not np.isfinite(running).all():
+            raise InvalidInput(
+                "damaged: its episodes in progress have impossible lengths or returns"
+            )
+        return cls(columns, running, lengths, tally)

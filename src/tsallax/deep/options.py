@@ -29,6 +29,13 @@ RENAMED = {
 """Names of options in files written before version 0.2, and what they are called now."""
 PAPER_NETWORKS = {"InvertedPendulum": (512, 512), "Reacher": (256, 256, 256, 256)}
 DEFAULT_NETWORK = (256, 256)
+MAX_LAYERS = 100
+MAX_BUFFER = 2**31
+"""Places in the replay memory are 32-bit integers."""
+MAX_TRAIN_FREQ = 2**20
+"""The rewards of a cycle are one array."""
+MAX_N_STEP = 2**10
+"""Every step of a return is an operation of the compiled program."""
 
 T = TypeVar("T")
 
@@ -134,4 +141,6 @@ def layer_widths(name: str, value: Any) -> tuple[int, ...]:
         layers = list(value) if isinstance(value, Iterable) else [value]
     if not all(checks.is_integer(width) and width >= 1 for width in layers):
         raise InvalidInput(f"{name} must be integers, such as (256, 256), got {value!r}")
+    if len(layers) > MAX_LAYERS:
+        raise InvalidInput(f"{name} must have at most {MAX_LAYERS} layers, got {len(layers)}")
     return tuple(int(width) for width in layers)

@@ -1,32 +1,57 @@
 """Versioned `.npz` files of plain arrays, without pickles, written completely or not at all.
 
-A file is written under a temporary name and moved into place when it is complete. Reading first
-verifies the checksums of all arrays, and never unpickles anything.
+A file is written under a temporary name and moved into place when it is complete.
+
+A file to be read is not trusted. Before any array is allocated, the directory of the archive and
+the header of every array are compared: an array has exactly the bytes that its shape needs, and
+all of them together are at most `max_bytes`, by default 256 MB or ten times the size of the file,
+whichever is more. What `write` writes is not compressed and always passes; a file that someone has
+compressed passes unless it unpacks to so much more. Then every array is read once, with its
+checksum, and nothing is ever unpickled.
 """
 
 from __future__ import annotations
 
+import math
 import os
+import warnings
 import zipfile
-from collections.abc import Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from os import PathLike
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import IO, Any, BinaryIO
 
 import numpy as np
 from numpy.typing import NDArray
 
+from tsallax import checks
 from tsallax.errors import InvalidInput
 from tsallax.files.atomic import whole
 
 Kind = tuple[str, int]
 """The kind of an array's numbers, as in `dtype.kind`, and its number of dimensions."""
 
+Shapes = Mapping[str, tuple[int, ...]]
+"""The shapes of arrays by their names."""
+
+MIN_LIMIT = 256_000_000
+"""Bytes to which any file may unpack."""
+MAX_RATIO = 10
+"""How many times its own size a larger file may unpack to."""
+METHODS = (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED)
+"""Ways to store an array that are read; of others zipfile cannot limit what they unpack to."""
+MAX_CODE_POINT = 0x10FFFF
+
 
 @dataclass(frozen=True)
 class Format:
-    """A file format: its name and version, the function that writes it, and its arrays."""
+    """A file format: its name and version, the function that writes it, and its arrays.
+
+    `check_shapes` raises `InvalidInput` for arrays whose lengths contradict each other; it is
+    called before they are read.
+    """
 
     name: str
     version: int
@@ -34,6 +59,7 @@ class Format:
     writer: str
     required: Mapping[str, Kind]
     optional: Mapping[str, Kind] = field(default_factory=dict)
+    check_shapes: Callable[[Shapes], None] = lambda shapes: None
 
 
 def write(path: str | PathLike[str], form: Format, arrays: Mapping[str, Any]) -> None:
@@ -56,49 +82,158 @@ def _write_arrays(file: BinaryIO, arrays: Mapping[str, Any]) -> None:
                 np.lib.format.write_array(member, np.asarray(value), allow_pickle=False)
 
 
-def read(path: str | PathLike[str], form: Format) -> dict[str, NDArray[Any]]:
-    """Read the arrays of a file, each with the kind and dimension it must have."""
-    arrays = read_all(path, form)
-    missing = [key for key in form.required if key not in arrays]
-    if missing:
-        raise InvalidInput(f"incomplete: {', '.join(missing)} missing", source=path)
-    wanted = {**form.required, **form.optional}
-    arrays = {key: arrays[key] for key in wanted if key in arrays}
-    for key, array in arrays.items():
-        kind, ndim = wanted[key]
-        if array.dtype.kind != kind or array.ndim != ndim:
-            raise InvalidInput(
-                f"{key} has type {array.dtype} and {array.ndim} dimensions", source=path
-            )
-    return arrays
+def read(
+    path: str | PathLike[str], form: Format, max_bytes: int | None = None
+) -> dict[str, NDArray[Any]]:
+    """Read the arrays of a format, each with the kind and dimension it must have."""
+    return _read(path, form, max_bytes, {**form.required, **form.optional})
 
 
-def read_all(path: str | PathLike[str], form: Format) -> dict[str, NDArray[Any]]:
-    """Read every array of a file of the given format and version.
+def read_all(
+    path: str | PathLike[str], form: Format, max_bytes: int | None = None
+) -> dict[str, NDArray[Any]]:
+    """Read every array of a file, of whatever name, kind and dimension."""
+    return _read(path, form, max_bytes, None)
+
+
+def _read(
+    path: str | PathLike[str],
+    form: Format,
+    max_bytes: int | None,
+    kinds: Mapping[str, Kind] | None,
+) -> dict[str, NDArray[Any]]:
+    """Read the arrays named in `kinds`, or all.
 
     The exceptions of zipfile and NumPy for damaged bytes are not documented, so all are caught.
     """
     if not Path(path).is_file():
         raise InvalidInput("no such file", source=path)
+    if max_bytes is not None:
+        checks.count("max_bytes", max_bytes)
     try:
         with zipfile.ZipFile(path) as archive:
-            damaged = archive.testzip()
-            if any(entry.comment for entry in archive.infolist()):  # it may hide other entries
-                raise InvalidInput("damaged: its table of contents", source=path)
-        if damaged is not None:
-            raise InvalidInput(f"damaged: {damaged} does not match its checksum", source=path)
-        with np.load(path, allow_pickle=False) as file:
-            name = file["format"] if "format" in file.files else None
-            if name is None or name.dtype.kind != "U" or str(name) != form.name:
-                raise InvalidInput(f"not a file written by {form.writer}", source=path)
-            version = file["version"] if "version" in file.files else np.array(-1)
-            if version.shape != () or version.dtype.kind not in "iu" or version != form.version:
-                raise InvalidInput(
-                    f"version {version}, but this tsallax reads version {form.version}", source=path
-                )
-            return {key: file[key] for key in file.files if key not in ("format", "version")}
-    except InvalidInput:
-        raise
+            entries = _entries(archive)
+            _check_size(os.path.getsize(path), entries.values(), max_bytes)
+            _check_version(archive, entries, form)
+            del entries["format"], entries["version"]
+            headers = {
+                name: _header(archive, entry)
+                for name, entry in entries.items()
+                if kinds is None or name in kinds
+            }
+            missing = [name for name in form.required if name not in headers]
+            if missing:
+                raise InvalidInput(f"incomplete: {', '.join(missing)} missing")
+            _check_kinds(headers, kinds or {})
+            form.check_shapes({name: shape for name, (shape, _) in headers.items()})
+            return {name: _array(archive, entries[name]) for name in headers}
+    except InvalidInput as error:
+        raise error.of(path) from None
     except Exception as error:
         reason = " ".join(str(error).split()) or type(error).__name__
         raise InvalidInput(f"not a readable {form.what} file: {reason}", source=path) from None
+
+
+def _entries(archive: zipfile.ZipFile) -> dict[str, zipfile.ZipInfo]:
+    """The arrays in the directory of an archive, by their names.
+
+    `open` compares the name of each entry in the directory with that in front of its contents, so
+    that damage to a name cannot pass for the absence of an optional array.
+    """
+    entries: dict[str, zipfile.ZipInfo] = {}
+    for entry in archive.infolist():
+        archive.open(entry).close()
+        name = entry.filename.removesuffix(".npy")
+        if entry.comment or name in entries:  # a comment may hide other entries
+            raise InvalidInput("damaged: its table of contents")
+        if entry.filename.endswith(".npy"):
+            entries[name] = entry
+            if entry.compress_type not in METHODS:
+                raise InvalidInput(f"{name} is compressed by a method that is not deflate")
+    return entries
+
+
+def _check_size(packed: int, entries: Collection[zipfile.ZipInfo], max_bytes: int | None) -> None:
+    """Refuse a file whose directory declares more bytes than allowed."""
+    limit = max(MIN_LIMIT, MAX_RATIO * packed) if max_bytes is None else max_bytes
+    size = sum(entry.file_size for entry in entries)
+    if size > limit:
+        raise InvalidInput(
+            f"unpacks from {packed:,} bytes to {size:,}, more than the limit of {limit:,}; "
+            f"if you trust it, load it in Python with max_bytes={size}"
+        )
+
+
+def _check_version(
+    archive: zipfile.ZipFile, entries: Mapping[str, zipfile.ZipInfo], form: Format
+) -> None:
+    """Refuse a file of another format or version."""
+    values: dict[str, Any] = {"format": None, "version": -1}
+    for key in values.keys() & entries.keys():
+        shape, dtype = _header(archive, entries[key])
+        if shape == () and dtype.kind in "Uiu":
+            values[key] = _array(archive, entries[key]).item()
+    if values["format"] != form.name:
+        raise InvalidInput(f"not a file written by {form.writer}")
+    if values["version"] != form.version:
+        raise InvalidInput(
+            f"version {values['version']}, but this tsallax reads version {form.version}"
+        )
+
+
+@contextmanager
+def _opened(archive: zipfile.ZipFile, entry: zipfile.ZipInfo) -> Iterator[IO[bytes]]:
+    """An entry to read from, refused at its end if it does not match its checksum."""
+    with archive.open(entry) as member:
+        try:
+            yield member
+        except zipfile.BadZipFile:
+            problem = f"damaged: {entry.filename} does not match its checksum"
+            raise InvalidInput(problem) from None
+
+
+def _header(
+    archive: zipfile.ZipFile, entry: zipfile.ZipInfo
+) -> tuple[tuple[int, ...], np.dtype[Any]]:
+    """The shape and type that the header of an array declares, which must fill the entry."""
+    name = entry.filename
+    with _opened(archive, entry) as member, warnings.catch_warnings():
+        warnings.simplefilter("error")
+        version = np.lib.format.read_magic(member)
+        if version == (1, 0):
+            shape, _, dtype = np.lib.format.read_array_header_1_0(member)
+        elif version == (2, 0):
+            shape, _, dtype = np.lib.format.read_array_header_2_0(member)
+        else:
+            raise InvalidInput(f"damaged: {name} has version {version} of its header")
+        if dtype.kind not in "biufcU" or dtype.itemsize == 0:
+            raise InvalidInput(f"damaged: {name} has type {dtype}, which is not of numbers or text")
+        size = math.prod(shape) * dtype.itemsize
+        if min(shape, default=0) < 0 or member.tell() + size != entry.file_size:
+            raise InvalidInput(
+                f"damaged: {name} has shape {shape} and type {dtype}, but {entry.file_size:,} bytes"
+            )
+    return shape, dtype
+
+
+def _check_kinds(
+    headers: Mapping[str, tuple[tuple[int, ...], np.dtype[Any]]], kinds: Mapping[str, Kind]
+) -> None:
+    """Refuse arrays of another kind or number of dimensions."""
+    for name, (kind, ndim) in kinds.items():
+        if name in headers:
+            shape, dtype = headers[name]
+            if dtype.kind != kind or len(shape) != ndim:
+                raise InvalidInput(f"{name} has type {dtype} and {len(shape)} dimensions")
+
+
+def _array(archive: zipfile.ZipFile, entry: zipfile.ZipInfo) -> NDArray[Any]:
+    """An array in the byte order of this machine, with its checksum verified."""
+    with _opened(archive, entry) as member:
+        array: NDArray[Any] = np.lib.format.read_array(member, allow_pickle=False)
+    array = array.astype(array.dtype.newbyteorder("="), copy=False)
+    if array.dtype.kind == "U" and array.size:
+        letters = np.ascontiguousarray(array).reshape(-1).view(np.uint32)
+        if letters.max() > MAX_CODE_POINT:
+            raise InvalidInput(f"damaged: {entry.filename} is not text")
+    return array

@@ -9,9 +9,10 @@ With G = I - gamma T_pi (the paper's Table I),
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from functools import partial
+from functools import cached_property, partial
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -36,23 +37,34 @@ class Evaluation:
 
     Attributes:
         value: V_pi(s) of the regularised MDP (of the plain one where no regulariser is given).
-        q: Q_pi(s, a) = r + gamma E V_pi as a table (S, A), -inf where an action is missing.
+        pair_q: Q_pi(s, a) = r + gamma E V_pi of every pair; `q` lays it out as a table.
         visitation: rho_pi(s), the discounted expected number of visits from the start d.
-        state_action_visitation: rho_pi(s, a) as a table (S, A).
+        pair_visitation: rho_pi(s, a) of every pair; `state_action_visitation` is the table.
         entropy: the causal entropy of the policy, W(pi) or H(pi); 0 without a regulariser.
         expected_return: J, the expected discounted sum of rewards, without entropy.
         regularized_return: J + alpha * entropy = d'V_pi.
         error: a bound on |value - V_pi| in every state.
     """
 
+    mdp: MDP
     value: Floats
-    q: Floats
+    pair_q: Floats
     visitation: Floats
-    state_action_visitation: Floats
+    pair_visitation: Floats
     entropy: float
     expected_return: float
     regularized_return: float
     error: float
+
+    @cached_property
+    def q(self) -> Floats:
+        """Action values as a table (S, A), -inf where the state lacks the action."""
+        return self.mdp.table(self.pair_q, fill=-math.inf)
+
+    @cached_property
+    def state_action_visitation(self) -> Floats:
+        """rho_pi(s, a) as a table (S, A)."""
+        return self.mdp.table(self.pair_visitation)
 
     def __repr__(self) -> str:
         return (
@@ -62,19 +74,24 @@ class Evaluation:
 
 
 @interruptible()
-def evaluate(mdp: MDP, policy: ArrayLike, regularizer: Regularizer | None = None) -> Evaluation:
+def evaluate(
+    mdp: MDP, policy: ArrayLike | Mapping[Any, Any], regularizer: Regularizer | None = None
+) -> Evaluation:
     """Value, visitation, entropy and return of a policy.
 
     Args:
         mdp: the problem.
         policy: probabilities as a table (S, A) or one for each pair; or one action for each state,
-            as integers (S,). Rows of a table for terminal states are ignored.
+            as integers or names (S,); or a dict of states, each with an action or with a dict of
+            actions and their probabilities. What is said of terminal states is ignored.
         regularizer: of the entropy that is added to the rewards; without one, the plain MDP.
 
     >>> from tsallax import Sparse, problems
     >>> mdp = problems.forest(states=3, discount=0.9)
     >>> evaluate(mdp, [0, 0, 0]).value.round(3)
     array([26.244, 29.484, 33.484])
+    >>> evaluate(mdp, {0: "cut", 1: {"wait": 0.5, "cut": 0.5}, 2: "wait"}).value.round(3)
+    array([ 0.   ,  9.026, 21.053])
     >>> round(evaluate(mdp, mdp.table(np.full(6, 0.5)), Sparse(1.0)).entropy, 9)
     2.5
     """
@@ -88,10 +105,11 @@ def evaluate(mdp: MDP, policy: ArrayLike, regularizer: Regularizer | None = None
     value, error = _solve(operator, system, pi, total)
     visitation, off = _visits(operator, system)
     found = Evaluation(
+        mdp=mdp,
         value=value,
-        q=mdp.table(operator.action_values(value), fill=-math.inf),
+        pair_q=operator.action_values(value),
         visitation=visitation,
-        state_action_visitation=mdp.table(pi * visitation[mdp.state_of]),
+        pair_visitation=pi * visitation[mdp.state_of],
         entropy=float(visitation @ omega),
         expected_return=float(visitation @ reward),
         regularized_return=float(visitation @ total),

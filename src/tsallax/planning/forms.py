@@ -7,7 +7,7 @@ afterwards, when each row has its state and action, so that every error can name
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Sequence, Set
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -16,6 +16,7 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.sparse import csr_array, issparse
 
 from tsallax.errors import InvalidInput
+from tsallax.planning.names import Index, listed
 
 Ints = NDArray[np.int32] | NDArray[np.int64]
 Floats = NDArray[np.float64]
@@ -40,15 +41,15 @@ class Layout:
     state_names: tuple[str, ...] | None = None
     action_names: tuple[str, ...] | None = None
 
-    def with_names(
-        self, state_names: Sequence[str] | None, action_names: Sequence[str] | None
-    ) -> Layout:
+    def with_names(self, states: Index, action_names: Sequence[str] | None) -> Layout:
         """The same layout with names for states and actions, which error messages use."""
-        return replace(
-            self,
-            state_names=read_names(state_names, "state", self.n_states),
-            action_names=read_names(action_names, "action", self.n_actions),
-        )
+        actions = read_names(action_names, "action", self.n_actions)
+        return replace(self, state_names=states.names, action_names=actions)
+
+    @property
+    def states(self) -> Index:
+        """The states by index and by name."""
+        return Index("state", self.n_states, self.state_names)
 
     def place(self, pair: int) -> str:
         """The state and the action of a pair as text for an error message."""
@@ -103,11 +104,18 @@ def read_names(names: Sequence[str] | None, kind: str, count: int) -> tuple[str,
     return tuple(str(name) for name in result)
 
 
-def read_terminal(terminal: ArrayLike | None, n_states: int) -> NDArray[np.bool_]:
-    """Read the terminal states, given by index or as a mask, as a mask."""
+def read_terminal(terminal: Any, states: Index) -> NDArray[np.bool_]:
+    """Read the terminal states, given by index, by name or as a mask, as a mask."""
+    n_states = states.count
     mask = np.zeros(n_states, bool)
     if terminal is None:
         return mask
+    by_name = [terminal] if isinstance(terminal, str) else listed(terminal)
+    if by_name is not None:
+        mask[states.find_all(by_name, "terminal")] = True
+        return mask
+    if isinstance(terminal, Set):
+        terminal = list(terminal)
     given = np.atleast_1d(numbers(terminal, "terminal"))
     if given.dtype == bool:
         if given.shape != (n_states,):
@@ -121,7 +129,7 @@ def read_terminal(terminal: ArrayLike | None, n_states: int) -> NDArray[np.bool_
         raise InvalidInput("terminal must be a list of state indices or a boolean mask")
     if given.min() < 0 or given.max() >= n_states:
         bad = int(given.min() if given.min() < 0 else given.max())
-        raise InvalidInput(f"terminal names state {bad}, but states are 0 to {n_states - 1}")
+        raise InvalidInput(f"terminal names state {bad}, not 0 to {n_states - 1}")
     mask[given] = True
     return mask
 
@@ -146,9 +154,10 @@ def read_rows(transitions: Any, pairs: ArrayLike | None) -> tuple[csr_array, int
         actions = 0
     elif len(shape) == 3:
         if shape[0] != shape[2]:
-            swapped = "; it looks like (A, S, S): pass list(transitions)" * (shape[1] == shape[2])
             raise InvalidInput(
-                f"transitions as an array must have shape (S, A, S), not {shape}{swapped}"
+                f"transitions as an array must have shape (S, A, S), not {shape}"
+                + actions_first_hint("transitions") * (shape[1] == shape[2])
+                + actions_last_hint("transitions") * (shape[0] == shape[1])
             )
         actions = shape[1]
         transitions = transitions.reshape(shape[0] * shape[1], shape[2])
@@ -165,6 +174,19 @@ def read_rows(transitions: Any, pairs: ArrayLike | None) -> tuple[csr_array, int
         raise InvalidInput(f"transitions of shape {shape} hold no state-action pair")
     csr = as_csr(transitions, "transitions")
     return csr, actions, _shares_memory(csr, transitions)
+
+
+def actions_first_hint(what: str) -> str:
+    """How to pass an array (A, S, S)."""
+    return (
+        f"; it looks like (A, S, S), as for pymdptoolbox: pass {what}.transpose(1, 0, 2), "
+        f"or list({what})"
+    )
+
+
+def actions_last_hint(what: str) -> str:
+    """How to pass an array (S, S, A)."""
+    return f"; it looks like (S, S, A): pass {what}.transpose(0, 2, 1)"
 
 
 def _shares_memory(csr: csr_array, given: Any) -> bool:

@@ -16,7 +16,7 @@ sums to 1 - termination[i].
 from __future__ import annotations
 
 import copy
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence, Set
 from dataclasses import dataclass
 from functools import cached_property
 from os import PathLike
@@ -30,6 +30,7 @@ from tsallax import checks
 from tsallax.errors import InvalidInput
 from tsallax.planning import forms, mdp_files, toy_text, validation
 from tsallax.planning.functional_mdp import FunctionalMDP, read_functions
+from tsallax.planning.names import Index
 
 
 @dataclass(frozen=True, eq=False, init=False, repr=False)
@@ -48,22 +49,25 @@ class MDP:
             or r(s,a,s') as an array (S, A, S), a list of A matrices (S, S), or a matrix with the
             shape of `transitions`, of which the expectation is taken.
         discount: γ in [0, 1).
-        initial: d(s), shape (S,), or the index of one state. Default: uniform over the states
-            that are not terminal.
+        initial: d(s), shape (S,); one state, by index or name; or a dict of states and their
+            probabilities, {"working": 1.0}. Default: uniform over the states that are not
+            terminal.
         pairs: integers (N, 2), the state and action of each row, in any order, for states with
             different actions.
-        terminal: indices of the terminal states or a mask of shape (S,). What the other
-            arguments say about their actions is ignored.
+        terminal: indices or names of the terminal states, or a mask of shape (S,). What the
+            other arguments say about their actions is ignored.
         termination: probability that the episode ends on a pair, (S, A) or one for each pair.
         state_names: one distinct name for each state.
         action_names: one distinct name for each action.
 
-    A machine that works (state 0) or is broken (state 1); run it or repair it:
+    A machine that works or is broken; run it or repair it:
 
     >>> mdp = MDP(
     ...     transitions=[[[0.9, 0.1], [1.0, 0.0]], [[0.0, 1.0], [0.8, 0.2]]],
     ...     rewards=[[1.0, 0.5], [0.0, -0.5]],
     ...     discount=0.9,
+    ...     initial="working",
+    ...     state_names=["working", "broken"],
     ...     action_names=["run", "repair"],
     ... )
     >>> mdp
@@ -91,19 +95,21 @@ class MDP:
         transitions: Any,
         rewards: Any,
         discount: float,
-        initial: ArrayLike | None = None,
+        initial: ArrayLike | Mapping[Any, float] | None = None,
         *,
         pairs: ArrayLike | None = None,
-        terminal: ArrayLike | None = None,
+        terminal: ArrayLike | Set[Any] | None = None,
         termination: ArrayLike | None = None,
         state_names: Sequence[str] | None = None,
         action_names: Sequence[str] | None = None,
     ) -> None:
         gamma = checks.discount(discount)
         rows, n_actions, shared = forms.read_rows(transitions, pairs)
-        ends = forms.read_terminal(terminal, rows.shape[1])
+        n_states = rows.shape[1]
+        states = Index("state", n_states, forms.read_names(state_names, "state", n_states))
+        ends = forms.read_terminal(terminal, states)
         layout = forms.read_layout(pairs, rows.shape, n_actions, ends)
-        layout = layout.with_names(state_names, action_names)
+        layout = layout.with_names(states, action_names)
         pointer = forms.require_actions(layout, ends)
         stops = validation.read_termination(termination, layout)
         csr, stops = validation.distributions(rows, shared, stops, layout)
@@ -196,8 +202,11 @@ class MDP:
         )  # fmt: skip
 
     @classmethod
-    def load(cls, path: str | PathLike[str]) -> MDP:
+    def load(cls, path: str | PathLike[str], max_bytes: int | None = None) -> MDP:
         """Read an MDP that `save` wrote, checking it all again.
+
+        A file that unpacks to more than `max_bytes` is refused before anything is allocated; the
+        default is 256 MB or ten times the size of the file, whichever is more.
 
         >>> MDP.load("absent.npz")
         Traceback (most recent call last):
@@ -205,7 +214,7 @@ class MDP:
         tsallax.errors.InvalidInput: absent.npz: no such file
         """
         try:
-            return cls(**mdp_files.read(path))
+            return cls(**mdp_files.read(path, max_bytes))
         except InvalidInput as error:
             raise error.of(path) from None
 

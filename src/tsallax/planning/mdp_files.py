@@ -16,6 +16,24 @@ from tsallax.errors import InvalidInput
 from tsallax.files import npz
 
 NAMES = ("state_names", "action_names")
+
+
+def check_shapes(shapes: npz.Shapes) -> None:
+    """Refuse arrays whose lengths contradict each other, by their shapes alone."""
+    n_pairs, n_states = shapes["action_of"][0], shapes["pointer"][0] - 1
+    lengths = {
+        "indices": shapes["data"][0],
+        "indptr": n_pairs + 1,
+        "rewards": n_pairs,
+        "termination": n_pairs,
+        "initial": n_states,
+        "state_names": n_states,
+    }
+    for name, length in lengths.items():
+        if name in shapes and shapes[name] != (length,):
+            raise InvalidInput(f"{name} has {shapes[name][0]} numbers, not {length}")
+
+
 FORMAT = npz.Format(
     name="tsallax-mdp",
     version=1,
@@ -32,6 +50,7 @@ FORMAT = npz.Format(
         "initial": ("f", 1),
     },
     optional={"termination": ("f", 1), **dict.fromkeys(NAMES, ("U", 1))},
+    check_shapes=check_shapes,
 )
 
 
@@ -40,9 +59,9 @@ def write(path: str | PathLike[str], mdp: Any) -> None:
     npz.write(path, FORMAT, arrays_of(mdp))
 
 
-def read(path: str | PathLike[str]) -> dict[str, Any]:
+def read(path: str | PathLike[str], max_bytes: int | None = None) -> dict[str, Any]:
     """Read the arguments of `MDP` from a file."""
-    return arguments(npz.read(path, FORMAT))
+    return arguments(npz.read(path, FORMAT, max_bytes))
 
 
 def arrays_of(mdp: Any) -> dict[str, Any]:
@@ -66,16 +85,10 @@ def arguments(arrays: dict[str, NDArray[Any]]) -> dict[str, Any]:
     outside = arrays["indices"][(arrays["indices"] < 0) | (arrays["indices"] >= n_states)]
     if outside.size:
         raise InvalidInput(f"indices names state {outside[0]}, not 0 to {n_states - 1}")
-    try:
-        rows = (arrays["data"], arrays["indices"], arrays["indptr"])
-        transitions = csr_array(rows, shape=(n_pairs, n_states))
-    except ValueError as error:
-        raise InvalidInput(f"transitions are damaged: {error}") from None
-    for key in ("rewards", "termination"):
-        if key in arrays:
-            arrays[key].flags.writeable = False
-            if arrays[key].shape != (n_pairs,):
-                raise InvalidInput(f"{key} has {arrays[key].size} numbers, not {n_pairs}")
+    rows = (arrays["data"], arrays["indices"], arrays["indptr"])
+    transitions = csr_array(rows, shape=(n_pairs, n_states))
+    for key in {"rewards", "termination"} & arrays.keys():
+        arrays[key].flags.writeable = False
     counts = np.diff(pointer)
     state_of = np.repeat(np.arange(n_states, dtype=np.int32), counts)
     return {

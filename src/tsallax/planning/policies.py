@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from tsallax import checks
 from tsallax.errors import InvalidInput
 from tsallax.planning.forms import numbers
 from tsallax.planning.mdp import MDP
+from tsallax.planning.names import Index, listed
 
 Floats = NDArray[np.float64]
 
@@ -17,8 +21,17 @@ ROW_TOLERANCE = 1e-6
 """How far the probabilities of a state may be from summing to one."""
 
 
-def read_policy(mdp: MDP, policy: ArrayLike) -> Floats:
-    """The probability of every pair, from a table (S, A), a vector over pairs, or actions (S,)."""
+def read_policy(mdp: MDP, policy: ArrayLike | Mapping[Any, Any]) -> Floats:
+    """The probability of every pair.
+
+    From a table (S, A), a vector over pairs, actions (S,) by index or name, or a dict of states
+    with an action or a dict of actions and their probabilities.
+    """
+    if isinstance(policy, Mapping):
+        return _normalized(mdp, _from_mapping(mdp, policy))
+    by_name = listed(policy)
+    if by_name is not None:
+        return _deterministic(mdp, _actions_by_name(mdp, by_name))
     given = numbers(policy, "policy")
     if given.shape == (mdp.n_states,) and np.issubdtype(given.dtype, np.integer):
         return _deterministic(mdp, given)
@@ -34,11 +47,16 @@ def read_policy(mdp: MDP, policy: ArrayLike) -> Floats:
             f"a policy of this MDP has shape ({mdp.n_states}, {mdp.n_actions}), one number for "
             f"each of {mdp.n_pairs} pairs, or one integer for each state, not {table.shape}"
         )
+    return _normalized(mdp, pi)
+
+
+def _normalized(mdp: MDP, pi: Floats) -> Floats:
+    """Probabilities of every pair, scaled to sum to one, or refused."""
     wrong = ~((pi >= 0.0) & (pi < math.inf))
     if wrong.any():
         i = int(np.flatnonzero(wrong)[0])
         raise InvalidInput(
-            f"the policy's probability of action {int(mdp.action_of[i])} in "
+            f"the policy's probability of {_action(mdp, int(mdp.action_of[i]))} in "
             f"{_state(mdp, int(mdp.state_of[i]))} is {pi[i]}"
         )
     total = sum_by_state(mdp, pi)
@@ -47,6 +65,53 @@ def read_policy(mdp: MDP, policy: ArrayLike) -> Floats:
         s = int(off.argmax())
         raise InvalidInput(f"the policy of {_state(mdp, s)} sums to {total[s]:.8g}, not to 1")
     return np.asarray(pi / total[mdp.state_of], np.float64)
+
+
+def _from_mapping(mdp: MDP, policy: Mapping[Any, Any]) -> Floats:
+    """The probability of every pair, from {state: action} or {state: {action: probability}}."""
+    states = Index("state", mdp.n_states, mdp.state_names)
+    actions = Index("action", mdp.n_actions, mdp.action_names)
+    pi, given = np.zeros(mdp.n_pairs), np.zeros(mdp.n_states, bool)
+    for key, choice in policy.items():
+        s = states.find(key, "the policy")
+        if given[s]:
+            raise InvalidInput(f"the policy has {_state(mdp, s)} twice, by index and by name")
+        given[s] = True
+        if mdp.terminal[s]:
+            continue
+        where = f"the policy of {_state(mdp, s)}"
+        if not isinstance(choice, Mapping):
+            choice = {actions.find(choice, where): 1.0}
+        for action, chance in choice.items():
+            if not checks.is_number(chance):
+                raise InvalidInput(f"{where} must be an action or a dict of probabilities")
+            pi[_pair(mdp, s, actions.find(action, where))] += float(chance)
+    missing = np.flatnonzero(~given & ~mdp.terminal)
+    if missing.size:
+        raise InvalidInput(f"the policy has no action for {_state(mdp, int(missing[0]))}")
+    return pi
+
+
+def _actions_by_name(mdp: MDP, policy: list[Any]) -> NDArray[np.int64]:
+    """The action of each state, from a list of names; entries of terminal states are ignored."""
+    if len(policy) != mdp.n_states:
+        raise InvalidInput(
+            f"a policy of actions has one for each of {mdp.n_states} states, not {len(policy)}"
+        )
+    actions = Index("action", mdp.n_actions, mdp.action_names)
+    found = np.zeros(mdp.n_states, np.int64)
+    for s in np.flatnonzero(~mdp.terminal).tolist():
+        found[s] = actions.find(policy[s], f"the policy of {_state(mdp, s)}")
+    return found
+
+
+def _pair(mdp: MDP, s: int, a: int) -> int:
+    """The number of the pair of a state and an action."""
+    begin, end = int(mdp.pointer[s]), int(mdp.pointer[s + 1])
+    i = begin + int(np.searchsorted(mdp.action_of[begin:end], a))
+    if i == end or mdp.action_of[i] != a:
+        raise InvalidInput(f"{_state(mdp, s)} has no {_action(mdp, a)}")
+    return i
 
 
 def _refuse_missing(mdp: MDP, table: Floats) -> None:
@@ -65,12 +130,17 @@ def _deterministic(mdp: MDP, actions: NDArray[np.integer]) -> Floats:
     missing = (sum_by_state(mdp, pi) == 0.0) & ~mdp.terminal
     if missing.any():
         s = int(np.flatnonzero(missing)[0])
-        raise InvalidInput(f"{_state(mdp, s)} has no action {int(actions[s])}")
+        raise InvalidInput(f"{_state(mdp, s)} has no {_action(mdp, int(actions[s]))}")
     return pi
 
 
 def _state(mdp: MDP, s: int) -> str:
     return f"state {s}" if mdp.state_names is None else f"state {mdp.state_names[s]!r}"
+
+
+def _action(mdp: MDP, a: int) -> str:
+    known = mdp.action_names is not None and 0 <= a < mdp.n_actions
+    return f"action {mdp.action_names[a]!r}" if known else f"action {a}"  # type: ignore[index]
 
 
 def sum_by_state(mdp: MDP, per_pair: Floats) -> Floats:

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from tsallax.errors import InvalidInput
 from tsallax.planning import solution_files
 from tsallax.planning.bellman import Bellman, Floats
 from tsallax.planning.mdp import MDP
@@ -78,18 +79,62 @@ class Solution:
         return float(np.count_nonzero(self.pair_policy)) / self.mdp.n_pairs
 
     @cached_property
+    def pair_certified_support(self) -> NDArray[np.int8]:
+        """What is proven of every pair; `certified_support` lays it out as a table."""
+        operator = Bellman(self.mdp, self.regularizer)
+        return operator.certified_support(self.lower, self.upper)
+
+    @cached_property
     def certified_support(self) -> NDArray[np.int8]:
         """What is proven of the optimal policy's support, as a table (S, A): +1 in, -1 out, 0 open.
 
         A hard policy's support are the optimal actions; a soft policy (q <= 1) uses every action.
         """
-        operator = Bellman(self.mdp, self.regularizer)
-        return self.mdp.table(operator.certified_support(self.lower, self.upper))
+        return self.mdp.table(self.pair_certified_support)
 
     @property
     def regularized_return(self) -> float:
         """d'V: what the start is worth, entropy included; `evaluate` has the return alone."""
         return float(self.mdp.initial @ self.value)
+
+    def to_columns(self) -> dict[str, NDArray[Any]]:
+        """One row for each pair: state, action, value, q and probability, as arrays by name.
+
+        States and actions have their names where the MDP has them, their indices otherwise;
+        `value` is that of the state. Terminal states have no pair.
+
+        >>> from tsallax import Hard, problems, solve
+        >>> columns = solve(problems.forest(), Hard()).to_columns()
+        >>> columns["action"][:3], columns["probability"][:3]
+        (array(['wait', 'cut', 'wait'], dtype=object), array([1., 0., 1.]))
+        """
+        mdp = self.mdp
+        states, actions = (
+            index if names is None else np.array(names, object)[index]
+            for index, names in (
+                (mdp.state_of, mdp.state_names), (mdp.action_of, mdp.action_names)
+            )
+        )  # fmt: skip
+        return {
+            "state": states,
+            "action": actions,
+            "value": self.value[mdp.state_of],
+            "q": self.pair_q,
+            "probability": self.pair_policy,
+        }
+
+    def to_frame(self) -> Any:
+        """The table of `to_columns` as a `pandas.DataFrame`; pandas has to be installed.
+
+        >>> frame = solution.to_frame()  # doctest: +SKIP
+        >>> frame[frame.probability > 0]  # doctest: +SKIP
+        """
+        try:
+            import pandas  # type: ignore[import-untyped]
+        except ImportError:
+            problem = "needs pandas: pip install pandas, or use to_columns(), which does not"
+            raise InvalidInput(problem, source="to_frame") from None
+        return pandas.DataFrame(self.to_columns())
 
     def save(self, path: str | PathLike[str]) -> None:
         """Write the solution and its MDP as an `.npz` file without pickles, whole or not at all.
@@ -104,15 +149,18 @@ class Solution:
         solution_files.write(path, {f.name: getattr(self, f.name) for f in fields(self)})
 
     @classmethod
-    def load(cls, path: str | PathLike[str]) -> Solution:
+    def load(cls, path: str | PathLike[str], max_bytes: int | None = None) -> Solution:
         """Read a solution that `save` wrote, with its MDP.
+
+        One sweep proves again that the enclosure is one and that the policy is worth at least its
+        lower end; a file that claims more is refused. `max_bytes` is that of `MDP.load`.
 
         >>> Solution.load("absent.npz")
         Traceback (most recent call last):
         ...
         tsallax.errors.InvalidInput: absent.npz: no such file
         """
-        return cls(**solution_files.read(path))
+        return cls(**solution_files.read(path, max_bytes))
 
     def __repr__(self) -> str:
         state = "converged" if self.converged else "not converged"

@@ -1,4 +1,14 @@
-"""Writes and reads a solution, together with its MDP, as one `.npz` file (`tsallax.files.npz`)."""
+"""Writes and reads a solution, together with its MDP, as one `.npz` file (`tsallax.files.npz`).
+
+What a file claims is proven again when it is read, to within rounding, by one sweep of its policy
+and one of the Bellman operator U. With T_pi v = r_pi + alpha Omega(pi) + gamma T_pi v, both
+monotone,
+
+    T_pi lower >= lower   implies   lower <= V_pi <= V*,
+    U upper <= upper      implies   V* <= upper.
+
+Every enclosure that a certificate gives has these two properties (`tsallax.planning.bellman`).
+"""
 
 from __future__ import annotations
 
@@ -11,10 +21,11 @@ import numpy as np
 from tsallax.errors import InvalidInput
 from tsallax.files import npz
 from tsallax.planning import mdp_files
-from tsallax.planning.bellman import UNIT_ROUNDOFF, Floats
+from tsallax.planning.bellman import UNIT_ROUNDOFF, Bellman, Floats
+from tsallax.planning.forms import frozen, named
 from tsallax.planning.mdp import MDP
 from tsallax.planning.methods import METHODS
-from tsallax.planning.policies import read_policy
+from tsallax.planning.policies import read_policy, sum_by_state
 from tsallax.regularizer import Regularizer, by_name
 
 BY_STATE = ("value", "lower", "upper")
@@ -27,6 +38,19 @@ NUMBERS = {
     "method": ("U", 0),
     "tolerance": ("f", 0),
 }
+ROUNDING_FACTOR = 4
+"""How many times the bound on the rounding of a sweep a proof may be missed by."""
+
+
+def check_shapes(shapes: npz.Shapes) -> None:
+    """Refuse arrays whose lengths contradict each other, by their shapes alone."""
+    mdp_files.check_shapes(shapes)
+    lengths = {**dict.fromkeys(BY_STATE, shapes["initial"]), "pair_policy": shapes["action_of"]}
+    for name, (length,) in lengths.items():
+        if shapes[name] != (length,):
+            raise InvalidInput(f"{name} has {shapes[name][0]} numbers, not {length}")
+
+
 FORMAT = npz.Format(
     name="tsallax-solution",
     version=1,
@@ -41,6 +65,7 @@ FORMAT = npz.Format(
         **mdp_files.FORMAT.required,
     },
     optional=mdp_files.FORMAT.optional,
+    check_shapes=check_shapes,
 )
 
 
@@ -59,10 +84,10 @@ def write(path: str | PathLike[str], fields: Mapping[str, Any]) -> None:
     npz.write(path, FORMAT, arrays)
 
 
-def read(path: str | PathLike[str]) -> dict[str, Any]:
+def read(path: str | PathLike[str], max_bytes: int | None = None) -> dict[str, Any]:
     """Read the fields of a `Solution` from a file, checked."""
     try:
-        return _fields(npz.read(path, FORMAT))
+        return _fields(npz.read(path, FORMAT, max_bytes))
     except InvalidInput as error:
         raise error.of(path) from None
 
@@ -72,19 +97,19 @@ def _fields(arrays: dict[str, Any]) -> dict[str, Any]:
     name = str(arrays["regularizer"])
     parameters = {"hard": (), "tsallis": ("alpha", "q")}.get(name, ("alpha",))
     regularizer = by_name(name, **{key: float(arrays[key]) for key in parameters})
-    for keys, size in ((BY_STATE, mdp.n_states), (BY_PAIR, mdp.n_pairs)):
-        for key in keys:
-            array = arrays[key]
-            if array.shape != (size,):
-                raise InvalidInput(f"{key} has {array.size} numbers, not {size}")
-            if arrays["converged"] and not np.isfinite(array).all():
-                raise InvalidInput(f"{key} of a converged solution is not finite")
-            if np.isnan(array).any():
-                raise InvalidInput(f"{key} contains NaN")
-            array.flags.writeable = False
+    for key in BY_STATE + BY_PAIR:
+        array = arrays[key].astype(np.float64, copy=False)
+        if arrays["converged"] and not np.isfinite(array).all():
+            raise InvalidInput(f"{key} of a converged solution is not finite")
+        if np.isnan(array).any():
+            raise InvalidInput(f"{key} contains NaN")
+        arrays[key] = frozen(array)
     read_policy(mdp, arrays["pair_policy"])
     numbers = {key: arrays[key].item() for key in NUMBERS}
-    damage = _damage(numbers, *(arrays[key] for key in BY_STATE))
+    value, lower, upper = (arrays[key] for key in BY_STATE)
+    damage = _contradiction(numbers, value, lower, upper) or _disproof(
+        mdp, regularizer, value, lower, upper, arrays["pair_policy"]
+    )
     if damage is not None:
         raise InvalidInput(f"damaged: {damage}")
     return {
@@ -95,7 +120,9 @@ def _fields(arrays: dict[str, Any]) -> dict[str, Any]:
     }
 
 
-def _damage(numbers: dict[str, Any], value: Floats, lower: Floats, upper: Floats) -> str | None:
+def _contradiction(
+    numbers: dict[str, Any], value: Floats, lower: Floats, upper: Floats
+) -> str | None:
     """A contradiction between the numbers, which no solve can have returned, or None."""
     if ((value < lower) | (value > upper)).any():
         return "a value lies outside its enclosure"
@@ -116,3 +143,37 @@ def _damage(numbers: dict[str, Any], value: Floats, lower: Floats, upper: Floats
             f"{error:.3g} with the tolerance {tolerance:.3g}"
         )
     return None
+
+
+def _disproof(
+    mdp: MDP, regularizer: Regularizer, value: Floats, lower: Floats, upper: Floats, pi: Floats
+) -> str | None:
+    """What one sweep shows to be wrong with an enclosure and a policy, or None."""
+    if np.isneginf(lower).all() and np.isposinf(upper).all():
+        return None  # an enclosure that claims nothing
+    if not (np.isfinite(lower).all() and np.isfinite(upper).all()):
+        return "an end of the enclosure is infinite and another is not"
+    if (lower[mdp.terminal] > 0).any() or (upper[mdp.terminal] < 0).any():
+        return "the enclosure of a terminal state does not contain its value, 0"
+    low, high = (np.where(mdp.terminal, 0.0, end) for end in (lower, upper))
+    size = float(max(np.abs(low).max(), np.abs(high).max()))
+    centre = low + 0.5 * (high - low)
+    off = np.abs(np.where(mdp.terminal, 0.0, value) - centre)
+    if (off > 0.125 * (high - low) + 8 * UNIT_ROUNDOFF * size).any():
+        return f"the value of {_worst(mdp, off)} is not the centre of its enclosure"
+    operator = Bellman(mdp, regularizer)
+    pi = pi / sum_by_state(mdp, pi)[mdp.state_of]
+    slack = ROUNDING_FACTOR * operator.action_value_rounding(low, high)
+    gain = sum_by_state(mdp, pi * mdp.rewards) + operator.alpha * operator.entropy(pi)
+    rise = np.where(mdp.terminal, 0.0, operator.residual(pi, gain, low))
+    if not (rise >= -slack).all():
+        return f"lower is above the value of the policy, by a sweep in {_worst(mdp, -rise)}"
+    rise = np.where(mdp.terminal, 0.0, operator.certify(operator.start(high)).updated - high)
+    if not (rise <= slack).all():
+        return f"upper is below the optimal value, by a sweep in {_worst(mdp, rise)}"
+    return None
+
+
+def _worst(mdp: MDP, excess: Floats) -> str:
+    """The state with the largest number."""
+    return named("state", int(np.argmax(excess)), mdp.state_names)

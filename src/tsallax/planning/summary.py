@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import math
 from dataclasses import asdict, dataclass
+from typing import Any
 
 import numpy as np
 
@@ -57,7 +58,7 @@ def summarize(source: str, solution: Solution) -> Summary:
     """
     mdp, regularizer = solution.mdp, solution.regularizer
     expected_return, entropy, regularized_return = _returns(solution)
-    certified = mdp.flatten(solution.certified_support)
+    certified = solution.pair_certified_support
     proven_in, proven_out = (int(np.count_nonzero(certified == sign)) for sign in (1, -1))
     return Summary(
         source=source,
@@ -100,13 +101,22 @@ def _returns(solution: Solution) -> tuple[float, float, float]:
     return found.expected_return, found.entropy, found.regularized_return
 
 
-def as_json(summary: Summary) -> str:
-    """The summary as a JSON object; a number that is not finite is null."""
+def as_json(summary: Summary, **more: Any) -> str:
+    """The summary as a JSON object with `more` fields; a number that is not finite is null."""
     numbers = {
         key: None if isinstance(value, float) and not math.isfinite(value) else value
         for key, value in asdict(summary).items()
     }
-    return json.dumps(numbers, indent=2, allow_nan=False)
+    return json.dumps({**numbers, **more}, indent=2, allow_nan=False)
+
+
+def proven_digits(error: float) -> int:
+    """Decimals that an error bound leaves certain to within a unit, from 0 to 12.
+
+    >>> proven_digits(3e-7), proven_digits(20.0)
+    (7, 0)
+    """
+    return max(0, min(12, -math.floor(math.log10(error)) if error > 0 else 12))
 
 
 def as_text(s: Summary) -> str:
@@ -116,7 +126,7 @@ def as_text(s: Summary) -> str:
     name = s.regularizer + (f", alpha {s.alpha:g}{index}" if s.alpha else "")
     undecided = s.pairs - s.certified_in - s.certified_out
     used = round(s.support_ratio * s.pairs)
-    digits = max(0, min(12, -math.floor(math.log10(s.error)) if s.error > 0 else 12))
+    digits = proven_digits(s.error)
 
     def number(x: float) -> str:
         return "not known" if math.isnan(x) else f"{x:,.{digits}f}"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
@@ -13,6 +14,7 @@ from tsallax.planning.forms import (
     Floats,
     Ints,
     Layout,
+    actions_first_hint,
     as_csr,
     frozen,
     interleave,
@@ -30,6 +32,12 @@ ULPS = 16 * float(np.finfo(np.float64).eps)
 NO_OUTCOME_HINT = (
     "; leave out an action that is not available with pairs=, "
     "list terminal states in terminal=, or give termination="
+)
+
+NOT_AVAILABLE_HINT = "; leave out an action that is not available with pairs="
+PAIRS_EXAMPLE = (
+    ", such as pairs=numpy.argwhere(rewards > -numpy.inf), "
+    "with the transitions and rewards of these pairs"
 )
 
 BLOCK = 1 << 16
@@ -112,7 +120,7 @@ def distributions(
         if off.max() > NEAR_ONE:
             at = int(np.argmax(off > NEAR_ONE))
             what = "probabilities" + (" and termination" if termination is not None else "")
-            hint = NO_OUTCOME_HINT if sums[at] == 0 else ""
+            hint = _other_order_hint(csr, layout) or (NO_OUTCOME_HINT if sums[at] == 0 else "")
             place = layout.place(first + at)
             raise InvalidInput(f"{what} of {place} sum to {sums[at]:.17g}, not to 1{hint}")
         if off.max() > ULPS:
@@ -125,6 +133,24 @@ def distributions(
                 termination[rows] /= sums
     csr.data, csr.indices, csr.indptr = map(frozen, (csr.data, csr.indices, csr.indptr))
     return csr, termination
+
+
+def _other_order_hint(csr: csr_array, layout: Layout) -> str:
+    """What to do where the probabilities sum to one over another axis than that of s'."""
+    if not layout.rectangular or layout.order is not None:
+        return ""
+    states, actions = layout.n_states, layout.n_actions
+    row = np.repeat(np.arange(csr.shape[0]), np.diff(csr.indptr))
+
+    def sum_to_one(group: NDArray[Any], n_groups: int) -> bool:
+        sums = np.bincount(group * states + csr.indices, csr.data, n_groups * states)
+        return bool(np.abs(sums - 1.0).max() <= NEAR_ONE)
+
+    if sum_to_one(row % actions, actions):
+        return "; summed over the other state they are 1: transpose the matrix of each action"
+    if actions == states and sum_to_one(row // actions, states):
+        return "; summed over the second axis they are 1: pass transitions.transpose(0, 2, 1)"
+    return ""
 
 
 def row_sums(data: Floats, indptr: Ints) -> Floats:
@@ -176,7 +202,10 @@ def read_rewards(rewards: Any, csr: csr_array, ends: bool, layout: Layout) -> Fl
     bad = np.flatnonzero(~np.isfinite(flat))
     if bad.size:
         at = int(bad[0])
-        raise InvalidInput(f"reward of {layout.place(at)} is not finite: {flat[at]}")
+        hint = ""
+        if flat[at] == -np.inf:
+            hint = NOT_AVAILABLE_HINT + PAIRS_EXAMPLE * layout.rectangular
+        raise InvalidInput(f"reward of {layout.place(at)} is not finite: {flat[at]}{hint}")
     return flat
 
 
@@ -188,7 +217,12 @@ def _reward_shape(shape: tuple[int, ...], layout: Layout) -> str:
             f"entered; give shape ({states}, {actions}) or ({given},)"
         )
     full = f"({states}, {actions}, {states})" if layout.rectangular else f"({given}, {states})"
-    return f"rewards must have shape ({states}, {actions}), ({given},) or {full}, not {shape}"
+    hint = ""
+    if layout.rectangular and shape == (actions, states, states):
+        hint = actions_first_hint("rewards")
+    elif shape == (actions, states):
+        hint = "; it looks like (A, S): pass rewards.T"
+    return f"rewards must have shape ({states}, {actions}), ({given},) or {full}, not {shape}{hint}"
 
 
 def _expected(rewards: Any, csr: csr_array, layout: Layout) -> Floats:
@@ -198,32 +232,52 @@ def _expected(rewards: Any, csr: csr_array, layout: Layout) -> Floats:
         table = as_csr(rewards, "rewards")
         table = table if layout.order is None else table[source]
         unbounded = np.flatnonzero(~np.isfinite(table.data))
-        _refuse_not_finite(np.searchsorted(table.indptr, unbounded, side="right") - 1, layout)
+        forbids = unbounded.size > 0 and table.data[unbounded[0]] == -np.inf
+        at = np.searchsorted(table.indptr, unbounded, side="right") - 1
+        _refuse_not_finite(at, layout, forbids)
         return np.asarray(csr.multiply(table).sum(axis=1), np.float64).ravel()
     rows = rewards.reshape(layout.n_given, layout.n_states)
-    finite = np.isfinite(rows.min(axis=1)) & np.isfinite(rows.max(axis=1))
-    _refuse_not_finite(np.flatnonzero(~finite[source]), layout)
+    least = rows.min(axis=1)
+    finite = np.isfinite(least) & np.isfinite(rows.max(axis=1))
+    at = np.flatnonzero(~finite[source])
+    _refuse_not_finite(at, layout, at.size > 0 and least[source[at[0]]] == -np.inf)
     taken = rows[np.repeat(source, np.diff(csr.indptr)), csr.indices].astype(np.float64)
     taken *= csr.data
     return row_sums(taken, csr.indptr)
 
 
-def _refuse_not_finite(pairs: NDArray[np.int64], layout: Layout) -> None:
+def _refuse_not_finite(pairs: NDArray[np.int64], layout: Layout, forbids: bool) -> None:
     if pairs.size:
-        raise InvalidInput(f"a reward of {layout.place(int(pairs[0]))} is not finite")
+        hint = NOT_AVAILABLE_HINT if forbids else ""
+        raise InvalidInput(f"a reward of {layout.place(int(pairs[0]))} is not finite{hint}")
 
 
-def read_initial(initial: ArrayLike | None, layout: Layout, terminal: NDArray[np.bool_]) -> Floats:
-    """Read d(s): a distribution, one state's index, or uniform over states with actions."""
+def _by_state(chances: Mapping[Any, Any], layout: Layout) -> NDArray[Any]:
+    """Probabilities given for some states, by index or name, as an array (S,)."""
+    result = np.zeros(layout.n_states)
+    at = layout.states.find_all(chances, "initial")
+    if len(np.unique(at)) < len(at):
+        raise InvalidInput("initial holds a state twice, by its index and by its name")
+    given = numbers(list(chances.values()), "initial")
+    if given.shape != at.shape:
+        raise InvalidInput("initial must be one probability for each state")
+    result[at] = given
+    return result
+
+
+def read_initial(
+    initial: ArrayLike | Mapping[Any, float] | None, layout: Layout, terminal: NDArray[np.bool_]
+) -> Floats:
+    """Read d(s): a distribution, one state, or uniform over states with actions."""
     if initial is None:
         return ~terminal / float(np.count_nonzero(~terminal))
-    given = numbers(initial, "initial")
+    if isinstance(initial, str):
+        initial = {initial: 1.0}
+    given = (
+        _by_state(initial, layout) if isinstance(initial, Mapping) else numbers(initial, "initial")
+    )
     if given.ndim == 0 and given.dtype.kind in "iu":
-        if not 0 <= int(given) < layout.n_states:
-            raise InvalidInput(f"initial names state {given}, not 0 to {layout.n_states - 1}")
-        certain = np.zeros(layout.n_states)
-        certain[int(given)] = 1.0
-        return certain
+        given = _by_state({int(given): 1.0}, layout)
     if given.shape != (layout.n_states,):
         raise InvalidInput(f"initial must have shape ({layout.n_states},), not {given.shape}")
     result = given.astype(np.float64)

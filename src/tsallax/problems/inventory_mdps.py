@@ -109,7 +109,9 @@ def perishables(
     def decide(state, action):  # type: ignore[no-untyped-def]
         fresh_a, middle_a, oldest_a, fresh_b, middle_b, oldest_b = state
         order_a, order_b = action
-        expected = jnp.asarray(revenue)[fresh_a + middle_a + oldest_a, fresh_b + middle_b + oldest_b]
+        expected = jnp.asarray(revenue)[
+            fresh_a + middle_a + oldest_a, fresh_b + middle_b + oldest_b
+        ]
         reward = expected - order_cost[0] * order_a - order_cost[1] * order_b
         return (fresh_a, middle_a, fresh_b, middle_b, order_a, order_b), reward, True
 

@@ -18,8 +18,10 @@ MAZE = problems.maze(5, 5)
 def test_every_method_ends_within_its_certificate(method, precision):
     regularizer, exact = Sparse(0.5), solve(MAZE, Sparse(0.5), 1e-10)
     tolerance = 1e-7 if precision == "float64" else 2e-2
-    operator = make_operator(MAZE, regularizer, "cpu", precision) if precision == "float32" else (
-        _in_jax(regularizer)
+    operator = (
+        make_operator(MAZE, regularizer, "cpu", precision)
+        if precision == "float32"
+        else (_in_jax(regularizer))
     )
     found = iterate_to(operator, method, tolerance, operator.start(None), None, lambda *_: None)
     c = found.certificate

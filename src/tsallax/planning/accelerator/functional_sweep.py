@@ -194,9 +194,7 @@ class FunctionalSweep:
 
     def _pair(self, constants: Any, worth: Array, state: Any, action: Array) -> tuple[Array, ...]:
         """Q(s, a), NaN where the pair is not valid; whether it is allowed; |r|; whether it ends."""
-        post, reward, allowed = self._decide(
-            constants[0], state, self.mdp.actions.element(action)
-        )
+        post, reward, allowed = self._decide(constants[0], state, self.mdp.actions.element(action))
         reward, allowed = jnp.asarray(reward, self.dtype), jnp.asarray(allowed, bool)
         if self._stored:
             index, inside = self.mdp.post.index(post)
@@ -221,9 +219,7 @@ class FunctionalSweep:
         states = jax.vmap(lambda y: self._state(group, y))(inner)
 
         def pair(state: Any, action: Array) -> Any:
-            _, reward, allowed = self._decide(
-                constants[0], state, self.mdp.actions.element(action)
-            )
+            _, reward, allowed = self._decide(constants[0], state, self.mdp.actions.element(action))
             return jnp.asarray(reward, self.dtype), jnp.asarray(allowed, bool)
 
         reward, allowed = jax.vmap(lambda s: jax.vmap(partial(pair, s))(actions))(states)
@@ -355,10 +351,7 @@ class FunctionalSweep:
             return total
 
         each = 1 if self._stored else self.terms
-        return over_range(
-            jax.vmap(one), self.mdp.states, max(self._block // each, 1), self._mesh
-        )
-
+        return over_range(jax.vmap(one), self.mdp.states, max(self._block // each, 1), self._mesh)
 
     def _shifted_states(self, constants: Any, v: Array, by: Array) -> Array:
         actions = jnp.arange(self.width, dtype=jnp.int32)
@@ -379,4 +372,3 @@ class FunctionalSweep:
 def _dot(p: Array, worth: Array) -> Array:
     """The expectation, to which events of probability 0 contribute nothing."""
     return jnp.sum(jnp.where(p == 0.0, 0.0, p * worth))
-

@@ -301,4 +301,3 @@ def _matrix(x: Array, base: Array, followed: Array) -> Array:
 
 def _gain(shift: float) -> float:
     return shift / (1.0 - shift)
-

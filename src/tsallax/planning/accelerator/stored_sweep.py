@@ -91,7 +91,9 @@ class StoredSweep:
         """Uv and what is known of it."""
         return self._sweep(self._groups, regularizer, v)
 
-    def fixed(self, regularizer: Regularizer, policy: list[Array], size: int) -> list[FollowedGroup]:
+    def fixed(
+        self, regularizer: Regularizer, policy: list[Array], size: int
+    ) -> list[FollowedGroup]:
         """The transitions of a greedy policy, of which no state uses more than `size` actions."""
         return self._fixed(self._groups, regularizer, policy, size)
 
@@ -225,17 +227,17 @@ def group_states(mdp: MDP) -> list[NDArray[np.int64] | None]:
     return [np.flatnonzero((key == kind) & (actions > 0)) for kind in kinds]
 
 
-def _layout(
-    mdp: MDP, states: NDArray[np.int64] | None, dtype: Any, mesh: Mesh | None
-) -> Group:
+def _layout(mdp: MDP, states: NDArray[np.int64] | None, dtype: Any, mesh: Mesh | None) -> Group:
     """Lay the transitions of some states out on the devices, each with a part of the states."""
     count = mdp.n_states if states is None else len(states)
     first = mdp.pointer[:-1] if states is None else mdp.pointer[states]
     last = mdp.pointer[1:] if states is None else mdp.pointer[states + 1]
     lengths = np.diff(mdp.transitions.indptr)
     width = int((last - first).max())
-    longest = int(np.maximum.reduceat(lengths, first).max()) if states is None else int(
-        max(lengths[a:b].max() for a, b in zip(first, last, strict=True))
+    longest = (
+        int(np.maximum.reduceat(lengths, first).max())
+        if states is None
+        else int(max(lengths[a:b].max() for a, b in zip(first, last, strict=True)))
     )
     devices = [None] if mesh is None else list(mesh.devices.flat)
     per_device = -(-count // len(devices))
@@ -265,8 +267,10 @@ def _columns(
     index_type = np.int32 if mdp.n_states < 2**31 else np.int64
     n, span = len(states), slice(first[0], last[-1]) if len(states) else slice(0, 0)
     entries = slice(indptr[span.start], indptr[span.stop])
-    regular = n == padded and entries.stop - entries.start == n * width * longest and (
-        span.stop - span.start == n * width
+    regular = (
+        n == padded
+        and entries.stop - entries.start == n * width * longest
+        and (span.stop - span.start == n * width)
     )
     if regular:
         shape = (n, width, longest)
@@ -319,6 +323,7 @@ def _reversed(x: Array) -> Array:
 
 def _expectation(successors: Array, probabilities: Array, v: Array) -> Array:
     """sum_k p(k, ...) v(successor(k, ...))."""
+
     def term(k: Any) -> Array:
         return probabilities[k] * v.at[successors[k]].get(mode="promise_in_bounds")
 

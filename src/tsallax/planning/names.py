@@ -1,0 +1,80 @@
+"""States and actions by index or by name, with the nearest name suggested for an unknown one."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Iterable, Sequence, Set
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tsallax import checks
+from tsallax.errors import InvalidInput
+
+MAX_COMPARED = 10_000
+"""The number of names among which the nearest one is looked for."""
+
+
+@dataclass(frozen=True)
+class Index:
+    """The states or the actions of an MDP, to be found by index or by name.
+
+    >>> states = Index("state", 2, ("working", "broken"))
+    >>> states.find("broken", "initial"), states.find(0, "initial")
+    (1, 0)
+    >>> states.find("brokn", "initial")
+    Traceback (most recent call last):
+    tsallax.errors.InvalidInput: initial names state 'brokn': did you mean 'broken'?
+    """
+
+    kind: str
+    count: int
+    names: tuple[str, ...] | None
+
+    @cached_property
+    def _places(self) -> dict[str, int]:
+        return {name: i for i, name in enumerate(self.names or ())}
+
+    def find(self, key: Any, where: str) -> int:
+        """The index of a state or action that is given by index or by name.
+
+        Args:
+            key: the index or the name.
+            where: the argument that holds it, for the error message.
+        """
+        if isinstance(key, str):
+            if key in self._places:
+                return self._places[key]
+            raise InvalidInput(f"{where} names {self.kind} {str(key)!r}{self._hint(key)}")
+        if not checks.is_integer(key):
+            raise InvalidInput(f"{where} names {self.kind} {key!r}: give an index or a name")
+        if not 0 <= key < self.count:
+            raise InvalidInput(f"{where} names {self.kind} {key}, not 0 to {self.count - 1}")
+        return int(key)
+
+    def find_all(self, keys: Iterable[Any], where: str) -> NDArray[np.int64]:
+        """The indices of several, each given by index or by name."""
+        return np.array([self.find(key, where) for key in keys], np.int64)
+
+    def _hint(self, key: str) -> str:
+        if self.names is None:
+            return f", but this MDP has no {self.kind}_names: give its index"
+        near = difflib.get_close_matches(key, self.names[:MAX_COMPARED], 1)
+        return f": did you mean {near[0]!r}?" if near else f", which is none of its {self.kind}s"
+
+
+def listed(values: Any) -> list[Any] | None:
+    """The elements of a list, tuple, set or array that holds a name; None for all other values.
+
+    >>> listed({"broken"}), listed(["run", 1]), listed([0, 1])
+    (['broken'], ['run', 1], None)
+    """
+    if isinstance(values, np.ndarray):
+        values = values.tolist() if values.ndim == 1 and values.dtype.kind in "UO" else None
+    if isinstance(values, str) or not isinstance(values, Sequence | Set):
+        return None
+    found = list(values)
+    return found if any(isinstance(value, str) for value in found) else None
