@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 
 from refusals import refused
+from tsallax.errors import InvalidInput
 from tsallax.files import npz
 
 FORMAT = npz.Format("test-format", 3, "test", "a test", {"x": ("f", 1)}, {"name": ("U", 0)})

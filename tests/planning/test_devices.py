@@ -2,8 +2,8 @@
 
 import jax
 import pytest
-from planning.functional_models import stock_model
 
+from planning.functional_models import stock_model
 from tsallax import Hard, InvalidInput, problems, solve
 from tsallax.planning import devices
 from tsallax.planning.accelerator.jax_bellman import JaxBellman

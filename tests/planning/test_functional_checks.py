@@ -2,8 +2,8 @@
 
 import jax.numpy as jnp
 import pytest
-from planning.functional_models import LEVELS, stock_model
 
+from planning.functional_models import LEVELS, stock_model
 from tsallax import Hard, InvalidInput, solve
 from tsallax.planning import functional_checks
 from tsallax.planning.functional_checks import check_functions, find_invalid

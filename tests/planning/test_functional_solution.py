@@ -2,8 +2,8 @@
 
 import numpy as np
 import pytest
-from planning.functional_models import stock_mdp, stock_model
 
+from planning.functional_models import stock_mdp, stock_model
 from tsallax import InvalidInput, Sparse, solve
 from tsallax.planning import functional_solution
 

@@ -62,7 +62,7 @@ class FunctionalSolution:
         index = np.asarray(states)
         if index.ndim != 1 or index.dtype.kind not in "iu":
             raise InvalidInput("states must be a list of indices of states")
-        if len(index) and not (0 <= index.min() and index.max() < self.mdp.n_states):
+        if len(index) and not (index.min() >= 0 and index.max() < self.mdp.n_states):
             raise InvalidInput(f"states have indices 0 to {self.mdp.n_states - 1}")
         return self.greedy.rows(index)
 

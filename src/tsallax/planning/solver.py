@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 import time
-from typing import Any
+from typing import Any, overload
 
 import numpy as np
 from jax.sharding import Mesh
@@ -43,6 +43,18 @@ def bellman(mdp: MDP, regularizer: Regularizer, value: ArrayLike) -> Floats:
     return updated
 
 
+@overload
+def solve(
+    mdp: MDP, regularizer: Regularizer, tolerance: float = ..., method: str = ..., **options: Any
+) -> Solution: ...
+@overload
+def solve(
+    mdp: FunctionalMDP,
+    regularizer: Regularizer,
+    tolerance: float = ...,
+    method: str = ...,
+    **options: Any,
+) -> FunctionalSolution: ...
 @interruptible()
 def solve(
     mdp: MDP | FunctionalMDP,

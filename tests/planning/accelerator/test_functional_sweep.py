@@ -3,8 +3,8 @@
 import jax.numpy as jnp
 import numpy as np
 import pytest
-from planning.functional_models import LEVELS, PROBABILITIES, decide, evolve, stock_mdp, stock_model
 
+from planning.functional_models import LEVELS, PROBABILITIES, decide, evolve, stock_mdp, stock_model
 from tsallax import Hard, Sparse, problems
 from tsallax.planning.accelerator.functional_sweep import FunctionalSweep
 from tsallax.planning.bellman import Bellman

@@ -7,8 +7,6 @@ numbers are rounded, too, which the bound includes.
 
 from __future__ import annotations
 
-from __future__ import annotations
-
 import math
 from contextlib import AbstractContextManager, ExitStack
 from dataclasses import dataclass
