@@ -28,7 +28,8 @@ from scipy.sparse import csr_array
 
 from tsallax import checks
 from tsallax.errors import InvalidInput
-from tsallax.planning import forms, mdp_files, toy_text, validation
+from tsallax.planning import forms, toy_text, validation
+from tsallax.planning.formats import exchange
 
 
 @dataclass(frozen=True, eq=False, init=False, repr=False)
@@ -140,8 +141,17 @@ class MDP:
             raise error.of(name) from None
 
     @classmethod
-    def load(cls, path: str | PathLike[str]) -> MDP:
-        """Read an MDP that `save` wrote, checking it all again.
+    def load(
+        cls,
+        path: str | PathLike[str],
+        discount: float | None = None,
+        rewards: str | None = None,
+    ) -> MDP:
+        """Read an MDP that `save` or a model checker wrote, checking it all again.
+
+        `.umb`, `.drn` and `.tra` stand for the formats of `save`. `discount` replaces that of the
+        file and is needed where the file has none, `rewards` chooses one of several reward
+        structures.
 
         >>> MDP.load("absent.npz")
         Traceback (most recent call last):
@@ -149,12 +159,15 @@ class MDP:
         tsallax.errors.InvalidInput: absent.npz: no such file
         """
         try:
-            return cls(**mdp_files.read(path))
+            return cls(**exchange.read_arguments(path, discount, rewards))
         except InvalidInput as error:
             raise error.of(path) from None
 
     def save(self, path: str | PathLike[str]) -> None:
         """Write the MDP as an `.npz` file without pickles, whole or not at all.
+
+        The ending `.umb` stands for the exchange format UMB, `.drn` for Storm's text, and `.tra`
+        for PRISM's explicit files, with `.lab`, `.sta`, `.srew` and `.trew` beside it.
 
         >>> import tempfile, pathlib
         >>> mdp = MDP([[[1.0]]], [[2.0]], 0.5)
@@ -163,7 +176,7 @@ class MDP:
         ...     MDP.load(pathlib.Path(folder, "one.npz")).rewards
         array([2.])
         """
-        mdp_files.write(path, self)
+        exchange.write_mdp(path, self)
 
     @property
     def n_states(self) -> int:

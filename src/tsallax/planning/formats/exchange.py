@@ -1,0 +1,36 @@
+"""Files of MDPs by the ending of their names: `.umb`, `.drn`, `.tra`, and `.npz` for all others."""
+
+from __future__ import annotations
+
+from os import PathLike
+from pathlib import Path
+from typing import Any
+
+from tsallax.errors import InvalidInput
+from tsallax.planning import mdp_files
+from tsallax.planning.formats import drn, prism_explicit, umb
+from tsallax.planning.formats.explicit_model import mdp_arguments, model_of
+
+FORMATS = {".umb": umb, ".drn": drn, ".tra": prism_explicit}
+
+
+def read_arguments(
+    path: str | PathLike[str], discount: float | None = None, rewards: str | None = None
+) -> dict[str, Any]:
+    """Read the arguments of `MDP` from a file; `discount` replaces that of the file."""
+    form = FORMATS.get(Path(path).suffix)
+    if form is not None:
+        return mdp_arguments(form.read(path, rewards), discount)
+    if rewards is not None:
+        raise InvalidInput("holds only one reward for each pair", omit="rewards")
+    arguments = mdp_files.read(path)
+    return arguments if discount is None else {**arguments, "discount": discount}
+
+
+def write_mdp(path: str | PathLike[str], mdp: Any) -> None:
+    """Write an MDP in the format that the ending of the file's name stands for."""
+    form = FORMATS.get(Path(path).suffix)
+    if form is None:
+        mdp_files.write(path, mdp)
+    else:
+        form.write(path, model_of(mdp))
