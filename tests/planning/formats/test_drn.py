@@ -152,7 +152,9 @@ def test_damaged_lines_are_refused_by_number(old, new, match, by_storm: Path):
     ("line", "match"),
     [
         ("// discount: x", "line 1: discount is damaged"),
-        ("// discount: 2", "discount must be"),
+        ("// discount: 2", "the discount in the file is not a number"),
+        ("// discount: 1", "discount must be"),
+        ('// action_names: ["\\ud800"]', "line 1: action_names is damaged"),
         ("// action_names: [1]", "line 1: action_names is damaged"),
         ("// action_names: " + "[" * 10_000, "line 1: action_names is damaged"),
         ("// action_names: []", "is not among the names of the actions"),
@@ -169,6 +171,13 @@ def test_a_long_file_without_a_model_is_refused_early(tmp_path: Path):
     (tmp_path / "a.drn").write_bytes(b"\n" * (1 << 20))
     with pytest.raises(InvalidInput, match="not a DRN file: no @model in its first 10000 lines"):
         MDP.load(tmp_path / "a.drn")
+
+
+def test_long_lines_of_blanks_are_refused_without_delay(by_storm: Path):
+    blanks = " " * 1_000_000
+    by_storm.write_text(BY_STORM.replace("state 1 [0.25, 1]", f"state 1 {blanks} ] {blanks}"))
+    with pytest.raises(InvalidInput, match="line 22: not a state"):
+        MDP.load(by_storm, 0.9, rewards="r")
 
 
 def test_a_failed_write_leaves_no_file(tmp_path: Path):

@@ -34,6 +34,14 @@ def test_an_npz_file_has_no_reward_structures(tmp_path: Path):
 
 
 @pytest.mark.parametrize("ending", FORMATS)
+def test_names_that_are_no_text_are_refused(ending, tmp_path: Path):
+    mdp = MDP([[[1.0]]], [[2.0]], 0.5, state_names=["\ud800"])
+    with pytest.raises(InvalidInput, match="is not Unicode text"):
+        mdp.save(tmp_path / f"a.{ending}")
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize("ending", FORMATS)
 def test_the_command_line_solves_them(ending, tmp_path: Path, capsys):
     garnet(5, 2, 3, seed=0).save(tmp_path / f"a.{ending}")
     done = call(capsys, "solve", tmp_path / f"a.{ending}", "--alpha 0.1 --discount 0.9 --json")

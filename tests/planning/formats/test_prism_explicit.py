@@ -123,8 +123,8 @@ def test_one_of_several_reward_files_is_chosen(tmp_path: Path):
         ("tra", "4 5 7", "4 5 8", "has 7 transitions, but its header says 8"),
         ("tra", "1 0 0 1 a", "1 0 0", "line 6: not 4 numbers and a label"),
         ("tra", "1 0 0 1 a", "1 0 0 1 a b", "line 6: not 4 numbers and a label"),
-        ("tra", "1 0 0 1 a", "1 0 -3 1 a", "line 6: a choice or target is negative"),
-        ("tra", "1 0 0 1 a", "1 0 x 1 a", "line 6: a choice or target is not a number"),
+        ("tra", "1 0 0 1 a", "1 0 -3 1 a", "line 6: a state or choice is negative"),
+        ("tra", "1 0 0 1 a", "1 0 x 1 a", "line 6: a state or choice is not a number"),
         ("tra", "1 0 0 1 a", "1 0 0 nan a", "state 1, choice 0: the probability"),
         ("tra", "1 0 0 1 a", "1 0 0 0.9 a", "sum to 0.9"),
         ("lab", '0="init" 1', "init 1", "m.lab: line 1: not a list of labels"),
@@ -166,4 +166,7 @@ def test_what_the_files_cannot_hold_is_refused(tmp_path: Path):
     lines = MDP([[[1.0]]], [[2.0]], 0.5, state_names=["a\nb"])
     with pytest.raises(InvalidInput, match="cannot hold the name"):
         lines.save(tmp_path / "a.tra")
+    number = MDP([[[1.0]]], [[2.0]], 0.5, action_names=["7"])
+    with pytest.raises(InvalidInput, match="cannot hold the name '7'"):
+        number.save(tmp_path / "a.tra")
     assert list(tmp_path.iterdir()) == []

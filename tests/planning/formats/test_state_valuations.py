@@ -40,6 +40,7 @@ def test_values_across_bytes_and_of_64_bits():
         [{"padding": 8}], [variable("a", "uint", 65), {"padding": 7}], [3],
         [variable("a", "uint", 0)], [{"padding": 10**9}], [variable("a", "uint", 8), "b"],
         [{"name": 3, "type": {"type": "uint", "size": 8}}], [variable("a", "uint", 8, offset="x")],
+        [variable("a", "uint", 8, offset=10**4300)],
     ],
 )  # fmt: skip
 def test_other_layouts_give_no_names(layout):

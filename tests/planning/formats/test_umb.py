@@ -236,6 +236,27 @@ def test_damaged_members_are_refused_by_name(member, content, match, whole: Path
     assert "\n" not in str(caught.value)
 
 
+@pytest.mark.parametrize("value", ["0.9", True, None, [], 2, 10**400, float("nan")])
+def test_a_discount_that_is_none_is_refused(value, whole: Path, tmp_path: Path):
+    def edit(index: dict) -> None:
+        index["file-data"]["parameters"]["discount"] = value
+
+    with pytest.raises(InvalidInput, match="discount"):
+        MDP.load(with_index(whole, tmp_path / "a.umb", edit))
+
+
+def test_deep_and_long_values_are_refused_in_short_lines(whole: Path, tmp_path: Path):
+    for value in ("[" * 400 + "]" * 400, '"' + "x" * 10**6 + '"'):
+
+        def edit(members: dict[str, bytes], value: str = value) -> None:
+            text = members["index.json"].decode()
+            members["index.json"] = text.replace('"discrete"', value).encode()
+
+        with pytest.raises(InvalidInput, match="time is") as caught:
+            MDP.load(rewritten(whole, edit, tmp_path / "a.umb"))
+        assert len(str(caught.value)) < 500
+
+
 def test_a_model_without_rewards_is_refused(whole: Path, tmp_path: Path):
     path = with_index(whole, tmp_path / "a.umb", lambda index: index["annotations"].pop("rewards"))
     with pytest.raises(InvalidInput, match="the model has no rewards"):

@@ -38,7 +38,7 @@ MAX_HEADER_LINES = 10_000
 MAX_HEADER = 1 << 24
 """Largest header, in bytes."""
 
-_STATE = re.compile(rb"\s*state\s+(\d{1,18})\s*(?:\[([^\]]*)\])?\s*([^\[\]]*)$")
+_STATE = re.compile(rb"\s*+state\s++(\d{1,18})\s*+(?:\[([^\]]*+)\]\s*+)?([^\[\]]*+)$")
 _LABEL = re.compile(rb'"([^"]+)"|([^\s"]+)')
 _VALUE_TYPES = ("double", "rational")
 
@@ -162,8 +162,8 @@ def _read_comment(header: _Header, key: str, value: str) -> None:
     except (ValueError, RecursionError):
         raise InvalidInput(f"line {header.lines}: {key} is damaged") from None
     if key == "discount":
-        header.discount = content
-    elif isinstance(content, list) and all(isinstance(name, str) for name in content):
+        header.discount = explicit.file_discount(content)
+    elif isinstance(content, list) and all(map(explicit.is_text, content)):
         header.action_names = content
     else:
         raise InvalidInput(f"line {header.lines}: {key} is damaged")
@@ -175,7 +175,9 @@ def _reward_column(header: _Header, chosen: str | None) -> int:
     if not names:
         raise InvalidInput("the model has no rewards: @reward_models is empty")
     if chosen is None and len(names) > 1:
-        raise InvalidInput(f"has {len(names)} reward structures", add=("rewards", repr(names[0])))
+        raise InvalidInput(
+            f"has {len(names)} reward structures", add=("rewards", repr(names[0])[:60])
+        )
     if chosen is not None and chosen not in names:
         raise InvalidInput(f"has no reward structure {chosen!r}, but {', '.join(names)[:200]}")
     return 0 if chosen is None else names.index(chosen)
@@ -326,7 +328,7 @@ class _Body:
                     name = json.loads(text)
                 except ValueError:
                     name = None
-                if not isinstance(name, str):
+                if not explicit.is_text(name):
                     lines.refuse(line, "the name of a state is damaged")
                 self.names[s] = name
             elif text.startswith("["):

@@ -9,7 +9,7 @@ from typing import Any
 from tsallax.errors import InvalidInput
 from tsallax.planning import mdp_files
 from tsallax.planning.formats import drn, prism_explicit, umb
-from tsallax.planning.formats.explicit_model import mdp_arguments, model_of
+from tsallax.planning.formats.explicit_model import is_text, mdp_arguments, model_of
 
 FORMATS = {".umb": umb, ".drn": drn, ".tra": prism_explicit}
 
@@ -32,5 +32,8 @@ def write_mdp(path: str | PathLike[str], mdp: Any) -> None:
     form = FORMATS.get(Path(path).suffix)
     if form is None:
         mdp_files.write(path, mdp)
-    else:
-        form.write(path, model_of(mdp))
+        return
+    for name in (*(mdp.state_names or ()), *(mdp.action_names or ())):
+        if not is_text(name):
+            raise InvalidInput(f"the name {name!r} is not Unicode text", source=path)
+    form.write(path, model_of(mdp))

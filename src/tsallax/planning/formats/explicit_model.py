@@ -20,6 +20,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
+from tsallax import checks
 from tsallax.errors import InvalidInput
 from tsallax.planning.validation import NEAR_ONE, row_sums
 
@@ -197,6 +198,21 @@ def state_rewards(pointer: Ints, rewards: Floats) -> Floats:
     return np.repeat(rewards, np.diff(pointer))
 
 
+def file_discount(value: Any) -> float:
+    """The discount that a file states, if it is a number."""
+    if not checks.is_number(value) or abs(value) > 1:
+        raise InvalidInput("the discount in the file is not a number from 0 to 1")
+    return float(value)
+
+
+def is_text(value: Any) -> bool:
+    """Whether it is a string that a file can hold."""
+    try:
+        return isinstance(value, str) and value.encode() is not None
+    except UnicodeEncodeError:
+        return False
+
+
 def rational(numerator: int, denominator: int) -> float:
     """The float64 closest to a fraction."""
     try:
@@ -246,15 +262,16 @@ def _actions(model: ExplicitModel, state_of: Ints) -> tuple[Ints, list[str] | No
     n_actions = int(action.max()) + 1
     if not repeat.any() and n_actions <= max(len(names or ()), model.n_choices, FEW_ACTIONS):
         return action, None if names is None else list(names[:n_actions])
-    used, kind = np.unique(np.stack([repeat, action]), axis=1, return_inverse=True)
-    if names is None or sum(len(names[a]) for a in used[1].tolist()) > MAX_NAME_LENGTH:
-        return kind.reshape(-1), None
+    used, kind = np.unique(repeat * n_actions + action, return_inverse=True)
+    times, indices = (part.tolist() for part in np.divmod(used, n_actions))
+    if names is None or sum(len(names[a]) for a in indices) > MAX_NAME_LENGTH:
+        return kind, None
     taken, chosen = set(names), []
-    for time, index in used.T.tolist():
+    for time, index in zip(times, indices):
         name = names[index] if time == 0 else _new_name(f"{names[index]} ({time + 1})", taken)
         taken.add(name)
         chosen.append(name)
-    return kind.reshape(-1), chosen
+    return kind, chosen
 
 
 def _repetitions(state_of: Ints, action: Ints) -> Ints:

@@ -48,15 +48,13 @@ def write(path: str | PathLike[str], model: ExplicitModel) -> None:
             "save as .umb or .drn",
             source=path,
         )
-    for name in (*(model.action_names or ()), *(model.state_names or ())):
-        if not name or (set(name) & set(" \t\r\n\v\f()") and name in (model.action_names or ())):
-            raise InvalidInput(
-                f"PRISM files cannot hold the name {name!r}: save as .umb", source=path
-            )
-        if "\n" in name or "\r" in name:
-            raise InvalidInput(
-                f"PRISM files cannot hold the name {name!r}: save as .umb", source=path
-            )
+    actions, states = model.action_names or (), model.state_names or ()
+    unfit = [name for name in actions if not name or name.isdigit() or len(name.split()) != 1]
+    unfit += [name for name in states if "\n" in name or "\r" in name]
+    if unfit:
+        raise InvalidInput(
+            f"PRISM files cannot hold the name {unfit[0]!r}: save as .umb or .drn", source=path
+        )
     text_lines.write_text(file.with_suffix(".lab"), _label_text(model))
     text_lines.write_text(file.with_suffix(".sta"), _state_text(model))
     text_lines.write_text(file.with_suffix(".srew"), [f"{model.n_states} 0\n"])
@@ -230,12 +228,10 @@ def _read_columns(file: BinaryIO, first: int, chain: bool) -> tuple[list[Any], l
         if wrong.any():
             lines.refuse(int(np.argmax(wrong)), f"not {n_numbers} numbers and a label")
         filled = np.flatnonzero(lines.words)
-        state = lines.integers(lines.place == 0, "a state")
-        whole = [state, *(
-            lines.integers(lines.place == i, "a choice or target") for i in range(1, n_numbers - 1)
-        )]  # fmt: skip
+        integers = lines.integers(lines.place < n_numbers - 1, "a state or choice")
+        whole = [*integers.reshape(-1, n_numbers - 1).T]
         if chain:
-            whole.insert(1, np.zeros(len(state), np.int64))
+            whole.insert(1, np.zeros(len(filled), np.int64))
         chance = lines.floats(lines.place == n_numbers - 1, "a number")
         label = np.full(len(lines.words), -1)
         named = lines.place == n_numbers
@@ -296,7 +292,9 @@ def _read_branch_rewards(file: BinaryIO, model: ExplicitModel, prism: bool) -> A
     branches = choice_of * model.n_states + model.target
     place = np.minimum(np.searchsorted(given, branches), len(given) - 1)
     paid = given[place] == branches
-    if len(np.unique(place[paid])) < len(given):
+    used = np.zeros(len(given), bool)
+    used[place[paid]] = True
+    if not used.all():
         raise InvalidInput("holds the reward of a transition that does not exist")
     rewards = np.where(paid, value[place], 0.0)
     return explicit.expected(model.indptr, model.probability, rewards)
@@ -314,19 +312,21 @@ def _read_labels(file: BinaryIO, n_states: int) -> dict[str, Any]:
     """The states with each label that has a meaning here."""
     words, number = _first_line(file)
     if words[:1] == ["#DECLARATION"]:
-        while "#END" not in words:
+        new = declared = words
+        while "#END" not in new:
             line = file.readline(MAX_FIRST_LINE)
             number += 1
             if not line:
                 raise InvalidInput("#END is missing")
-            words += line.decode(errors="replace").split()
-        meaning = {name.encode(): name for name in LABELS if name in words}
+            new = line.decode(errors="replace").split()
+            declared += new
+        meaning = {name.encode(): name for name in LABELS if name in declared}
     else:
         text = " ".join(words)
-        declared = _DECLARED.findall(text)
-        if not declared or _DECLARED.sub("", text).strip():
+        pairs = _DECLARED.findall(text)
+        if not pairs or _DECLARED.sub("", text).strip():
             raise InvalidInput(f"line {number}: not a list of labels")
-        meaning = {index.encode(): name for index, name in declared if name in LABELS}
+        meaning = {index.encode(): name for index, name in pairs if name in LABELS}
     result = {name: np.zeros(n_states, bool) for name in LABELS}
     for lines in text_lines.read_blocks(file, number + 1):
         lines = text_lines.split_lines(lines.data, lines.number, b":")

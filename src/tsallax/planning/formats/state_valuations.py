@@ -70,6 +70,8 @@ def _layout(variables: list[Any]) -> list[tuple[str, str | None, int, int]] | No
                 return None
         if not (isinstance(name, str) and isinstance(offset, int) and isinstance(size, int)):
             return None
+        if abs(offset) > 2**63:
+            return None
         total += size
         if not 1 <= size <= MAX_BITS or total > MAX_BITS or (kind and size > 64):
             return None

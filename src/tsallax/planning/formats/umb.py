@@ -270,7 +270,8 @@ def _count(parent: dict[str, Any], key: str) -> int:
 
 def _shown(value: Any) -> str:
     """A value from a file for an error message, in one short line."""
-    return repr(value)[:60]
+    plain = value is None or isinstance(value, str | int | float)
+    return repr(value)[:60] if plain else f"a {type(value).__name__}"
 
 
 def _refuse_other_models(system: dict[str, Any], count: dict[str, int]) -> None:
@@ -334,7 +335,7 @@ def _rewards(
     if not keys:
         raise InvalidInput("the model has no rewards: index.json lists none in annotations")
     if chosen is None and len(keys) > 1:
-        raise InvalidInput(f"has {len(keys)} reward structures", add=("rewards", repr(min(keys))))
+        raise InvalidInput(f"has {len(keys)} reward structures", add=("rewards", _shown(min(keys))))
     name = next(iter(keys)) if chosen is None else chosen
     key = keys.get(name, name)
     if key not in structures:
@@ -397,8 +398,9 @@ def _discount(index: dict[str, Any]) -> float | None:
     parameters = file.get("parameters") if isinstance(file, dict) else None
     if not isinstance(parameters, dict) or "discount" not in parameters:
         return None
-    assert isinstance(file, dict)
-    return parameters["discount"] if file.get("tool") == "tsallax" else None
+    if not isinstance(file, dict) or file.get("tool") != "tsallax":
+        return None
+    return explicit.file_discount(parameters["discount"])
 
 
 def _quotients(numerator: NDArray[np.int64], denominator: NDArray[np.uint64]) -> Any:
