@@ -28,7 +28,8 @@ def solve(
         str,
         typer.Argument(
             metavar="FILE_OR_ENV",
-            help="An .npz file written by MDP.save, or the id of a Gymnasium toy-text environment.",
+            help="A file written by MDP.save (.npz, .umb, .drn, .tra), or the id of a "
+            "Gymnasium toy-text environment.",
         ),
     ],
     regularizer: Annotated[str, typer.Option(help="hard, soft, sparse or tsallis.")] = "sparse",
@@ -128,11 +129,10 @@ def _read(source: str, discount: float | None, env_option: list[str] | None) -> 
     """The MDP of a file or of an environment, with the discount asked for."""
     from tsallax.planning.mdp import MDP
 
-    if not (source.endswith(".npz") or os.path.isfile(source)):
+    if not (source.endswith((".npz", ".umb", ".drn", ".tra")) or os.path.isfile(source)):
         gamma = DEFAULT_DISCOUNT if discount is None else discount
         with warnings.catch_warnings(action="ignore"):
             return MDP.from_gymnasium(source, gamma, **key_values("--env-option", env_option))
     if env_option:
         raise InvalidInput("a file has no options", source=source, omit="env_option")
-    mdp = MDP.load(source)
-    return mdp if discount is None else mdp.with_discount(discount)
+    return MDP.load(source, discount)

@@ -28,7 +28,8 @@ from scipy.sparse import csr_array
 
 from tsallax import checks
 from tsallax.errors import InvalidInput
-from tsallax.planning import forms, mdp_files, toy_text, validation
+from tsallax.planning import forms, toy_text, validation
+from tsallax.planning.formats import exchange
 from tsallax.planning.functional_mdp import FunctionalMDP, read_functions
 from tsallax.planning.names import Index
 
@@ -202,10 +203,20 @@ class MDP:
         )  # fmt: skip
 
     @classmethod
-    def load(cls, path: str | PathLike[str], max_bytes: int | None = None) -> MDP:
-        """Read an MDP that `save` wrote, checking it all again.
+    def load(
+        cls,
+        path: str | PathLike[str],
+        discount: float | None = None,
+        rewards: str | None = None,
+        max_bytes: int | None = None,
+    ) -> MDP:
+        """Read an MDP that `save` or a model checker wrote, checking it all again.
 
-        A file that unpacks to more than `max_bytes` is refused before anything is allocated; the
+        `.umb`, `.drn` and `.tra` stand for the formats of `save`. `discount` replaces that of the
+        file and is needed where the file has none, `rewards` chooses one of several reward
+        structures.
+
+        An `.npz` file that unpacks to more than `max_bytes` is refused before anything is allocated; the
         default is 256 MB or ten times the size of the file, whichever is more.
 
         >>> MDP.load("absent.npz")
@@ -214,12 +225,15 @@ class MDP:
         tsallax.errors.InvalidInput: absent.npz: no such file
         """
         try:
-            return cls(**mdp_files.read(path, max_bytes))
+            return cls(**exchange.read_arguments(path, discount, rewards, max_bytes))
         except InvalidInput as error:
             raise error.of(path) from None
 
     def save(self, path: str | PathLike[str]) -> None:
         """Write the MDP as an `.npz` file without pickles, whole or not at all.
+
+        The ending `.umb` stands for the exchange format UMB, `.drn` for Storm's text, and `.tra`
+        for PRISM's explicit files, with `.lab`, `.sta`, `.srew` and `.trew` beside it.
 
         >>> import tempfile, pathlib
         >>> mdp = MDP([[[1.0]]], [[2.0]], 0.5)
@@ -228,7 +242,7 @@ class MDP:
         ...     MDP.load(pathlib.Path(folder, "one.npz")).rewards
         array([2.])
         """
-        mdp_files.write(path, self)
+        exchange.write_mdp(path, self)
 
     @property
     def n_states(self) -> int:

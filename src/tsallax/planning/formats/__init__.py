@@ -1,0 +1,1 @@
+"""Exchange files of probabilistic model checkers: UMB, DRN and PRISM's explicit files."""

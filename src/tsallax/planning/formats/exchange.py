@@ -1,0 +1,45 @@
+"""Files of MDPs by the ending of their names: `.umb`, `.drn`, `.tra`, and `.npz` for all others."""
+
+from __future__ import annotations
+
+from os import PathLike
+from pathlib import Path
+from typing import Any
+
+from tsallax.errors import InvalidInput
+from tsallax.planning import mdp_files
+from tsallax.planning.formats import drn, prism_explicit, umb
+from tsallax.planning.formats.explicit_model import is_text, mdp_arguments, model_of
+
+FORMATS = {".umb": umb, ".drn": drn, ".tra": prism_explicit}
+
+
+def read_arguments(
+    path: str | PathLike[str],
+    discount: float | None = None,
+    rewards: str | None = None,
+    max_bytes: int | None = None,
+) -> dict[str, Any]:
+    """Read the arguments of `MDP` from a file; `discount` replaces that of the file.
+
+    `max_bytes` is for `.npz` files; the other formats have limits of their own.
+    """
+    form = FORMATS.get(Path(path).suffix)
+    if form is not None:
+        return mdp_arguments(form.read(path, rewards), discount)
+    if rewards is not None:
+        raise InvalidInput("holds only one reward for each pair", omit="rewards")
+    arguments = mdp_files.read(path, max_bytes)
+    return arguments if discount is None else {**arguments, "discount": discount}
+
+
+def write_mdp(path: str | PathLike[str], mdp: Any) -> None:
+    """Write an MDP in the format that the ending of the file's name stands for."""
+    form = FORMATS.get(Path(path).suffix)
+    if form is None:
+        mdp_files.write(path, mdp)
+        return
+    for name in (*(mdp.state_names or ()), *(mdp.action_names or ())):
+        if not is_text(name):
+            raise InvalidInput(f"the name {name!r} is not Unicode text", source=path)
+    form.write(path, model_of(mdp))
