@@ -268,3 +268,14 @@ def test_a_header_that_promises_too_much_is_refused(tmp_path: Path, whole):
                 assert b"9999999999999" in content
             new.writestr(name, content)
     refuses(path, r"rewards\.npy has shape .9999999999999,. .* but 152 bytes")
+
+
+def test_an_action_that_only_a_terminal_state_has_keeps_its_name(tmp_path):
+    mdp = MDP(
+        [[0, 1.0], [1, 0]], [1.0, 2], 0.9, pairs=[(0, 0), (1, 1)], terminal=[1],
+        action_names=["a", "b"],
+    )  # fmt: skip
+    mdp.save(tmp_path / "mdp.npz")
+    again = MDP.load(tmp_path / "mdp.npz")
+    assert again.action_names == ("a", "b")
+    assert again.n_actions == mdp.n_actions == 2

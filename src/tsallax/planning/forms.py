@@ -43,8 +43,11 @@ class Layout:
 
     def with_names(self, states: Index, action_names: Sequence[str] | None) -> Layout:
         """The same layout with names for states and actions, which error messages use."""
-        actions = read_names(action_names, "action", self.n_actions)
-        return replace(self, state_names=states.names, action_names=actions)
+        count = self.n_actions
+        if not self.rectangular and isinstance(action_names, list | tuple):
+            count = max(count, len(action_names))  # actions that no state has may have names
+        actions = read_names(action_names, "action", count)
+        return replace(self, n_actions=count, state_names=states.names, action_names=actions)
 
     @property
     def states(self) -> Index:
