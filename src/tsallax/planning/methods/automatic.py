@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 from functools import cached_property
-from typing import NamedTuple
+from typing import ClassVar, NamedTuple
 
 from tsallax.planning.methods.modified_policy_iteration import (
     WARM_UP_POLICIES,
@@ -36,6 +36,7 @@ class Automatic:
     """
 
     tolerance: float
+    max_stalls: ClassVar[int] = 100
 
     @cached_property
     def modified(self) -> ModifiedPolicyIteration:

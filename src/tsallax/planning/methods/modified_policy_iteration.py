@@ -2,7 +2,7 @@
 
 import math
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import ClassVar, NamedTuple
 
 from tsallax.planning.operator import Array, Certificate, Iterate, Operator
 
@@ -40,6 +40,7 @@ class ModifiedPolicyIteration:
     """
 
     tolerance: float
+    max_stalls: ClassVar[int] = 20
     min_sweeps: int = 8
 
     def init(self) -> PartialEvaluation:
