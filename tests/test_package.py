@@ -19,7 +19,7 @@ HEAVY = ("jax", "numba", "gymnasium", "mujoco", "matplotlib", "ray", "torch", "p
 EXPLAINED = {
     "Diverged": "Fleet", "Evaluation": "evaluate", "InvalidInput": "MDP", "Member": "Fleet",
     "Interrupted": "q_learning", "NotConverged": "solve", "Regularizer": "Sparse",
-    "Solution": "solve", "TabularResult": "q_learning",
+    "Solution": "solve", "SolveInterrupted": "solve", "TabularResult": "q_learning",
 }  # fmt: skip
 """Public names without an example of their own, and the name whose documentation uses them."""
 

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from tsallax.paper.report import reproduce
     from tsallax.planning.evaluation import Evaluation, evaluate, gap_certificate, performance_bound
     from tsallax.planning.mdp import MDP
-    from tsallax.planning.solution import NotConverged, Solution
+    from tsallax.planning.solution import NotConverged, Solution, SolveInterrupted
     from tsallax.planning.solver import bellman, solve
     from tsallax.regularizer import Hard, Regularizer, Soft, Sparse, Tsallis
     from tsallax.tabular.learning import q_learning
@@ -48,7 +48,7 @@ _NAMES = {
     "paper.report": "reproduce",
     "planning.evaluation": "Evaluation evaluate gap_certificate performance_bound",
     "planning.mdp": "MDP",
-    "planning.solution": "NotConverged Solution",
+    "planning.solution": "NotConverged Solution SolveInterrupted",
     "planning.solver": "bellman solve",
     "regularizer": "Hard Regularizer Soft Sparse Tsallis",
     "tabular.learning": "q_learning",

@@ -8,10 +8,21 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from oracle import bellman as exact_bellman
-from oracle import to_fraction, to_mpf
+from oracle import exact_mdp, optimal_value, to_fraction, to_mpf
 from planning_problems import BY_NAME, CHOICES, Problem, gauss, random_rows, stored, truth
-from solution_checks import every_problem, two_choices
-from tsallax import Hard, InvalidInput, Soft, Sparse, Tsallis, bellman, performance_bound, problems
+from solution_checks import METHODS, assert_enclosed, every_problem, two_choices
+from tsallax import (
+    MDP,
+    Hard,
+    InvalidInput,
+    Soft,
+    Sparse,
+    Tsallis,
+    bellman,
+    performance_bound,
+    problems,
+    solve,
+)
 from tsallax.planning.bellman import Bellman
 from tsallax.planning.operator import Iterate
 
@@ -175,3 +186,14 @@ def test_what_is_no_mdp_or_regulariser_is_refused():
         bellman(mdp, "x", np.zeros(mdp.n_states))
     with pytest.raises(InvalidInput, match="bellman needs an MDP, not str"):
         bellman("x", Hard(), [0.0])
+
+
+@pytest.mark.parametrize("reward", [5e-324, 1e-322, -3e-320, 1e-310, 2.3e-308])
+@pytest.mark.parametrize("discount", [0.3, 0.9, 0.999])
+def test_enclosures_hold_where_numbers_underflow(reward, discount):
+    """Products of denormal numbers lose more than the unit roundoff."""
+    transitions = [[[0.3, 0.7], [0.9, 0.1]], [[0.5, 0.5], [0.2, 0.8]]]
+    mdp = MDP(transitions, [[reward, 0.0], [2 * reward, -reward]], discount)
+    exact = optimal_value(exact_mdp(mdp), 0, 2)
+    for method in METHODS:
+        assert_enclosed(solve(mdp, Hard(), 1e-300, method), exact)

@@ -16,6 +16,7 @@ from tsallax.planning.operator import NewtonStart, Operator
 class Stalling:
     """A method that makes no progress; `starts` collects the values it is given first."""
 
+    max_stalls = 20
     starts: ClassVar[list[float]] = []
 
     def __init__(self, tolerance):
@@ -39,7 +40,7 @@ def test_a_method_that_stalls_is_restarted_without_the_guess_then_replaced(monke
     start = None if guess is None else np.full(problem.n_states, guess)
     solution = solve(problem.mdp(), Sparse(0.5), 1e-6, initial_value=start)
     assert_enclosed(solution, truth("garnet", "sparse"))
-    assert solution.sweeps > 2 * iteration.RESTART_STALLS
+    assert solution.sweeps > 2 * Stalling.max_stalls
     assert Stalling.starts == ([0.0] if guess is None else [guess, 0.0])
 
 
@@ -92,7 +93,7 @@ def test_methods_treat_arrays_as_opaque(method):
     problem = BY_NAME["discount-0.999"]
     operator: Operator = Minimal(Bellman(problem.mdp(), Sparse(0.5)))
     found = iteration.iterate_to(
-        operator, method, 1e-4, operator.start(None), None, lambda share: None
+        operator, method, iteration.Target(1e-4), operator.start(None), lambda share: None
     )
     assert found.reason == ""
     exact = truth(problem.name, "sparse")

@@ -1,6 +1,8 @@
 """`solve`: the loop that all methods share, its limits, restarts and refusals."""
 
 import contextlib
+import pickle
+import re
 import signal
 from fractions import Fraction
 
@@ -22,7 +24,20 @@ from solution_checks import (
     every_method,
     every_problem,
 )
-from tsallax import MDP, Hard, InvalidInput, NotConverged, Soft, Sparse, Tsallis, solve
+from tsallax import (
+    MDP,
+    Hard,
+    InvalidInput,
+    NotConverged,
+    Soft,
+    SolveInterrupted,
+    Sparse,
+    Tsallis,
+    solve,
+)
+from tsallax.planning import iteration, solver
+from tsallax.planning.bellman import Bellman
+from tsallax.planning.methods.value_iteration import ValueIteration
 from tsallax.problems import garnet, gridworld
 
 
@@ -259,3 +274,110 @@ def test_rounding_is_not_the_reason_to_stop_before_the_error_is_down_to_it():
     rewards[0, 0] = 1.0
     solution = solve(MDP(steps, rewards, 0.99999), Hard(), 8e-6)
     assert solution.value.max() == pytest.approx(1 / (1 - 0.99999**2), abs=8e-6)
+
+
+@every_method
+@pytest.mark.parametrize("gap", [1e-3, 1e-6, 1e-9])
+@pytest.mark.parametrize("regularizer", [Hard(), Sparse(0.1), Soft(0.1)], ids=str)
+def test_the_tolerance_that_a_refusal_names_is_reached(regularizer, gap, method):
+    mdp = garnet(8, 3, 3, discount=1 - gap)
+    with pytest.raises(NotConverged, match="below what float64 can prove") as caught:
+        solve(mdp, regularizer, 1e-13 / gap, method)
+    assert caught.value.solution.iterations < 10_000
+    named = float(re.search(r"which is about (\S+):", str(caught.value))[1])
+    assert named > 1e-13 / gap
+    solution = solve(mdp, regularizer, named, method)
+    assert solution.converged
+    with contextlib.suppress(NotConverged):
+        assert solve(mdp, regularizer, named / 2, method).error <= named / 2
+
+
+@pytest.mark.parametrize("method", ["auto", "policy_iteration"])
+def test_a_tolerance_near_to_rounding_is_reached_or_refused_soon(method):
+    mdp = garnet(8, 3, 3, discount=1 - 1e-6)
+    refused = []
+    for tolerance in np.geomspace(1e-6, 1e-2, 30):
+        try:
+            solution = solve(mdp, Sparse(0.1), tolerance, method)
+        except NotConverged as error:
+            solution = error.solution
+        refused.append(not solution.converged)
+        assert solution.iterations < 60
+    assert refused == sorted(refused, reverse=True)
+
+
+@every_method
+def test_a_relative_tolerance_is_in_units_of_the_largest_value(method):
+    problem = BY_NAME["huge-rewards"]
+    mdp, enclosure = problem.mdp(), truth("huge-rewards", "hard")
+    largest = max(abs(v) for v in enclosure.lower)
+    solution = solve(mdp, Hard(), 0.0, method, relative_tolerance=1e-7)
+    assert solution.converged
+    assert solution.error <= solution.tolerance <= 1e-7 * largest
+    assert distance(solution.value, enclosure) <= 1e-7 * largest
+    looser = solve(mdp, Hard(), 1e3, method, relative_tolerance=1e-12)
+    assert looser.tolerance == 1e3
+    assert looser.sweeps <= solution.sweeps
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        *(({"relative_tolerance": x}, "relative_tolerance") for x in (0, -1, 1.0, np.nan, True)),
+        *(({"time_limit": x}, "time_limit") for x in (0, -1, np.inf, "1")),
+        ({"tolerance": 0.0}, "tolerance"),
+        ({"tolerance": -1.0, "relative_tolerance": 0.1}, "tolerance"),
+    ],
+    ids=str,
+)
+def test_limits_that_make_no_sense_are_refused(options, message):
+    with pytest.raises(InvalidInput, match=message):
+        solve(BY_NAME["garnet"].mdp(), Sparse(0.5), **options)
+
+
+@every_method
+def test_a_time_limit_ends_a_solve_with_what_is_proven(method):
+    problem = BY_NAME["discount-0.999"]
+    with pytest.raises(NotConverged, match=r"after .* s, above the .* raise time_limit") as caught:
+        solve(problem.mdp(), Sparse(0.5), 1e-5, method, time_limit=1e-9)
+    assert caught.value.solution.iterations == 1
+    assert_enclosed(caught.value.solution, truth(problem.name, "sparse"))
+
+
+class Interrupting(Bellman):
+    """An operator that is interrupted in its third sweep."""
+
+    sweeps = 0
+
+    def certify(self, iterate):
+        self.sweeps += 1
+        if self.sweeps == 3:
+            raise KeyboardInterrupt
+        return super().certify(iterate)
+
+
+@every_method
+def test_an_interrupt_carries_the_enclosure_so_far(method, monkeypatch):
+    monkeypatch.setattr(solver, "Bellman", Interrupting)
+    problem = BY_NAME["discount-0.999"]
+    with pytest.raises(SolveInterrupted, match=r"interrupted after [1-4] sweeps") as caught:
+        solve(problem.mdp(), Sparse(0.5), 1e-9, method)
+    solution = caught.value.solution
+    assert not solution.converged
+    assert_enclosed(solution, truth(problem.name, "sparse"))
+    again = pickle.loads(pickle.dumps(caught.value))
+    assert str(again) == str(caught.value)
+
+
+def test_the_best_enclosure_is_returned_and_not_the_last(monkeypatch):
+    class Worsening(ValueIteration):
+        def step(self, operator, certificate, state):
+            return certificate.iterate(certificate.updated * 3.0 + 1e3), None
+
+    monkeypatch.setitem(iteration.METHODS, "auto", Worsening)
+    problem = BY_NAME["garnet"]
+    with pytest.raises(NotConverged) as caught:
+        solve(problem.mdp(), Sparse(0.5), 1e-6, max_sweeps=5)
+    first = solve(problem.mdp(), Sparse(0.5), 1e3, "value_iteration")
+    assert first.iterations == 1
+    assert caught.value.solution.error == first.error

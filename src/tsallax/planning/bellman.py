@@ -17,6 +17,8 @@ as the exact numbers they are.
 """
 
 import math
+from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -41,6 +43,11 @@ Order = NDArray[np.uint32]
 """A numbering of the states: the i-th is order[i]."""
 
 UNIT_ROUNDOFF = 2.0**-53
+SMALLEST_NUMBER = 2.0**-1074
+MAX_REFINEMENTS = 5
+"""Corrections of a policy's value by one solver."""
+MAX_FACTORIZATION_WORK = 1e10
+"""Multiplications up to which a linear system is factored completely, a few seconds."""
 SINGLE_PRECISION_GAP = 1e-4
 """1 - gamma above which linear systems are solved in single precision, with up to 100 actions."""
 
@@ -169,32 +176,63 @@ class Bellman:
     ) -> tuple[Floats, float]:
         """The value of the certificate's policy from a linear system, and its residual.
 
-        The correction of the guess is solved for in single precision, unless the discount is so
-        near to one that pivots would cancel.
+        By iterative refinement of the guess.  Corrections come from BiCGSTAB, in single precision
+        unless the discount is so near to one that pivots would cancel, and from a complete
+        factorisation where that is not enough and a symbolic factorisation finds it affordable.
         """
-        missing, _, _ = self.policy_sweeps(certificate, guess, 1, math.inf)
-        missing -= guess
+        missing = self._policy_residual(certificate, guess)
+        found = guess, missing, float(max_abs(missing))
         single = 1.0 - self.discount > SINGLE_PRECISION_GAP * max(1.0, self.width / 100)
-        precision = np.float32 if single else np.float64
+        for precision in (np.float32, np.float64) if single else (np.float64,):
+            system = self._policy_system(certificate, order, precision)
+            iterative = partial(system.solve, tolerance=0.5 * tolerance)
+            found = self._refined(certificate, found, lambda b: iterative(b)[0], tolerance)  # noqa: B023
+            if found[2] <= tolerance:
+                return found[0], found[2]
+        if system.factorization_work(MAX_FACTORIZATION_WORK) <= MAX_FACTORIZATION_WORK:
+            found = self._refined(certificate, found, system.solve_exactly, tolerance)
+        return found[0], found[2]
+
+    def _policy_system(
+        self, certificate: Certificate, order: Order, precision: type[np.floating[Any]]
+    ) -> PolicySystem:
+        """The linear system of the certificate's policy."""
         weights = certificate.policy.weights
-        matrix = permuted(policy_matrix(self.arrays, weights, precision), order)
-        system = PolicySystem(matrix, order)
-        x, left = system.solve(missing, tolerance)
-        if left > 0.5 * max_abs(missing):
-            x = system.solve_exactly(missing)
-        x += guess
-        return x, left
+        return PolicySystem(permuted(policy_matrix(self.arrays, weights, precision), order), order)
+
+    def _policy_residual(self, certificate: Certificate, v: Floats) -> Floats:
+        """r_pi + alpha Omega(pi) + gamma T_pi v - v of the certificate's policy."""
+        updated, _, _ = self.policy_sweeps(certificate, v, 1, math.inf)
+        updated -= v
+        return updated
+
+    def _refined(
+        self,
+        certificate: Certificate,
+        found: tuple[Floats, Floats, float],
+        solve: Callable[[Floats], Floats],
+        tolerance: float,
+    ) -> tuple[Floats, Floats, float]:
+        """v, its residual and the size of that, corrected while that halves the size at least."""
+        for _ in range(MAX_REFINEMENTS):
+            v, missing, size = found
+            v = v + solve(missing)
+            missing = self._policy_residual(certificate, v)
+            before, size = size, float(max_abs(missing))
+            if size < before:
+                found = v, missing, size
+            if not tolerance < size < 0.5 * before:
+                break
+        return found
 
     def improved(self, v: Floats, lower: Floats, order: Order) -> tuple[Floats, int]:
-        """The larger of v and `lower`, and for the hard operator a Gauss-Seidel sweep from there.
+        """The larger of v and `lower`, after a Gauss-Seidel sweep of U.
 
-        The hard operator has kinks, at which Newton's method is slow.
+        Newton's method moves a change of the policy by one state at a time through a chain of
+        states; a Gauss-Seidel sweep from the best states to the others moves it all the way.
         """
-        v = v if lower is v else np.maximum(v, lower)
-        if self.alpha > 0.0:
-            return v, 0
-        v = v.copy()
-        relax(self.arrays, order[::-1], v)
+        v = v.copy() if lower is v else np.maximum(v, lower)
+        relax(self.arrays, *self._regularizer, self.width, order[::-1], v)
         return v, 1
 
     @property
@@ -235,7 +273,8 @@ class Bellman:
         """A bound on the rounding of Q, or of a policy's mean of Q, for these values."""
         size = max(float(np.abs(v).max()) for v in values)
         terms = self._successors + 2 * self.width + 16
-        return UNIT_ROUNDOFF * terms * (self._reward + self._bonus + size)
+        relative = UNIT_ROUNDOFF * terms * (self._reward + self._bonus + size)
+        return relative + SMALLEST_NUMBER * 8 * terms
 
     @property
     def policy_sum_error(self) -> float:
@@ -259,7 +298,9 @@ class Bellman:
         """How far the enclosure moves by the rounding of one sweep (running error analysis)."""
         dot = (self._successors + 8) * (self._reward + size)
         maximum = 8 * (self.width + 8) * self._bonus
-        return UNIT_ROUNDOFF * (dot + maximum) / (1.0 - self._shift_high)
+        operations = 8 * (self._successors + self.width + 8)  # each may underflow
+        rounding = UNIT_ROUNDOFF * (dot + maximum) + SMALLEST_NUMBER * operations
+        return rounding / (1.0 - self._shift_high)
 
 
 def check_problem(caller: str, mdp: Any, regularizer: Any, kinds: Any = MDP) -> None:

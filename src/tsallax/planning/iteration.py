@@ -4,79 +4,122 @@ It repeats two steps until the enclosure of V* that a sweep proves is narrow eno
 
     certify   one sweep at v: Uv, the greedy policy, lower <= V* <= upper (`planning.operator`)
     step      the method's next v (`planning.methods`)
+
+An enclosure is widened by the rounding of its sweep, which grows with max|v|.  So there is a
+smallest error that float64 can prove: a tolerance below it is refused with that number.
 """
 
 import math
+import time
+from collections.abc import Callable
 from typing import NamedTuple
 
+from tsallax.interrupts import interruptible
 from tsallax.planning.methods import METHODS, Method
 from tsallax.planning.methods.value_iteration import ValueIteration
 from tsallax.planning.operator import Certificate, Iterate, Operator
 from tsallax.progress import Report
 
-RESTART_STALLS = 20
-"""Certificates without progress after which a method is restarted."""
-
 MAX_STALLS = 40
-"""Certificates without progress after which the tolerance counts as out of reach."""
+"""Certificates of value iteration without progress, after which its error counts as final."""
+
+ROUNDING_STALLS = 20
+"""The same for every method, where the error is mostly rounding."""
+
+SMALLEST = 2.0**-1074
+
+
+class Target(NamedTuple):
+    """What a solve is to reach, and what it may take."""
+
+    tolerance: float  # the largest error
+    relative_tolerance: float = 0.0  # the same in units of max|V*|; the larger of both counts
+    max_sweeps: int | None = None  # None: twice those of value iteration
+    time_limit: float | None = None  # seconds, checked after every certificate
+
+    def error(self, certificate: Certificate) -> float:
+        """The largest error that is small enough, given what the certificate proves of V*."""
+        relative = self.relative_tolerance * value_bounds(certificate)[0]
+        return max(self.tolerance, relative, SMALLEST)
 
 
 class Outcome(NamedTuple):
-    """The last certificate of a solve, and why it is the last."""
+    """The certificate of the smallest error of a solve, and why the solve ended."""
 
     certificate: Certificate
     iterations: int  # certificates made
     sweeps: int  # applications of U
     reason: str  # why the tolerance was not met; "" where it was
+    interrupted: bool = False  # by Ctrl-C
 
 
 def iterate_to(
-    operator: Operator, method: str, tolerance: float, iterate: Iterate, max_sweeps: int | None,
-    report: Report,
-) -> Outcome:  # fmt: skip
-    """Repeat certificate and step until the error is at most `tolerance`, or cannot get there."""
-    make_method = METHODS[method]
-    current: Method = make_method(tolerance)
-    state = current.init()
+    operator: Operator, method: str, target: Target, iterate: Iterate, report: Report
+) -> Outcome:
+    """Repeat certificate and step until the error is small enough, or will not become so.
+
+    An interrupt is an outcome, too, once there is a certificate.
+    """
+    begin = time.monotonic()
+    make_method: Callable[[float], Method] = METHODS[method]
+    state = make_method(target.tolerance).init()
     # value iteration contracts by gamma: half of that is the least that counts as progress
     progress_factor = 0.5 + 0.5 * operator.discount
-    may_restart = method != "value_iteration"
-    guessed = False
-    limit = max_sweeps
-    first = best = math.inf
-    size = 0.0
+    first = smallest = reached = math.inf  # errors: the first, the smallest, that since a restart
+    best: Iterate | None = None  # that of the smallest error
+    size, limit, guessed = 0.0, 0, False
     stalled = iterations = sweeps = 0
-    while True:
-        certificate = operator.certify(iterate)
-        iterations += 1
-        sweeps += iterate.sweeps + 1
-        if iterations == 1:
-            first, size = certificate.error, certificate.size
-            guessed = size > 0.0
-            if limit is None:
-                limit = _sufficient_sweeps(operator, size, tolerance)
-        report(_progress(first, certificate.error, tolerance))
-        stalled = 0 if certificate.error < progress_factor * best else stalled + 1
-        best = min(best, certificate.error)
-        reason = _reason_to_stop(operator, certificate, tolerance, stalled, size)
-        if reason is None and limit is not None and sweeps >= limit:
-            reason = (
-                f"error {certificate.error:.3g} after {sweeps} sweeps, above the tolerance "
-                f"{tolerance:g}: raise max_sweeps or tolerance"
-            )
-        if reason is not None:
-            return Outcome(certificate, iterations, sweeps, reason)
-        if stalled == RESTART_STALLS and may_restart:
-            # Newton steps need not contract: restart without the first guess, which may have
-            # misled them, and the second time with value iteration, which contracts
-            may_restart = guessed
-            current = make_method(tolerance) if guessed else ValueIteration(tolerance)
-            iterate = operator.start(None) if guessed else certificate.iterate(certificate.updated)
-            state = current.init()
-            guessed, best, stalled = False, math.inf, 0
-        else:
-            iterate, state = current.step(operator, certificate, state)
-        del certificate  # the next sweep reuses the memory of its policy
+    try:
+        with interruptible():
+            while True:
+                certificate = operator.certify(iterate)
+                iterations += 1
+                sweeps += iterate.sweeps + 1
+                error, tolerance = certificate.error, target.error(certificate)
+                if best is None:
+                    first, size, guessed = error, certificate.size, certificate.size > 0.0
+                    limit = target.max_sweeps or _sufficient_sweeps(operator, size, tolerance)
+                if best is None or error < smallest:
+                    smallest, best = error, iterate
+                stalled = 0 if error < progress_factor * reached else stalled + 1
+                reached = min(reached, error)
+                report(_progress(first, error, tolerance))
+                if error <= tolerance:
+                    return Outcome(certificate, iterations, sweeps, "")
+                reason = (
+                    _overflow(operator, certificate, stalled, size)
+                    or _out_of_reach(certificate, tolerance, smallest, stalled)
+                    or _spent(target, limit, sweeps, time.monotonic() - begin, smallest, tolerance)
+                )
+                if reason:
+                    break
+                current = make_method(tolerance)
+                if stalled < current.max_stalls:
+                    iterate, state = current.step(operator, certificate, state)
+                else:
+                    # the first guess may have misled the method: restart without it, and the
+                    # second time with value iteration, which contracts
+                    make_method = make_method if guessed else ValueIteration
+                    state = make_method(tolerance).init()
+                    iterate = certificate.iterate(certificate.updated)
+                    iterate = operator.start(None) if guessed else iterate
+                    guessed, reached, stalled = False, math.inf, 0
+                del certificate  # the next sweep reuses the memory of its policy
+    except KeyboardInterrupt:
+        if best is None:
+            raise
+        reason = f"interrupted after {sweeps} sweeps, with a proven error of {smallest:.3g}"
+        return Outcome(operator.certify(best), iterations, sweeps, reason, interrupted=True)
+    if smallest < certificate.error:
+        certificate = operator.certify(best)
+    return Outcome(certificate, iterations, sweeps, reason)
+
+
+def value_bounds(certificate: Certificate) -> tuple[float, float]:
+    """Bounds on max|V*|, from below and above."""
+    low, high = certificate.change
+    distance = max(abs(low), abs(high)) + max(abs(certificate.low), abs(certificate.high))
+    return max(certificate.size - distance, 0.0), certificate.size + distance
 
 
 def _sufficient_sweeps(operator: Operator, size: float, tolerance: float) -> int:
@@ -89,30 +132,72 @@ def _sufficient_sweeps(operator: Operator, size: float, tolerance: float) -> int
     return 2 * math.ceil(max(digits, 1.0) / -math.log(gamma)) + 100
 
 
-def _reason_to_stop(
-    operator: Operator, c: Certificate, tolerance: float, stalled: int, initial_size: float
-) -> str | None:
-    """Why to stop now ("" where the tolerance is met), or None to continue."""
+def _overflow(
+    operator: Operator, certificate: Certificate, stalled: int, initial_size: float
+) -> str:
+    """The reason to stop where numbers are too large, or "" where they are not."""
     largest = operator.scale / (1.0 - operator.discount)
-    overflow = not math.isfinite(c.error)
-    if c.error <= tolerance and not overflow:
-        return ""
-    # what is left is rounding, and not the rounding of a v that is far from V*
-    rounded = c.rounding > tolerance and c.error < 10.0 * c.rounding
-    stuck = stalled > MAX_STALLS or (stalled > 2 and rounded)
-    if (overflow or stuck) and min(initial_size, c.size) > 10 * largest:
+    overflow = not math.isfinite(certificate.error)
+    stuck = stalled > MAX_STALLS or (stalled > 2 and _is_rounding(certificate))
+    if (overflow or stuck) and min(initial_size, certificate.size) > 10 * largest:
         return (
             f"initial_value reaches {initial_size:.3g}, far beyond the values of this MDP, which "
             f"are {largest:.3g} at most: start nearer to them"
         )
-    if overflow:
-        return "the values overflow float64: scale the rewards or alpha down"
-    if stuck:
-        return (
-            f"tolerance {tolerance:g} is below what float64 can prove here ({c.rounding:.1g}): "
-            "ask for a larger one, or scale rewards and alpha down"
-        )
-    return None
+    return "the values overflow float64: scale the rewards or alpha down" if overflow else ""
+
+
+def _is_rounding(certificate: Certificate) -> bool:
+    """Whether the error is mostly rounding, and not that of a v that is far from V*."""
+    return certificate.error < 10.0 * certificate.rounding
+
+
+def _out_of_reach(c: Certificate, tolerance: float, smallest: float, stalled: int) -> str:
+    """The reason to stop where float64 cannot prove the tolerance, or "" where it may.
+
+    No certificate can have less than the rounding of values around V*, which the first test
+    estimates from below: rounding is at least proportional to max|v|, and an iterate that differs
+    from V* by a constant gains nothing, since row sums are known to rounding only.  The factor of
+    one half is for the details.  In the other cases the error has ceased to fall.
+    """
+    least, largest = value_bounds(c)
+    final = 0.5 * c.rounding * ((least - tolerance) / max(largest, SMALLEST))
+    if final > tolerance and c.error <= 0.5 * least:
+        provable = 4.0 * c.rounding * (largest / max(c.size, SMALLEST))
+    elif stalled > MAX_STALLS or (
+        _is_rounding(c) and stalled > (2 if c.rounding > tolerance else ROUNDING_STALLS)
+    ):
+        provable = 1.5 * smallest
+    else:
+        return ""
+    return (
+        f"tolerance {tolerance:g} is below what float64 can prove here, which is about "
+        f"{_rounded_up(provable):g}: ask for that, or scale rewards and alpha down"
+    )
+
+
+def _rounded_up(x: float) -> float:
+    """x to two digits, rounded up."""
+    if not 0.0 < x < 1e300:
+        return x
+    unit = 10.0 ** (math.floor(math.log10(x)) - 1)
+    return float(f"{math.ceil(x / unit) * unit:.2g}") if unit > 0.0 else x
+
+
+def _spent(
+    target: Target, limit: int, sweeps: int, seconds: float, smallest: float, tolerance: float
+) -> str:
+    """The reason to stop where sweeps or seconds are used up, or "" where they are not."""
+    if sweeps >= limit:
+        spent, remedy = f"{sweeps} sweeps", "max_sweeps"
+    elif target.time_limit is not None and seconds >= target.time_limit:
+        spent, remedy = f"{seconds:.3g} s", "time_limit"
+    else:
+        return ""
+    return (
+        f"error {smallest:.3g} after {spent}, above the tolerance {tolerance:g}: "
+        f"raise {remedy} or tolerance"
+    )
 
 
 def _progress(first: float, error: float, tolerance: float) -> float:

@@ -20,6 +20,10 @@ from tsallax.planning.threads import PARALLEL_TRANSITIONS, thread_blocks
 MAX_ITERATIONS = 200
 """Steps of BiCGSTAB before it is given up."""
 
+_SYMMETRIC: dict[str, Any] = {
+    "permc_spec": "MMD_AT_PLUS_A", "diag_pivot_thresh": 0.0, "options": {"SymmetricMode": True},
+}  # fmt: skip
+
 Map = Callable[[NDArray[Any], NDArray[Any]], None]
 """f(x, out)"""
 Matrix = tuple[NDArray[np.unsignedinteger], NDArray[np.uint32], NDArray[Any]]
@@ -103,15 +107,32 @@ class PolicySystem:
         out[self._order] = b[self._order] - product
         return out
 
+    def factorization_work(self, limit: float) -> float:
+        """About the multiplications of a complete factorisation, infinite if more than `limit`.
+
+        By a symbolic factorisation in the reverse Cuthill-McKee order, which takes no longer than
+        the matrix is large or the limit allows.  `solve_exactly` orders by minimum degree, which
+        needs fewer multiplications but, in random graphs, minutes to compute.
+        """
+        from scipy.sparse.csgraph import reverse_cuthill_mckee
+
+        pattern = abs(self._columns) + abs(self._columns).T
+        order = reverse_cuthill_mckee(pattern.tocsr(), symmetric_mode=True)
+        pattern = pattern.tocsr()[order][:, order].tocsr()
+        return float(kernel.factorization_work(pattern.indptr, pattern.indices, limit))
+
+    @cached_property
+    def _columns(self) -> Any:
+        """The matrix in double precision, as SciPy's CSC."""
+        start, columns = (array.astype(np.int64) for array in self._matrix[:2])
+        data = self._matrix[2].astype(np.float64, copy=False)
+        return csr_array((data, columns, start), shape=(len(self._order),) * 2).tocsc()
+
     @cached_property
     def _factors(self) -> Any:
         from scipy.sparse.linalg import splu
 
-        start, columns = (array.astype(np.int64) for array in self._matrix[:2])
-        data = self._matrix[2].astype(np.float64, copy=False)
-        matrix = csr_array((data, columns, start), shape=(len(self._order),) * 2).tocsc()
-        symmetric = {"SymmetricMode": True}
-        return splu(matrix, "MMD_AT_PLUS_A", diag_pivot_thresh=0.0, options=symmetric)
+        return splu(self._columns, **_SYMMETRIC)
 
 
 def bicgstab(

@@ -32,7 +32,7 @@ class Solution:
         sweeps: applications of the Bellman operator to all states (not those of a fixed policy).
         seconds: wall time.
         method: the method asked for.
-        tolerance: the tolerance asked for.
+        tolerance: the error asked for; with a relative tolerance, what that amounts to.
     """
 
     mdp: MDP
@@ -177,6 +177,17 @@ class NotConverged(RuntimeError):
 
     Where the values overflow, the enclosure is infinite.
     """
+
+    def __init__(self, message: str, solution: Solution) -> None:
+        super().__init__(message)
+        self.solution = solution
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return type(self), (str(self), self.solution)
+
+
+class SolveInterrupted(KeyboardInterrupt):
+    """A solve was interrupted by Ctrl-C; `solution` has what was reached, its enclosure valid."""
 
     def __init__(self, message: str, solution: Solution) -> None:
         super().__init__(message)

@@ -22,10 +22,10 @@ from tsallax.planning.devices import make_operator
 from tsallax.planning.forms import frozen
 from tsallax.planning.functional_mdp import FunctionalMDP
 from tsallax.planning.functional_solution import FunctionalSolution, functional_solution
-from tsallax.planning.iteration import iterate_to
+from tsallax.planning.iteration import Target, iterate_to
 from tsallax.planning.mdp import MDP
 from tsallax.planning.methods import METHODS
-from tsallax.planning.solution import NotConverged, Solution
+from tsallax.planning.solution import NotConverged, Solution, SolveInterrupted
 from tsallax.progress import bar
 from tsallax.regularizer import Regularizer
 
@@ -64,6 +64,8 @@ def solve(
     *,
     initial_value: ArrayLike | None = None,
     max_sweeps: int | None = None,
+    relative_tolerance: float | None = None,
+    time_limit: float | None = None,
     device: str = "auto",
     precision: str = "float64",
     mesh: Mesh | None = None,
@@ -74,11 +76,14 @@ def solve(
     Args:
         mdp: the problem.
         regularizer: `Hard()`, `Soft(alpha)`, `Sparse(alpha)` or `Tsallis(alpha, q)`.
-        tolerance: the largest allowed |value - V*|.
+        tolerance: the largest allowed |value - V*|. May be 0 with a `relative_tolerance`.
         method: "value_iteration", "modified_policy_iteration", "policy_iteration", or "auto",
             which starts with the second and changes to the third where that is quicker.
         initial_value: a first guess of V (warm start), such as the value of a similar problem.
         max_sweeps: the largest number of Bellman sweeps (default: what value iteration needs).
+        relative_tolerance: the largest allowed |value - V*| in units of max|V*|. The solve ends
+            when error <= max(tolerance, relative_tolerance * max|V*|).
+        time_limit: the largest number of seconds, checked between iterations.
         device: "cpu", "gpu", or "auto", which takes a GPU where one is there and the problem is
             large enough for it to be the quicker.
         precision: "float64", or "float32", in JAX, which halves memory and proves less.
@@ -87,7 +92,9 @@ def solve(
         progress: show a progress bar; default: on a terminal, for solves over two seconds.
 
     Raises:
-        NotConverged: with the solution so far, where the tolerance is out of reach.
+        NotConverged: with the solution so far, where the tolerance is out of reach, or sweeps or
+            seconds are used up.
+        SolveInterrupted: on Ctrl-C, with the solution so far; a `KeyboardInterrupt`.
         InvalidInput: where an argument makes no sense.
 
     >>> from tsallax import Sparse, problems
@@ -96,14 +103,24 @@ def solve(
     (True, array([[1., 0.], [1., 0.], [1., 0.]]))
     """
     check_problem("solve", mdp, regularizer, (MDP, FunctionalMDP))
-    tolerance = checks.number("tolerance", tolerance, above=0)
+    relative = relative_tolerance
+    if relative is not None:
+        relative = checks.number("relative_tolerance", relative, above=0, below=1)
+        tolerance = checks.number("tolerance", tolerance, at_least=0)
+    else:
+        tolerance = checks.number("tolerance", tolerance, above=0)
     checks.one_of("method", method, METHODS)
-    limit = None if max_sweeps is None else checks.count("max_sweeps", max_sweeps)
+    target = Target(
+        tolerance,
+        relative or 0.0,
+        None if max_sweeps is None else checks.count("max_sweeps", max_sweeps),
+        None if time_limit is None else checks.number("time_limit", time_limit, above=0),
+    )
     started = time.perf_counter()
     operator = make_operator(mdp, regularizer, device, precision, mesh)
     v = None if initial_value is None else _read_value(mdp, initial_value)
     with bar("solving", progress) as report:
-        found = iterate_to(operator, method, tolerance, operator.start(v), limit, report)
+        found = iterate_to(operator, method, target, operator.start(v), report)
     certificate = found.certificate
     value, lower, upper = (
         operator.on_host(operator.shifted(certificate.updated, end))
@@ -117,12 +134,12 @@ def solve(
         "value": frozen(np.nan_to_num(value, copy=False)),
         "lower": frozen(lower),
         "upper": frozen(upper),
-        "converged": bool(certificate.error <= tolerance),
+        "converged": not found.reason,
         "iterations": found.iterations,
         "sweeps": found.sweeps,
         "seconds": time.perf_counter() - started,
         "method": method,
-        "tolerance": tolerance,
+        "tolerance": target.error(certificate),
     }
     solution: Solution | FunctionalSolution
     if isinstance(mdp, MDP):
@@ -130,7 +147,9 @@ def solve(
         solution = Solution(pair_policy=pair_policy, **fields)
     else:
         solution = functional_solution(fields, operator.greedy(certificate))
-    if not solution.converged:
+    if found.interrupted:
+        raise SolveInterrupted(found.reason, solution)
+    if found.reason:
         raise NotConverged(found.reason, solution)
     return solution
 

@@ -7,7 +7,7 @@ import pytest
 from tsallax import Hard, InvalidInput, Soft, Sparse, problems, solve
 from tsallax.planning.accelerator.jax_bellman import bicgstab
 from tsallax.planning.devices import make_operator
-from tsallax.planning.iteration import iterate_to
+from tsallax.planning.iteration import Target, iterate_to
 from tsallax.planning.precision import double_precision
 
 MAZE = problems.maze(5, 5)
@@ -23,7 +23,7 @@ def test_every_method_ends_within_its_certificate(method, precision):
         if precision == "float32"
         else (_in_jax(regularizer))
     )
-    found = iterate_to(operator, method, tolerance, operator.start(None), None, lambda *_: None)
+    found = iterate_to(operator, method, Target(tolerance), operator.start(None), lambda *_: None)
     c = found.certificate
     lower, upper = (operator.on_host(operator.shifted(c.updated, x)) for x in (c.low, c.high))
     assert found.reason == ""

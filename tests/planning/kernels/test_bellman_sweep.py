@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from planning_problems import BY_NAME
+from tsallax import Soft, Sparse, Tsallis, bellman, solve
 from tsallax.planning.bellman import kernel_arrays
 from tsallax.planning.kernels.bellman_sweep import extremes, relax, sweep, sweep_range
 from tsallax.planning.kernels.mdp_arrays import Policy
@@ -73,5 +74,21 @@ def test_relax_solves_the_equation_of_each_state_in_turn(name):
             best = int(np.argmax(values))
             loop = rows[pairs[best], s]
             expected[s] += (values[best] - expected[s]) / (1 - mdp.discount * loop)
-    relax(kernel_arrays(mdp), order, v)
+    relax(kernel_arrays(mdp), None, None, mdp.max_actions, order, v)
     np.testing.assert_allclose(v, expected, rtol=1e-13)
+
+
+@pytest.mark.parametrize("regularizer", [Sparse(0.4), Soft(0.4), Tsallis(0.4, 1.5)], ids=str)
+def test_relax_from_below_rises_and_stays_below_the_optimum(regularizer):
+    mdp = BY_NAME["ending"].mdp()
+    best = solve(mdp, regularizer, 1e-10)
+    v = best.value - 3.0
+    order = np.arange(mdp.n_states, dtype=np.uint32)
+    q = None if regularizer.q == 2.0 else float(regularizer.q)
+    alpha = float(regularizer.alpha)
+    for _ in range(3):
+        before, expected = v.copy(), bellman(mdp, regularizer, v)
+        relax(kernel_arrays(mdp), alpha, q, mdp.max_actions, order, v)
+        assert (v >= expected - 1e-12).all()
+        assert (v >= before).all()
+        assert (v <= best.upper + 1e-9).all()

@@ -89,3 +89,18 @@ def test_a_norm_with_nan_is_nan(at):
     x = np.ones(6)
     x[at] = np.nan
     assert np.isnan(kernel.max_abs(x))
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_the_work_of_a_factorisation_is_counted_exactly(seed):
+    dense = dominant(25, 0.08, seed)
+    pattern = (dense != 0) | (dense != 0).T
+    matrix = csr_array(pattern)
+    filled = pattern.copy()
+    for k in range(25):
+        below = np.flatnonzero(filled[k + 1 :, k]) + k + 1
+        filled[np.ix_(below, below)] = True
+    columns = np.tril(filled).sum(axis=0).astype(float)
+    work = (columns**2).sum()
+    assert kernel.factorization_work(matrix.indptr, matrix.indices, work) == work
+    assert kernel.factorization_work(matrix.indptr, matrix.indices, 0.5 * work) == np.inf

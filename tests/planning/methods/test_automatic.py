@@ -6,7 +6,7 @@ import pytest
 from solution_checks import covering, every_check
 from tsallax import Hard, Sparse, problems, solve
 from tsallax.planning.bellman import Bellman
-from tsallax.planning.methods.automatic import Automatic
+from tsallax.planning.methods.automatic import PATIENT_POLICIES, Automatic
 from tsallax.planning.methods.modified_policy_iteration import WARM_UP_POLICIES
 
 
@@ -42,8 +42,10 @@ def test_quick_mixing_is_left_to_modified_policy_iteration():
 def test_long_ways_are_left_to_policy_iteration_for_good(regularizer):
     found = [state.newton for state in states(problems.maze(40, discount=0.999), regularizer)]
     assert found[-1]
-    assert not any(found[:WARM_UP_POLICIES])
+    assert not any(found[:PATIENT_POLICIES])
     assert found == sorted(found)
+    near = [state.newton for state in states(problems.maze(40, discount=0.99), regularizer)]
+    assert not any(near[:WARM_UP_POLICIES])
 
 
 @pytest.mark.parametrize("size", [20, 60])

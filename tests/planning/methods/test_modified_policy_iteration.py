@@ -70,3 +70,4 @@ def test_the_remaining_work_is_extrapolated_geometrically(before, after, spent, 
 
 def test_the_remaining_work_is_finite_where_nothing_is_left():
     assert 0 <= estimated_work(1.0, 0.0, 8, 10.0) < 1
+    assert estimated_work(1e-320, 0.0, 8, 10.0) < 8

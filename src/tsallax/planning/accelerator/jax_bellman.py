@@ -81,6 +81,7 @@ class JaxBellman:
         self._single, self._device = single, device
         self._unit = 2.0**-24 if single else 2.0**-53
         self._dtype = jnp.float32 if single else jnp.float64
+        self._tiny = float(jnp.finfo(self._dtype).tiny)
         self._bonus = float(regularizer.alpha) * (1.0 + float(regularizer.max_entropy(model.width)))
         row_error = (model.terms + 16) * self._unit
         self._shift_high = discount * (1.0 + row_error)
@@ -240,7 +241,8 @@ class JaxBellman:
         """How far the enclosure moves by the rounding of one sweep (running error analysis)."""
         dot = (self.model.terms + 16) * (self._reward + size)
         maximum = 8 * (self.model.width + 8) * self._bonus
-        return self._unit * (dot + maximum) / (1.0 - self._shift_high)
+        underflow = (self.model.terms + self.model.width + 32) * self._tiny  # numbers set to zero
+        return (self._unit * (dot + maximum) + underflow) / (1.0 - self._shift_high)
 
 
 def bicgstab(matrix: Any, b: Array, tolerance: float) -> tuple[Array, float]:

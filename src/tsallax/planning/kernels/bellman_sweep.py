@@ -201,18 +201,38 @@ def _total(counts: Any) -> Any:
 
 
 @njit()
-def relax(m: Any, order: Any, v: Any) -> None:
-    """One Gauss-Seidel sweep of v <- Uv, U the hard operator, visiting the states in `order`.
+def relax(m: Any, alpha: Any, q: Any, width: Any, order: Any, v: Any) -> None:
+    """One Gauss-Seidel sweep of v <- Uv, visiting the states in `order`.
 
-    Each state's equation is solved for its best action, self-transitions included.
+    Each state's equation is solved for its greedy policy, self-transitions included, which from
+    below does not exceed its solution.  alpha and q may be None as in `sweep_range`.
     """
+    row = np.empty(width)
+    p = np.empty(padded_length(width))
+    at = np.empty(width, np.uint32)
     for j in range(len(order)):
         s = order[j]
         first = m.pointer[s]
-        if first == m.pointer[s + 1]:
+        n = m.pointer[s + _ONE] - first
+        if n == 0:
             continue
-        value, at = best_action(m, s, v)
         loop = 0.0
-        for k in range(m.indptr[at], m.indptr[at + _ONE]):
-            loop += m.data[k] if m.indices[k] == s else 0.0
+        if alpha is None:
+            value, best = best_action(m, s, v)
+            loop = _self_transition(m, best, s)
+        else:
+            top = row_values(m, s, v, row)
+            index = 2.0 if q is None else q
+            _, value, _, k = regularized_maximum(row, n, top, alpha, index, 0.0, p, at)
+            for i in range(k):
+                loop += p[i] * _self_transition(m, first + at[i], s)
         v[s] += (value - v[s]) / (1.0 - m.discount * min(loop, 1.0))
+
+
+@njit()
+def _self_transition(m: Any, i: Any, s: Any) -> Any:
+    """T_i(s) of pair i."""
+    total = 0.0
+    for k in range(m.indptr[i], m.indptr[i + _ONE]):
+        total += m.data[k] if m.indices[k] == s else 0.0
+    return total

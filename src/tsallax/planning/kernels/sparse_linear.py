@@ -173,6 +173,42 @@ def solve_lu_transposed(
 
 
 @njit()
+def factorization_work(start: Any, indices: Any, limit: Any) -> Any:
+    """The multiplications of a complete LU of a matrix with a symmetric pattern, in its order.
+
+    The sum of the squared lengths of the columns of L, counted along the elimination tree (Liu
+    1990); infinite once it is known to exceed `limit`.
+    """
+    states = len(start) - 1
+    parent = np.full(states, -1, np.int64)
+    ancestor = np.full(states, -1, np.int64)
+    for i in range(states):
+        for k in range(start[i], start[i + 1]):
+            j = np.int64(indices[k])
+            while j != -1 and j < i:
+                following = ancestor[j]
+                ancestor[j] = i
+                if following == -1:
+                    parent[j] = i
+                j = following
+    visited = np.full(states, -1, np.int64)
+    length = np.ones(states)
+    work = 0.0
+    for i in range(states):
+        visited[i] = i
+        for k in range(start[i], start[i + 1]):
+            j = np.int64(indices[k])
+            while j < i and visited[j] != i:
+                visited[j] = i
+                work += 2.0 * length[j] + 1.0
+                length[j] += 1.0
+                j = parent[j]
+        if work > limit:
+            return np.inf
+    return work + states
+
+
+@njit()
 def multiply_rows(
     start: Any, indices: Any, data: Any, begin: Any, end: Any, x: Any, out: Any
 ) -> None:

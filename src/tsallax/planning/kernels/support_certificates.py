@@ -73,7 +73,7 @@ def _threshold(row: Any, alpha: Any, q: Any, p: Any, at: Any) -> Any:
     """(what an action must be worth to be in the support, its rounding)."""
     n = np.uint64(len(row))
     top = row.max()
-    rounding = 1e-15 * (n + 8.0) * (abs(top) + alpha)
+    rounding = 1e-15 * (n + 8.0) * (abs(top) + alpha) + 2.0**-1050 * (n + 8.0)
     if q is None:
         return top + sparse_threshold(row, n, top, alpha, -alpha), rounding
     t, _, _, _ = regularized_maximum(row, n, top, alpha, q, 0.0, p, at)

@@ -5,7 +5,7 @@ the enclosure of V*.  They differ in how far they evaluate that policy before it
 """
 
 from collections.abc import Callable
-from typing import Any, Protocol
+from typing import Any, ClassVar, Protocol
 
 from tsallax.planning.methods.automatic import Automatic
 from tsallax.planning.methods.modified_policy_iteration import ModifiedPolicyIteration
@@ -15,7 +15,12 @@ from tsallax.planning.operator import Certificate, Iterate, Operator
 
 
 class Method(Protocol):
-    """A way to solve v = Uv; whatever it remembers between two steps is in its state."""
+    """A way to solve v = Uv; whatever it remembers between two steps is in its state.
+
+    max_stalls: certificates without a smaller error after which it is to be restarted.
+    """
+
+    max_stalls: ClassVar[int]
 
     def init(self) -> Any:
         """The state before the first step."""

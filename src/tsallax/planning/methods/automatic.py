@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 from functools import cached_property
-from typing import NamedTuple
+from typing import ClassVar, NamedTuple
 
 from tsallax.planning.methods.modified_policy_iteration import (
     WARM_UP_POLICIES,
@@ -15,6 +15,12 @@ from tsallax.planning.operator import Certificate, Iterate, Operator
 
 NEWTON_BREAK_EVEN_SWEEPS = 300.0
 """Remaining sweeps of a policy from which policy iteration is quicker."""
+
+PATIENT_GAP = 2e-3
+"""1 - gamma below which a slow start is enough to change to policy iteration."""
+
+PATIENT_POLICIES = 2
+"""Improvements before the decrease of the error is judged there; elsewhere `WARM_UP_POLICIES`."""
 
 
 class AutomaticState(NamedTuple):
@@ -36,6 +42,7 @@ class Automatic:
     """
 
     tolerance: float
+    max_stalls: ClassVar[int] = 100
 
     @cached_property
     def modified(self) -> ModifiedPolicyIteration:
@@ -67,9 +74,11 @@ class Automatic:
         """Take in a certificate and decide whether to change to policy iteration."""
         evaluation = self.modified.observe(certificate, state.evaluation)
         work = evaluation.policies * operator.sweep_cost + state.policy_work
-        history = (*state.history, (certificate.error, work))[-1 - WARM_UP_POLICIES :]
+        patient = 1.0 - operator.discount < PATIENT_GAP
+        warm_up = PATIENT_POLICIES if patient else WARM_UP_POLICIES
+        history = (*state.history, (certificate.error, work))[-1 - warm_up :]
         newton = evaluation.remaining_sweeps > NEWTON_BREAK_EVEN_SWEEPS
-        if evaluation.policies > WARM_UP_POLICIES:
+        if evaluation.policies > warm_up:
             (before, work_before), (after, work_after) = history[0], history[-1]
             stalled = after > 0.8 * before
             judged = evaluation.policies >= 2 * WARM_UP_POLICIES

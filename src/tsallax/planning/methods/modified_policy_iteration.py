@@ -2,7 +2,7 @@
 
 import math
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import ClassVar, NamedTuple
 
 from tsallax.planning.operator import Array, Certificate, Iterate, Operator
 
@@ -40,6 +40,7 @@ class ModifiedPolicyIteration:
     """
 
     tolerance: float
+    max_stalls: ClassVar[int] = 20
     min_sweeps: int = 8
 
     def init(self) -> PartialEvaluation:
@@ -98,6 +99,7 @@ class ModifiedPolicyIteration:
 
 def estimated_work(before: float, after: float, spent: float, ratio: float) -> float:
     """The work that reduces an error by `ratio`, if `spent` reduces it from `before` to `after`."""
+    after = max(after, 1e-300 * before, 2.0**-1074)
     if not after < before:
         return math.inf
-    return spent * math.log(ratio) / math.log(before / max(after, 1e-300 * before))
+    return spent * math.log(ratio) / math.log(before / after)

@@ -1,15 +1,23 @@
 """Policy iteration, which is Newton's method for v = Uv."""
 
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
 from tsallax.planning.operator import Certificate, Iterate, NewtonStart, Operator
 
+LOOSE_RESIDUAL = 1e-2
+"""The residual of a linear system, relative to the last change of v, while the error falls fast."""
+
+PATIENT_GAP = 1e-3
+"""1 - gamma below which linear systems are solved accurately from the start."""
+
 
 class NewtonState(NamedTuple):
-    """What the operator reuses from one linear system to the next."""
+    """What the operator reuses from one linear system to the next, and how accurate those are."""
 
     order: Any
+    error: float  # of the last certificate
+    accurate: bool  # whether linear systems are solved to the accuracy that the value needs
 
 
 @dataclass(frozen=True)
@@ -20,6 +28,7 @@ class PolicyIteration:
     """
 
     tolerance: float
+    max_stalls: ClassVar[int] = 100
 
     def init(self) -> NewtonState | None:
         """The operator chooses where to start in the first step."""
@@ -33,9 +42,16 @@ class PolicyIteration:
             start = operator.newton_start(certificate)
         else:
             start = NewtonStart(certificate, certificate.updated, state.order, 0)
+        gap = 1.0 - operator.discount
         change = max(abs(certificate.change[0]), abs(certificate.change[1]))
-        residual = max(1e-2 * change, 0.1 * (self.tolerance * (1.0 - operator.discount)))
+        accurate = gap < PATIENT_GAP or (state is not None and state.accurate)
+        if state is not None and certificate.error > 0.25 * state.error:
+            accurate = True
+        # a residual r means an error of the value of up to r/(1 - gamma)
+        relative = min(LOOSE_RESIDUAL, gap) if accurate else LOOSE_RESIDUAL
+        residual = max(relative * change, 0.1 * (max(self.tolerance, certificate.rounding) * gap))
         v, _ = operator.policy_value(start.certificate, start.guess, residual, start.order)
         lower = v if start.certificate is certificate else start.guess
         v, sweeps = operator.improved(v, lower, start.order)
-        return start.certificate.iterate(v, start.sweeps + sweeps), NewtonState(start.order)
+        iterate = start.certificate.iterate(v, start.sweeps + sweeps)
+        return iterate, NewtonState(start.order, certificate.error, accurate)

@@ -1,6 +1,7 @@
 """Value iteration, v <- Uv: the paper's sparse value iteration for the sparse regulariser."""
 
 from dataclasses import dataclass
+from typing import ClassVar
 
 from tsallax.planning.operator import Certificate, Iterate, Operator
 
@@ -10,6 +11,7 @@ class ValueIteration:
     """v <- Uv: the sweep of the certificate is all the work."""
 
     tolerance: float
+    max_stalls: ClassVar[int] = 10**9
 
     def init(self) -> None:
         """Value iteration has no state."""
