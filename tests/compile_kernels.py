@@ -9,6 +9,7 @@ from tsallax import (
     gap_certificate,
     problems,
     q_learning,
+    simulate,
     solve,
 )
 
@@ -22,6 +23,7 @@ if __name__ == "__main__":
             assert solution.certified_support.shape == (mdp.n_states, mdp.n_actions)
             evaluate(mdp, solution.policy, regularizer)
             gap_certificate(mdp, solution)
+            simulate(mdp, solution, 10, 0, max_steps=5)
     near_one = problems.garnet(35, 1, 1, discount=1 - 1e-5)
     solve(near_one, Hard(), 1e-3, "policy_iteration")  # linear systems in double precision
     q_learning(problems.forest(), Sparse(0.1), steps=100)

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 import time
+from typing import overload
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -16,6 +17,7 @@ from tsallax import checks
 from tsallax.errors import InvalidInput
 from tsallax.interrupts import interruptible
 from tsallax.planning.bellman import Bellman, Floats, check_problem
+from tsallax.planning.finite_horizon import FiniteHorizonSolution, induct_backward
 from tsallax.planning.forms import frozen
 from tsallax.planning.iteration import Target, iterate_to
 from tsallax.planning.mdp import MDP
@@ -33,11 +35,36 @@ def bellman(mdp: MDP, regularizer: Regularizer, value: ArrayLike) -> Floats:
     array([0., 1., 4.])
     """
     check_problem("bellman", mdp, regularizer)
-    operator = Bellman(mdp, regularizer)
-    updated: Floats = operator.certify(operator.start(_read_value(mdp, value))).updated
+    operator = Bellman(mdp, regularizer, finite_horizon=True)
+    updated: Floats = operator.sweep(operator.start(_read_value(mdp, value)))[0]
     return updated
 
 
+@overload
+def solve(
+    mdp: MDP,
+    regularizer: Regularizer,
+    tolerance: float = ...,
+    method: str = ...,
+    *,
+    initial_value: ArrayLike | None = ...,
+    max_sweeps: int | None = ...,
+    relative_tolerance: float | None = ...,
+    time_limit: float | None = ...,
+    progress: bool | None = ...,
+    horizon: None = ...,
+    final_value: None = ...,
+) -> Solution: ...
+@overload
+def solve(
+    mdp: MDP,
+    regularizer: Regularizer,
+    tolerance: float = ...,
+    *,
+    progress: bool | None = ...,
+    horizon: int,
+    final_value: ArrayLike | None = ...,
+) -> FiniteHorizonSolution: ...
 @interruptible()
 def solve(
     mdp: MDP,
@@ -50,7 +77,9 @@ def solve(
     relative_tolerance: float | None = None,
     time_limit: float | None = None,
     progress: bool | None = None,
-) -> Solution:
+    horizon: int | None = None,
+    final_value: ArrayLike | None = None,
+) -> Solution | FiniteHorizonSolution:
     """Solve the regularised MDP to a proven error of at most `tolerance` in every state.
 
     Args:
@@ -65,6 +94,9 @@ def solve(
             when error <= max(tolerance, relative_tolerance * max|V*|).
         time_limit: the largest number of seconds, checked between iterations.
         progress: show a progress bar; default: on a terminal, for solves over two seconds.
+        horizon: the number of steps after which every episode ends, for a
+            `FiniteHorizonSolution` by backward induction; the discount may be 1 then.
+        final_value: with `horizon`, what each state is worth after the last step; default: 0.
 
     Raises:
         NotConverged: with the solution so far, where the tolerance is out of reach, or sweeps or
@@ -76,8 +108,29 @@ def solve(
     >>> solution = solve(problems.forest(), Sparse(0.5), tolerance=1e-9)
     >>> solution.converged, solution.policy.round(3)
     (True, array([[1., 0.], [1., 0.], [1., 0.]]))
+    >>> solve(problems.forest().with_discount(1.0), Sparse(0.5), horizon=10).value.round(3)
+    array([26.022, 29.622, 33.622])
     """
     check_problem("solve", mdp, regularizer)
+    if horizon is not None:
+        tolerance = checks.number("tolerance", tolerance, above=0)
+        _refuse_with_horizon(
+            method,
+            initial_value=initial_value,
+            max_sweeps=max_sweeps,
+            relative_tolerance=relative_tolerance,
+            time_limit=time_limit,
+        )
+        finite = induct_backward(mdp, regularizer, horizon, final_value, tolerance, progress)
+        if not finite.converged:
+            raise NotConverged(
+                f"tolerance {tolerance:g} is below what float64 can prove here "
+                f"({finite.error:.1g}): ask for a larger one, or scale rewards and alpha down",
+                finite,
+            )
+        return finite
+    if final_value is not None:
+        raise InvalidInput("final_value needs a horizon", add=("horizon", 100))
     relative = relative_tolerance
     if relative is not None:
         relative = checks.number("relative_tolerance", relative, above=0, below=1)
@@ -121,6 +174,15 @@ def solve(
     if found.reason:
         raise NotConverged(found.reason, solution)
     return solution
+
+
+def _refuse_with_horizon(method: str, **others: object) -> None:
+    """Refuse the arguments that backward induction has no use for."""
+    if method != "auto":
+        raise InvalidInput("with a horizon, the method is backward induction", omit="method")
+    for name, given in others.items():
+        if given is not None:
+            raise InvalidInput(f"{name} has no meaning with a horizon", omit=name)
 
 
 def _read_value(mdp: MDP, value: ArrayLike) -> Floats:
