@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 import time
-from typing import Any, overload
+from typing import Any, TypedDict, Unpack, overload
 
 import numpy as np
 from jax.sharding import Mesh
@@ -17,6 +17,7 @@ from numpy.typing import ArrayLike
 from tsallax import checks
 from tsallax.errors import InvalidInput
 from tsallax.interrupts import interruptible
+from tsallax.planning.accelerator.jax_bellman import JaxBellman
 from tsallax.planning.bellman import Bellman, Floats, check_problem
 from tsallax.planning.devices import make_operator
 from tsallax.planning.forms import frozen
@@ -43,9 +44,24 @@ def bellman(mdp: MDP, regularizer: Regularizer, value: ArrayLike) -> Floats:
     return updated
 
 
+class Options(TypedDict, total=False):
+    """The options of `solve`."""
+
+    initial_value: ArrayLike | None
+    max_sweeps: int | None
+    device: str
+    precision: str
+    mesh: Mesh | None
+    progress: bool | None
+
+
 @overload
 def solve(
-    mdp: MDP, regularizer: Regularizer, tolerance: float = ..., method: str = ..., **options: Any
+    mdp: MDP,
+    regularizer: Regularizer,
+    tolerance: float = ...,
+    method: str = ...,
+    **options: Unpack[Options],
 ) -> Solution: ...
 @overload
 def solve(
@@ -53,7 +69,7 @@ def solve(
     regularizer: Regularizer,
     tolerance: float = ...,
     method: str = ...,
-    **options: Any,
+    **options: Unpack[Options],
 ) -> FunctionalSolution: ...
 @interruptible()
 def solve(
@@ -125,11 +141,11 @@ def solve(
         "tolerance": tolerance,
     }
     solution: Solution | FunctionalSolution
-    if isinstance(mdp, MDP):
+    if isinstance(operator, JaxBellman) and isinstance(mdp, FunctionalMDP):
+        solution = functional_solution(fields, operator.greedy(certificate))
+    else:
         pair_policy = frozen(operator.pair_policy(certificate.policy))
         solution = Solution(pair_policy=pair_policy, **fields)
-    else:
-        solution = functional_solution(fields, operator.greedy(certificate))
     if not solution.converged:
         raise NotConverged(found.reason, solution)
     return solution

@@ -171,25 +171,23 @@ class JaxBellman:
                 v, sweeps = new, sweeps + 1
         return v, sweeps, span
 
-    def on_host(self, v: Array) -> NDArray[np.float64]:
+    def on_host(self, v: Any) -> NDArray[np.float64]:
         """A value function as an array of NumPy."""
         return np.asarray(v).astype(np.float64)
 
     def pair_policy(self, policy: SweptPolicy) -> NDArray[np.float64]:
-        """The probability of every pair of a stored MDP."""
+        """The probability of every pair."""
         with self._scope():
-            pi: NDArray[np.float64] = self.model.pair_policy(self.regularizer, policy.greedy)
-            return pi
+            return self.model.pair_policy(self.regularizer, policy.greedy)
 
     def greedy(self, certificate: Certificate) -> GreedyPolicy:
         """The policy of a certificate, for the states that will be asked for."""
         return GreedyPolicy(self, certificate.policy, certificate.support_ratio)
 
     def policy_rows(self, policy: SweptPolicy, states: NDArray[Any]) -> NDArray[np.float64]:
-        """pi(a|s) of some states of a model from functions, a row for each."""
+        """The probabilities of the actions of some states, a row for each."""
         with self._scope():
-            rows = self.model.policy_rows(self.regularizer, policy.greedy, states)
-            return np.asarray(rows).astype(np.float64)
+            return self.model.policy_rows(self.regularizer, policy.greedy, states)
 
     def most_probable_actions(self, policy: SweptPolicy) -> NDArray[np.int32]:
         """The most probable action of every state of a model from functions."""
@@ -212,7 +210,8 @@ class JaxBellman:
             base = self.model.follow(policy, jnp.zeros_like(guess))
 
             def matrix(x: Array) -> Array:
-                return _matrix(x, base, self.model.follow(policy, x))
+                product: Array = _matrix(x, base, self.model.follow(policy, x))
+                return product
 
             correction, residual = bicgstab(
                 matrix, self.model.follow(policy, guess) - guess, tolerance
@@ -228,7 +227,7 @@ class JaxBellman:
 
     def _list_size(self, certificate: Certificate) -> int:
         """The largest number of actions in use in a state, or the next power of two."""
-        support = certificate.policy.max_support
+        support: int = certificate.policy.max_support
         return min(1 << max(support - 1, 0).bit_length(), self.model.width)
 
     def _fixed(self, certificate: Certificate) -> Any:
