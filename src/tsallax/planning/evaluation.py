@@ -12,7 +12,7 @@ import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import cached_property, partial
-from typing import Any
+from typing import Any, overload
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -20,6 +20,13 @@ from numpy.typing import ArrayLike
 from tsallax.errors import InvalidInput
 from tsallax.interrupts import interruptible
 from tsallax.planning.bellman import UNIT_ROUNDOFF, Bellman, Floats, check_problem
+from tsallax.planning.functional_evaluation import (
+    FunctionalEvaluation,
+    evaluate_functional,
+    functional_gap,
+)
+from tsallax.planning.functional_mdp import FunctionalMDP
+from tsallax.planning.functional_solution import FunctionalSolution
 from tsallax.planning.kernels.breadth_first import breadth_first_order
 from tsallax.planning.linear_systems import PolicySystem, permuted, policy_matrix
 from tsallax.planning.mdp import MDP
@@ -73,17 +80,30 @@ class Evaluation:
         )
 
 
-@interruptible()
+@overload
 def evaluate(
     mdp: MDP, policy: ArrayLike | Mapping[Any, Any], regularizer: Regularizer | None = None
-) -> Evaluation:
+) -> Evaluation: ...
+@overload
+def evaluate(
+    mdp: FunctionalMDP,
+    policy: ArrayLike | FunctionalSolution,
+    regularizer: Regularizer | None = None,
+) -> FunctionalEvaluation: ...
+@interruptible()
+def evaluate(
+    mdp: MDP | FunctionalMDP,
+    policy: Any,
+    regularizer: Regularizer | None = None,
+) -> Evaluation | FunctionalEvaluation:
     """Value, visitation, entropy and return of a policy.
 
     Args:
         mdp: the problem.
         policy: probabilities as a table (S, A) or one for each pair; or one action for each state,
             as integers or names (S,); or a dict of states, each with an action or with a dict of
-            actions and their probabilities. What is said of terminal states is ignored.
+            actions and their probabilities. What is said of terminal states is ignored. Of a model
+            from functions: a table, actions as integers, or what `solve` returned.
         regularizer: of the entropy that is added to the rewards; without one, the plain MDP.
 
     >>> from tsallax import Sparse, problems
@@ -96,7 +116,9 @@ def evaluate(
     2.5
     """
     chosen = Hard() if regularizer is None else regularizer
-    check_problem("evaluate", mdp, chosen)
+    check_problem("evaluate", mdp, chosen, (MDP, FunctionalMDP))
+    if isinstance(mdp, FunctionalMDP):
+        return evaluate_functional(mdp, policy, regularizer)
     pi = read_policy(mdp, policy)
     operator = Bellman(mdp, chosen)
     pi, omega, system = _system(operator, pi)
@@ -126,7 +148,7 @@ def evaluate(
     return found
 
 
-def performance_bound(mdp: MDP, regularizer: Regularizer) -> float:
+def performance_bound(mdp: MDP | FunctionalMDP, regularizer: Regularizer) -> float:
     """How much return the regulariser can cost: J(pi*) - J(pi) <= alpha Omega_max(|A|)/(1 - gamma).
 
     Theorem 4 for `Sparse`, alpha (|A| - 1)/(2|A|)/(1 - gamma), which no number of actions lifts
@@ -137,13 +159,13 @@ def performance_bound(mdp: MDP, regularizer: Regularizer) -> float:
     >>> round(performance_bound(mdp, Sparse(0.1)), 6), round(performance_bound(mdp, Soft(0.1)), 6)
     (0.25, 0.693147)
     """
-    check_problem("performance_bound", mdp, regularizer)
+    check_problem("performance_bound", mdp, regularizer, (MDP, FunctionalMDP))
     bonus = float(regularizer.alpha) * float(regularizer.max_entropy(mdp.max_actions))
     return bonus / (1.0 - mdp.discount)
 
 
 @interruptible()
-def gap_certificate(mdp: MDP, solution: Solution) -> Floats:
+def gap_certificate(mdp: MDP | FunctionalMDP, solution: Solution | FunctionalSolution) -> Floats:
     """A bound on V*(s) - V_pi(s), both of the plain MDP, for the solution's policy pi.
 
     It is (I - gamma T_pi)⁻¹ alpha Omega(pi), the entropy that this very policy collects, and at
@@ -155,10 +177,14 @@ def gap_certificate(mdp: MDP, solution: Solution) -> Floats:
     >>> bool((gap_certificate(mdp, solution) <= performance_bound(mdp, Sparse(8.0))).all())
     True
     """
-    if not isinstance(solution, Solution):
+    if not isinstance(solution, Solution | FunctionalSolution):
         raise InvalidInput(f"gap_certificate needs what solve returns, not {solution!r}")
-    check_problem("gap_certificate", mdp, solution.regularizer)
-    if not same_mdp(mdp, solution.mdp):
+    check_problem("gap_certificate", mdp, solution.regularizer, (MDP, FunctionalMDP))
+    if isinstance(solution, FunctionalSolution) and mdp is solution.mdp:
+        return functional_gap(solution)
+    if not (
+        isinstance(mdp, MDP) and isinstance(solution, Solution) and same_mdp(mdp, solution.mdp)
+    ):
         raise InvalidInput("the solution is of another MDP")
     operator = Bellman(mdp, solution.regularizer)
     pi, omega, system = _system(operator, solution.pair_policy)

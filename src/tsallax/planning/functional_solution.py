@@ -90,6 +90,6 @@ class FunctionalSolution:
         )
 
 
-def functional_solution(fields: dict[str, Any], greedy: GreedyPolicy) -> FunctionalSolution:
+def make_functional_solution(fields: dict[str, Any], greedy: GreedyPolicy) -> FunctionalSolution:
     """The solution from the fields of `Solution` that both have."""
     return FunctionalSolution(greedy=greedy, support_ratio=greedy.support_ratio, **fields)

@@ -18,11 +18,11 @@ from tsallax import checks
 from tsallax.errors import InvalidInput
 from tsallax.interrupts import interruptible
 from tsallax.planning.accelerator.jax_bellman import JaxBellman
-from tsallax.planning.bellman import Bellman, Floats, check_problem
+from tsallax.planning.bellman import Floats, check_problem
 from tsallax.planning.devices import make_operator
 from tsallax.planning.forms import frozen
 from tsallax.planning.functional_mdp import FunctionalMDP
-from tsallax.planning.functional_solution import FunctionalSolution, functional_solution
+from tsallax.planning.functional_solution import FunctionalSolution, make_functional_solution
 from tsallax.planning.iteration import iterate_to
 from tsallax.planning.mdp import MDP
 from tsallax.planning.methods import METHODS
@@ -31,17 +31,16 @@ from tsallax.progress import bar
 from tsallax.regularizer import Regularizer
 
 
-def bellman(mdp: MDP, regularizer: Regularizer, value: ArrayLike) -> Floats:
+def bellman(mdp: MDP | FunctionalMDP, regularizer: Regularizer, value: ArrayLike) -> Floats:
     """Uv: the Bellman operator of the regularised MDP applied once, in float64.
 
     >>> from tsallax import Hard, problems
     >>> bellman(problems.forest(), Hard(), [0.0, 0.0, 0.0])
     array([0., 1., 4.])
     """
-    check_problem("bellman", mdp, regularizer)
-    operator = Bellman(mdp, regularizer)
-    updated: Floats = operator.certify(operator.start(_read_value(mdp, value))).updated
-    return updated
+    check_problem("bellman", mdp, regularizer, (MDP, FunctionalMDP))
+    operator = make_operator(mdp, regularizer)
+    return operator.on_host(operator.certify(operator.start(_read_value(mdp, value))).updated)
 
 
 class Options(TypedDict, total=False):
@@ -142,7 +141,7 @@ def solve(
     }
     solution: Solution | FunctionalSolution
     if isinstance(operator, JaxBellman) and isinstance(mdp, FunctionalMDP):
-        solution = functional_solution(fields, operator.greedy(certificate))
+        solution = make_functional_solution(fields, operator.greedy(certificate))
     else:
         pair_policy = frozen(operator.pair_policy(certificate.policy))
         solution = Solution(pair_policy=pair_policy, **fields)

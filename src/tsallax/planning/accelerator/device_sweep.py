@@ -148,7 +148,7 @@ def over_range(
         if blocks == 1:
             out = one(jnp.zeros((), jnp.int32))
             return jax.tree.map(lambda x: x[:per_part], out)
-        out = lax.map(one, jnp.arange(blocks, dtype=jnp.int32))
+        out = lax.map(jax.checkpoint(one), jnp.arange(blocks, dtype=jnp.int32))
         return jax.tree.map(lambda x: x.reshape(-1, *x.shape[2:])[:per_part], out)
 
     if mesh is None:

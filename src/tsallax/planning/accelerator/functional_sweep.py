@@ -39,7 +39,10 @@ from tsallax.planning.accelerator.device_sweep import (
 from tsallax.planning.function_space import Space
 from tsallax.planning.functional_checks import find_invalid
 from tsallax.planning.functional_mdp import SUM_TOLERANCE, FunctionalMDP
-from tsallax.regularizer import Regularizer
+from tsallax.regularizer import Hard, Regularizer
+
+UNROLLED_ACTIONS = 16
+"""Actions of a state up to which the sum over them is written out when a policy is followed."""
 
 
 class Greedy(NamedTuple):
@@ -104,6 +107,8 @@ class FunctionalSweep:
         self._follow: Callable[..., Array] = jax.jit(self._follow_states)
         self._shifted: Callable[..., Array] = jax.jit(self._shifted_states)
         self._policy: Callable[..., Array] = jax.jit(self._policy_of_states)
+        self._check: Callable[..., tuple[Array, Array]] = jax.jit(self._check_states)
+        self._transposed: Callable[..., Array] = jax.jit(self._pull_back)
 
     def sweep(self, regularizer: Regularizer, v: Array) -> DeviceSweep:
         """Uv and what is known of it."""
@@ -142,6 +147,22 @@ class FunctionalSweep:
     def pair_policy(self, regularizer: Regularizer, policy: Greedy) -> NDArray[np.float64]:
         """pi(a|s) of every state and action."""
         return self.policy_rows(regularizer, policy, np.arange(self.n_states)).reshape(-1)
+
+    def check_policy(self, policy: FixedPolicy) -> tuple[Array, Array, float]:
+        """Which states are terminal, what is wrong with a policy, and a bound on |r(s, a)|.
+
+        The second is for each state the place of an action in its list that it lacks, the number
+        of lists where the policy takes none, and -1 where it is right.
+        """
+        zero = jnp.zeros(self.n_states, self.dtype)
+        found = self._sweep(self._constants, Hard(), zero)
+        if not found.valid:
+            self.refuse()
+        return *self._check(self._constants, policy), float(found.reward)
+
+    def transposed(self, policy: FixedPolicy) -> Callable[[Array], Array]:
+        """The map y -> gamma T_pi' y."""
+        return partial(self._transposed, self._constants, policy)
 
     def place(self, v: NDArray[Any]) -> Array:
         """v on the device, or on all of them."""
@@ -347,6 +368,13 @@ class FunctionalSweep:
 
     def _follow_states(self, constants: Any, policy: FixedPolicy, v: Array) -> Array:
         worth, _, _ = self._worth(constants, v)
+        size = len(policy.weights)
+
+        def many(s: Array) -> Array:
+            state = self.mdp.states.element(s)
+            pair = partial(self._pair, constants, worth, state)
+            q, _, _, _ = jax.vmap(pair)(jnp.stack([a[s] for a in policy.actions]))
+            return policy.bonus[s] + _dot(jnp.stack([w[s] for w in policy.weights]), q)
 
         def one(s: Array) -> Array:
             state = self.mdp.states.element(s)
@@ -356,21 +384,47 @@ class FunctionalSweep:
                 total = total + jnp.where(weights[s] > 0.0, weights[s] * q, 0.0)
             return total
 
-        block = max(self._block // (self.terms if self._stored is None else 1), 1)
-        value: Array = over_range(jax.vmap(one), self.mdp.states, block, self._mesh)
+        each = size * (self.terms if self._stored is None else 1)
+        follow = jax.vmap(one if size <= UNROLLED_ACTIONS else many)
+        block = max(self._block // each, 1)
+        value: Array = over_range(follow, self.mdp.states, block, self._mesh)
         return value
+
+    def _pull_back(self, constants: Any, policy: FixedPolicy, y: Array) -> Array:
+        _, pull = jax.vjp(lambda v: self._follow_states(constants, policy, v), jnp.zeros_like(y))
+        found: Array = pull(y)[0]
+        return found
+
+    def _check_states(self, constants: Any, policy: FixedPolicy) -> tuple[Array, Array]:
+        def one(s: Array) -> tuple[Array, Array]:
+            state = self.mdp.states.element(s)
+            has_some = jnp.any(self._allowed(constants, state, jnp.arange(self.width)))
+            weights = jnp.stack([w[s] for w in policy.weights])
+            actions = jnp.stack([a[s] for a in policy.actions])
+            lacks = (weights > 0.0) & ~self._allowed(constants, state, actions)
+            place = jnp.where(jnp.any(lacks), jnp.argmax(lacks), -1)
+            place = jnp.where(jnp.all(weights == 0.0), len(weights), place)
+            return ~has_some, jnp.where(has_some, place, -1)
+
+        block = max(self._block // self.width, 1)
+        found: tuple[Array, Array] = over_range(jax.vmap(one), self.mdp.states, block, self._mesh)
+        return found
+
+    def _allowed(self, constants: Any, state: Any, actions: Array) -> Array:
+        """Which of some actions are allowed in a state."""
+
+        def allowed(a: Array) -> Array:
+            _, _, fine = self._decide(constants[0], state, self.mdp.actions.element(a))
+            return jnp.asarray(fine, bool)
+
+        return jax.vmap(allowed)(actions)
 
     def _shifted_states(self, constants: Any, v: Array, by: Array) -> Array:
         actions = jnp.arange(self.width, dtype=jnp.int32)
 
         def one(s: Array) -> Array:
-            state = self.mdp.states.element(s)
-
-            def allowed(a: Array) -> Array:
-                _, _, fine = self._decide(constants[0], state, self.mdp.actions.element(a))
-                return jnp.asarray(fine, bool)
-
-            return jnp.where(jnp.any(jax.vmap(allowed)(actions)), v[s] + by, 0.0)
+            has_some = jnp.any(self._allowed(constants, self.mdp.states.element(s), actions))
+            return jnp.where(has_some, v[s] + by, 0.0)
 
         block = max(self._block // self.width, 1)
         shifted: Array = over_range(jax.vmap(one), self.mdp.states, block, self._mesh)

@@ -19,7 +19,7 @@ from jax import Array
 from numpy.typing import NDArray
 
 from tsallax.errors import InvalidInput
-from tsallax.planning.accelerator.device_sweep import SweepModel
+from tsallax.planning.accelerator.device_sweep import FixedPolicy, SweepModel
 from tsallax.planning.operator import Certificate, Iterate, NewtonStart
 from tsallax.planning.precision import double_precision
 from tsallax.regularizer import Regularizer
@@ -51,6 +51,10 @@ class GreedyPolicy:
     def rows(self, states: NDArray[Any]) -> NDArray[np.float64]:
         """pi(a|s) of some states, a row for each."""
         return self.operator.policy_rows(self.policy, states)
+
+    def lists(self) -> FixedPolicy:
+        """The actions that the policy uses in every state, and their probabilities."""
+        return self.operator.policy_lists(self.policy)
 
     def most_probable(self) -> NDArray[np.int32]:
         """The most probable action of every state."""
@@ -117,9 +121,13 @@ class JaxBellman:
         return 1.0
 
     def start(self, v: Any) -> Iterate:
-        """v, or 0, on the device."""
+        """v, or 0, on the device; 0 at terminal states."""
+        if v is None:
+            with self._scope():
+                return Iterate(self.model.place(np.zeros(self.n_states)), None)
         with self._scope():
-            return Iterate(self.model.place(np.zeros(self.n_states) if v is None else v), None)
+            placed = self.model.place(v)
+        return Iterate(self.shifted(placed, 0.0), None)
 
     def certify(self, iterate: Iterate) -> Certificate:
         """Uv, the policy that is greedy in v, and the enclosure of V* that they prove."""
@@ -188,6 +196,13 @@ class JaxBellman:
         """The probabilities of the actions of some states, a row for each."""
         with self._scope():
             return self.model.policy_rows(self.regularizer, policy.greedy, states)
+
+    def policy_lists(self, policy: SweptPolicy) -> FixedPolicy:
+        """The actions in use in every state of a model from functions."""
+        size = min(max(policy.max_support, 1), self.model.width)
+        with self._scope():
+            found: FixedPolicy = self.model.fixed(self.regularizer, policy.greedy, size)
+            return found
 
     def most_probable_actions(self, policy: SweptPolicy) -> NDArray[np.int32]:
         """The most probable action of every state of a model from functions."""
