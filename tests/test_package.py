@@ -17,7 +17,8 @@ ROOT = Path(__file__).parents[1]
 HEAVY = ("jax", "numba", "gymnasium", "mujoco", "matplotlib", "ray", "torch", "pandas")
 
 EXPLAINED = {
-    "Diverged": "Fleet", "Evaluation": "evaluate", "InvalidInput": "MDP", "Member": "Fleet",
+    "Diverged": "Fleet", "Evaluation": "evaluate", "FunctionalEvaluation": "evaluate",
+    "FunctionalMDP": "MDP", "FunctionalSolution": "solve", "InvalidInput": "MDP", "Member": "Fleet",
     "Interrupted": "q_learning", "NotConverged": "solve", "Regularizer": "Sparse",
     "Solution": "solve", "TabularResult": "q_learning",
 }  # fmt: skip

@@ -27,6 +27,9 @@ if TYPE_CHECKING:
     from tsallax.errors import InvalidInput
     from tsallax.paper.report import reproduce
     from tsallax.planning.evaluation import Evaluation, evaluate, gap_certificate, performance_bound
+    from tsallax.planning.functional_evaluation import FunctionalEvaluation
+    from tsallax.planning.functional_mdp import FunctionalMDP
+    from tsallax.planning.functional_solution import FunctionalSolution
     from tsallax.planning.mdp import MDP
     from tsallax.planning.solution import NotConverged, Solution
     from tsallax.planning.solver import bellman, solve
@@ -47,6 +50,9 @@ _NAMES = {
     "errors": "InvalidInput",
     "paper.report": "reproduce",
     "planning.evaluation": "Evaluation evaluate gap_certificate performance_bound",
+    "planning.functional_evaluation": "FunctionalEvaluation",
+    "planning.functional_mdp": "FunctionalMDP",
+    "planning.functional_solution": "FunctionalSolution",
     "planning.mdp": "MDP",
     "planning.solution": "NotConverged Solution",
     "planning.solver": "bellman solve",
