@@ -160,9 +160,9 @@ class Bellman:
             )
         return (other if sweeps % 2 else v), sweeps, span
 
-    def on_host(self, v: Floats) -> Floats:
-        """v itself."""
-        return v
+    def on_host(self, v: Any) -> Floats:
+        """v itself, which is on the host."""
+        return np.asarray(v)
 
     def pair_policy(self, policy: Policy) -> Floats:
         """The probability of every pair."""

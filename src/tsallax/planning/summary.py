@@ -101,8 +101,8 @@ def _returns(solution: Solution) -> tuple[float, float, float]:
     return found.expected_return, found.entropy, found.regularized_return
 
 
-def as_json(summary: Summary, **more: Any) -> str:
-    """The summary as a JSON object with `more` fields; a number that is not finite is null."""
+def as_json(summary: Any, **more: Any) -> str:
+    """A dataclass as a JSON object with `more` fields; a number that is not finite is null."""
     numbers = {
         key: None if isinstance(value, float) and not math.isfinite(value) else value
         for key, value in asdict(summary).items()
@@ -122,8 +122,6 @@ def proven_digits(error: float) -> int:
 def as_text(s: Summary) -> str:
     """The summary as aligned lines, with as many digits as are proven."""
     ends = f" ({s.terminal} terminal)" if s.terminal else ""
-    index = f", q {s.q:g}" if s.regularizer == "tsallis" else ""
-    name = s.regularizer + (f", alpha {s.alpha:g}{index}" if s.alpha else "")
     undecided = s.pairs - s.certified_in - s.certified_out
     used = round(s.support_ratio * s.pairs)
     digits = proven_digits(s.error)
@@ -136,7 +134,7 @@ def as_text(s: Summary) -> str:
         "problem": f"{s.source}, discount {s.discount:.12g}",
         "size": f"{s.states:,} states{ends}, {s.actions:,} actions, {s.pairs:,} pairs, "
         f"{s.transitions:,} transitions",
-        "regularizer": name,
+        "regularizer": regularizer_text(s.regularizer, s.alpha, s.q),
         "method": f"{s.method}: {s.iterations:,} iterations, {s.sweeps:,} sweeps, "
         f"{s.seconds:.3g} s",
         "value": f"{number(s.value_min)} to {number(s.value_max)}",
@@ -151,5 +149,16 @@ def as_text(s: Summary) -> str:
         "(the most that the exact optimum's J can lose, by theorem)",
         "gap certificate": f"{s.gap_certificate:.6g} (the most that J of this policy can lose)",
     }
+    return aligned(rows)
+
+
+def regularizer_text(name: str, alpha: float, q: float | None) -> str:
+    """The name of a regulariser with its parameters."""
+    index = f", q {q:g}" if name == "tsallis" else ""
+    return name + (f", alpha {alpha:g}{index}" if alpha else "")
+
+
+def aligned(rows: dict[str, str]) -> str:
+    """Labels and texts in two columns."""
     width = max(map(len, rows))
     return "\n".join(f"{label:<{width}}  {text}" for label, text in rows.items())
