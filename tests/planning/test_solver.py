@@ -35,7 +35,7 @@ from tsallax import (
     Tsallis,
     solve,
 )
-from tsallax.planning import iteration, solver
+from tsallax.planning import devices, iteration
 from tsallax.planning.bellman import Bellman
 from tsallax.planning.methods.value_iteration import ValueIteration
 from tsallax.problems import garnet, gridworld
@@ -358,7 +358,7 @@ class Interrupting(Bellman):
 
 @every_method
 def test_an_interrupt_carries_the_enclosure_so_far(method, monkeypatch):
-    monkeypatch.setattr(solver, "Bellman", Interrupting)
+    monkeypatch.setattr(devices, "Bellman", Interrupting)
     problem = BY_NAME["discount-0.999"]
     with pytest.raises(SolveInterrupted, match=r"interrupted after [1-4] sweeps") as caught:
         solve(problem.mdp(), Sparse(0.5), 1e-9, method)

@@ -58,6 +58,7 @@ class Bellman:
     Attributes:
         mdp: the problem.
         n_states, discount: of the MDP.
+        precision: of all numbers.
         alpha, q: of the regulariser.
         width: the largest number of actions of a state.
         ends: whether episodes can end.
@@ -66,6 +67,7 @@ class Bellman:
 
     def __init__(self, mdp: MDP, regularizer: Regularizer) -> None:
         self.mdp = mdp
+        self.precision = "float64"
         self.n_states = mdp.n_states
         self.discount = mdp.discount
         self.alpha = float(regularizer.alpha)
