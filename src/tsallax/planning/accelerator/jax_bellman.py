@@ -241,7 +241,9 @@ class JaxBellman:
         """How far the enclosure moves by the rounding of one sweep (running error analysis)."""
         dot = (self.model.terms + 16) * (self._reward + size)
         maximum = 8 * (self.model.width + 8) * self._bonus
-        return self._unit * (dot + maximum) / (1.0 - self._shift_high)
+        operations = 8 * (self.model.terms + self.model.width + 16)
+        flushed = float(np.finfo(self.precision).tiny) * operations  # XLA makes denormals zero
+        return (self._unit * (dot + maximum) + flushed) / (1.0 - self._shift_high)
 
 
 def bicgstab(matrix: Any, b: Array, tolerance: float) -> tuple[Array, float]:
