@@ -17,6 +17,7 @@ from tsallax import (
     gap_certificate,
     problems,
     q_learning,
+    simulate,
     solve,
 )
 
@@ -39,6 +40,7 @@ def compile_solvers() -> None:
                 solution = solve(mdp, regularizer, method=method)
                 assert solution.certified_support.shape == (mdp.n_states, mdp.n_actions)
     gap_certificate(mdp, solution)
+    simulate(mdp, solution, 10, 0, max_steps=5)
     solve(problems.garnet(35, 1, 1, discount=1 - 1e-5), Hard(), 1e-3, "policy_iteration")
 
 

@@ -17,6 +17,7 @@ ROOT = Path(__file__).parents[1]
 HEAVY = ("jax", "numba", "gymnasium", "mujoco", "matplotlib", "ray", "torch", "pandas")
 
 EXPLAINED = {
+    "AlphaPath": "solve_path", "ChosenAlpha": "choose_alpha",
     "Diverged": "Fleet", "Evaluation": "evaluate", "InvalidInput": "MDP", "Member": "Fleet",
     "Interrupted": "q_learning", "NotConverged": "solve", "Regularizer": "Sparse",
     "Solution": "solve", "SolveInterrupted": "solve", "TabularResult": "q_learning",

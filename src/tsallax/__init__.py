@@ -26,8 +26,11 @@ if TYPE_CHECKING:
     from tsallax.deep.learners import load_agent
     from tsallax.errors import InvalidInput
     from tsallax.paper.report import reproduce
+    from tsallax.planning.alpha_path import AlphaPath, ChosenAlpha, choose_alpha, solve_path
     from tsallax.planning.evaluation import Evaluation, evaluate, gap_certificate, performance_bound
+    from tsallax.planning.finite_horizon import FiniteHorizonSolution
     from tsallax.planning.mdp import MDP
+    from tsallax.planning.simulation import Simulation, simulate
     from tsallax.planning.solution import NotConverged, Solution, SolveInterrupted
     from tsallax.planning.solver import bellman, solve
     from tsallax.regularizer import Hard, Regularizer, Soft, Sparse, Tsallis
@@ -46,8 +49,11 @@ _NAMES = {
     "deep.learners": "load_agent",
     "errors": "InvalidInput",
     "paper.report": "reproduce",
+    "planning.alpha_path": "AlphaPath ChosenAlpha choose_alpha solve_path",
     "planning.evaluation": "Evaluation evaluate gap_certificate performance_bound",
+    "planning.finite_horizon": "FiniteHorizonSolution",
     "planning.mdp": "MDP",
+    "planning.simulation": "Simulation simulate",
     "planning.solution": "NotConverged Solution SolveInterrupted",
     "planning.solver": "bellman solve",
     "regularizer": "Hard Regularizer Soft Sparse Tsallis",

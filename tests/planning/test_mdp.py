@@ -279,7 +279,7 @@ def test_the_mdp_is_read_only_and_its_discount_can_be_exchanged():
     assert (other.discount, mdp.discount) == (0.25, 0.9)
     assert other.transitions is mdp.transitions
     with pytest.raises(InvalidInput, match="discount"):
-        mdp.with_discount(1.0)
+        mdp.with_discount(1.5)
     assert same(pickle.loads(pickle.dumps(mdp)), mdp)
     assert same(copy.deepcopy(mdp), mdp)
 
@@ -390,7 +390,7 @@ REFUSED: dict[str, tuple[tuple[Any, ...], dict[str, Any], str]] = {
         r"could be a table \(S, A\) or one row for each pair"),
     "reward of termination": ((T * 0.5, T, 0.9), {"termination": np.full((3, 2), 0.5)},
         r"do not say what a termination earns"),
-    "discount one": ((T, R, 1.0), {}, "discount must be a number of .* below 1, got 1.0"),
+    "discount above one": ((T, R, 1.5), {}, "discount must be a number of .* up to 1, got 1.5"),
     "initial negative": ((T, R, 0.9, [1.5, -0.5, 0]), {}, r"initial probability of state 1 is -0"),
     "initial nan": ((T, R, 0.9, [np.nan, 1, 0]), {}, r"initial probability of state 0 is nan"),
     "initial sum": ((T, R, 0.9, [0.5, 0.25, 0]), {}, r"initial probabilities sum to 0\.75, not"),

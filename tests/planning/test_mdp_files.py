@@ -215,7 +215,7 @@ def rewrite(path: Path, whole: bytes, **changes: Any) -> None:
         ({"rewards": np.array([1.0, np.nan, 2.0])}, "reward of state 1 .* is not finite: nan"),
         ({"rewards": np.zeros(2)}, "rewards has 2 numbers, not 3"),
         ({"termination": np.zeros(4)}, "termination has 4 numbers, not 3"),
-        ({"discount": 1.0}, "discount must be a number"),
+        ({"discount": 1.5}, "discount must be a number"),
         ({"initial": np.zeros(3)}, "initial probabilities sum to 0"),
         ({"state_names": np.array(["a", "a", "b"])}, "holds 'a' twice"),
     ],

@@ -34,6 +34,7 @@ from tsallax.planning.kernels.support_certificates import certify_support
 from tsallax.planning.linear_systems import PolicySystem, permuted, policy_matrix
 from tsallax.planning.mdp import MDP
 from tsallax.planning.operator import Certificate, Iterate, NewtonStart
+from tsallax.planning.termination_proof import longest_duration
 from tsallax.planning.threads import PARALLEL_TRANSITIONS, thread_blocks
 from tsallax.planning.validation import ULPS
 from tsallax.regularizer import Regularizer
@@ -57,15 +58,19 @@ class Bellman:
 
     Attributes:
         mdp: the problem.
-        n_states, discount: of the MDP.
+        n_states: of the MDP.
+        discount: of the MDP; where that is 1, 1 - 1/(longest expected duration of an episode), by
+            which U contracts in a weighted norm (`planning.termination_proof`).
         precision: of all numbers.
         alpha, q: of the regulariser.
         width: the largest number of actions of a state.
         ends: whether episodes can end.
         parallel: whether sweeps use all threads.
+
+    With `finite_horizon`, the discount may be 1; there is no certificate then, only `sweep`.
     """
 
-    def __init__(self, mdp: MDP, regularizer: Regularizer) -> None:
+    def __init__(self, mdp: MDP, regularizer: Regularizer, *, finite_horizon: bool = False) -> None:
         self.mdp = mdp
         self.precision = "float64"
         self.n_states = mdp.n_states
@@ -84,7 +89,11 @@ class Bellman:
         stays = 1.0 if mdp.termination is None else 1.0 - float(mdp.termination.max())
         self._shift_low = 0.0 if has_terminal else max(mdp.discount * (stays - row_error), 0.0)
         self._shift_high = mdp.discount * (1.0 + row_error)
-        if self._shift_high >= 1.0:
+        if mdp.discount == 1.0 and not finite_horizon:
+            # sums of rows may exceed 1 by rounding: the proof of w holds for the stored numbers
+            self.discount = 1.0 - 1.0 / longest_duration(mdp, self.arrays)
+            self._shift_low, self._shift_high = 0.0, math.nextafter(self.discount, 1.0)
+        if self._shift_high >= 1.0 and not finite_horizon:
             raise InvalidInput(f"discount {mdp.discount!r} is too close to 1 for float64")
         self._reward = mdp.max_reward
         self._bonus = self.alpha * (1.0 + float(regularizer.max_entropy(self.width)))
@@ -97,15 +106,8 @@ class Bellman:
 
     def certify(self, iterate: Iterate) -> Certificate:
         """Uv, the policy that is greedy in v, and the enclosure of V* that they prove."""
-        v, start, _ = iterate
-        updated = np.empty(len(v))
-        policy = Policy(np.empty(self.mdp.n_pairs), np.empty(len(v)), np.empty(len(start)))
-        common = (self.arrays, *self._regularizer, self.width)
-        if self.parallel:
-            found = bellman_sweep.sweep(*common, thread_blocks(), v, start, updated, policy)
-        else:
-            found = bellman_sweep.sweep_range(*common, 0, len(v), v, start, updated, policy)
-        low, high, used = found
+        v = iterate.value
+        updated, policy, low, high, used = self.sweep(iterate)
         size = max_abs(v)
         rounding = self._rounding(max(size, max_abs(updated)))
         down = _gain(self._shift_high if low < 0 else self._shift_low) * low
@@ -122,6 +124,18 @@ class Bellman:
             rounding=rounding,
             size=size,
         )
+
+    def sweep(self, iterate: Iterate) -> tuple[Floats, Policy, float, float, int]:
+        """Uv, the policy that is greedy in v, min and max of Uv - v, and about the pairs used."""
+        v, start, _ = iterate
+        updated = np.empty(len(v))
+        policy = Policy(np.empty(self.mdp.n_pairs), np.empty(len(v)), np.empty(len(start)))
+        common = (self.arrays, *self._regularizer, self.width)
+        if self.parallel:
+            found = bellman_sweep.sweep(*common, thread_blocks(), v, start, updated, policy)
+        else:
+            found = bellman_sweep.sweep_range(*common, 0, len(v), v, start, updated, policy)
+        return updated, policy, *found
 
     def shifted(self, v: Floats, by: float) -> Floats:
         """v + by, with the terminal states left at zero."""
@@ -296,13 +310,23 @@ class Bellman:
         policy_sweep.policy_residual(self.arrays, pi, b, v, out)
         return out
 
+    def sweep_error(self, size: float, error: float) -> float:
+        """A bound on the error of a computed Uv, where v has an error of at most `error`.
+
+        `size` is the largest |v| and |Uv|.
+        """
+        return self._shift_high * error + self._sweep_rounding(size)
+
     def _rounding(self, size: float) -> float:
-        """How far the enclosure moves by the rounding of one sweep (running error analysis)."""
+        """How far the enclosure moves by the rounding of one sweep."""
+        return self._sweep_rounding(size) / (1.0 - self._shift_high)
+
+    def _sweep_rounding(self, size: float) -> float:
+        """A bound on the rounding of one sweep (running error analysis)."""
         dot = (self._successors + 8) * (self._reward + size)
         maximum = 8 * (self.width + 8) * self._bonus
         operations = 8 * (self._successors + self.width + 8)  # each may underflow
-        rounding = UNIT_ROUNDOFF * (dot + maximum) + SMALLEST_NUMBER * operations
-        return rounding / (1.0 - self._shift_high)
+        return UNIT_ROUNDOFF * (dot + maximum) + SMALLEST_NUMBER * operations
 
 
 def check_problem(caller: str, mdp: Any, regularizer: Any, kinds: Any = MDP) -> None:

@@ -17,14 +17,18 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
+from tsallax import checks
 from tsallax.errors import InvalidInput
 from tsallax.interrupts import interruptible
 from tsallax.planning.bellman import UNIT_ROUNDOFF, Bellman, Floats, check_problem
+from tsallax.planning.finite_horizon import FiniteHorizonSolution, read_final_value
 from tsallax.planning.kernels.breadth_first import breadth_first_order
 from tsallax.planning.linear_systems import PolicySystem, permuted, policy_matrix
 from tsallax.planning.mdp import MDP
-from tsallax.planning.policies import read_policy, sum_by_state
+from tsallax.planning.policies import sum_by_state
 from tsallax.planning.solution import Solution
+from tsallax.planning.step_evaluation import evaluate_steps
+from tsallax.planning.step_policies import read_policies, read_stationary, require_same_mdp
 from tsallax.regularizer import Hard, Regularizer
 
 MAX_RELATIVE_ERROR = 1e-6
@@ -75,7 +79,16 @@ class Evaluation:
 
 @interruptible()
 def evaluate(
-    mdp: MDP, policy: ArrayLike | Mapping[Any, Any], regularizer: Regularizer | None = None
+    mdp: MDP,
+    policy: ArrayLike
+    | Mapping[Any, Any]
+    | Solution
+    | FiniteHorizonSolution
+    | Callable[[int], ArrayLike],
+    regularizer: Regularizer | None = None,
+    *,
+    horizon: int | None = None,
+    final_value: ArrayLike | None = None,
 ) -> Evaluation:
     """Value, visitation, entropy and return of a policy.
 
@@ -83,8 +96,13 @@ def evaluate(
         mdp: the problem.
         policy: probabilities as a table (S, A) or one for each pair; or one action for each state,
             as integers or names (S,); or a dict of states, each with an action or with a dict of
-            actions and their probabilities. What is said of terminal states is ignored.
+            actions and their probabilities. What is said of terminal states is ignored. Or what
+            `solve` returned; or, with a horizon, a function that gives the policy of each step.
         regularizer: of the entropy that is added to the rewards; without one, the plain MDP.
+        horizon: the number of steps after which every episode ends; default: none, or that of a
+            `FiniteHorizonSolution`. `value` and `q` are those of the first step then.
+        final_value: what each state is worth after the last step; default: 0, or what the
+            `FiniteHorizonSolution` was solved with.
 
     >>> from tsallax import Sparse, problems
     >>> mdp = problems.forest(states=3, discount=0.9)
@@ -94,10 +112,19 @@ def evaluate(
     array([ 0.   ,  9.026, 21.053])
     >>> round(evaluate(mdp, mdp.table(np.full(6, 0.5)), Sparse(1.0)).entropy, 9)
     2.5
+    >>> evaluate(mdp, [0, 0, 0], horizon=2).value.round(3)
+    array([0.  , 3.24, 7.24])
     """
     chosen = Hard() if regularizer is None else regularizer
     check_problem("evaluate", mdp, chosen)
-    pi = read_policy(mdp, policy)
+    if horizon is None and isinstance(policy, FiniteHorizonSolution):
+        horizon = policy.horizon
+        final_value = policy.final_value if final_value is None else final_value
+    if horizon is not None:
+        return _finite(mdp, policy, chosen, horizon, final_value)
+    if final_value is not None:
+        raise InvalidInput("final_value needs a horizon", add=("horizon", 100))
+    pi = read_stationary(mdp, policy)
     operator = Bellman(mdp, chosen)
     pi, omega, system = _system(operator, pi)
     reward = sum_by_state(mdp, pi * mdp.rewards)
@@ -117,7 +144,7 @@ def evaluate(
     )
     apart = abs(found.regularized_return - float(mdp.initial @ value))
     off *= float(np.abs(total).max())
-    largest = operator.scale / (1.0 - mdp.discount)
+    largest = operator.scale / (1.0 - operator.discount)
     if not (error + off <= MAX_RELATIVE_ERROR * largest and apart <= error + off):
         raise InvalidInput(
             f"the value of this policy cannot be computed in float64: its error is {error:.2g}, "
@@ -126,11 +153,33 @@ def evaluate(
     return found
 
 
+def _finite(
+    mdp: MDP, policy: Any, regularizer: Regularizer, horizon: int, final_value: ArrayLike | None
+) -> Evaluation:
+    """`evaluate` over a finite horizon."""
+    steps = checks.count("horizon", horizon)
+    operator = Bellman(mdp, regularizer, finite_horizon=True)
+    last = read_final_value(mdp, final_value)
+    found = evaluate_steps(operator, read_policies(mdp, policy, steps), steps, last)
+    return Evaluation(
+        mdp=mdp,
+        value=found.value,
+        pair_q=operator.action_values(found.following),
+        visitation=found.visitation,
+        pair_visitation=found.pair_visitation,
+        entropy=found.entropy,
+        expected_return=found.expected_return,
+        regularized_return=found.expected_return + operator.alpha * found.entropy,
+        error=found.error,
+    )
+
+
 def performance_bound(mdp: MDP, regularizer: Regularizer) -> float:
     """How much return the regulariser can cost: J(pi*) - J(pi) <= alpha Omega_max(|A|)/(1 - gamma).
 
     Theorem 4 for `Sparse`, alpha (|A| - 1)/(2|A|)/(1 - gamma), which no number of actions lifts
     above alpha/2/(1 - gamma); Theorem 5 for `Soft`, alpha log|A|/(1 - gamma), which grows.
+    Without discount, 1/(1 - gamma) is the longest expected duration of an episode.
 
     >>> from tsallax import Soft, Sparse, problems
     >>> mdp = problems.forest(states=3, discount=0.9)
@@ -139,7 +188,7 @@ def performance_bound(mdp: MDP, regularizer: Regularizer) -> float:
     """
     check_problem("performance_bound", mdp, regularizer)
     bonus = float(regularizer.alpha) * float(regularizer.max_entropy(mdp.max_actions))
-    return bonus / (1.0 - mdp.discount)
+    return bonus / (1.0 - Bellman(mdp, regularizer).discount)
 
 
 @interruptible()
@@ -158,25 +207,12 @@ def gap_certificate(mdp: MDP, solution: Solution) -> Floats:
     if not isinstance(solution, Solution):
         raise InvalidInput(f"gap_certificate needs what solve returns, not {solution!r}")
     check_problem("gap_certificate", mdp, solution.regularizer)
-    if not same_mdp(mdp, solution.mdp):
-        raise InvalidInput("the solution is of another MDP")
+    require_same_mdp(mdp, solution.mdp)
     operator = Bellman(mdp, solution.regularizer)
     pi, omega, system = _system(operator, solution.pair_policy)
     bonus, error = _solve(operator, system, pi, operator.alpha * omega)
     gap = bonus + error + (solution.upper - solution.lower)
     return np.where(mdp.terminal, 0.0, np.nextafter(gap, math.inf))
-
-
-def same_mdp(one: MDP, other: MDP) -> bool:
-    """Whether two MDPs have the same transitions, rewards and discount."""
-    if one is other:
-        return True
-    a, b = one.transitions, other.transitions
-    arrays = [
-        (a.indptr, b.indptr), (a.indices, b.indices), (a.data, b.data),
-        (one.rewards, other.rewards), (one.pointer, other.pointer),
-    ]  # fmt: skip
-    return one.discount == other.discount and all(np.array_equal(x, y) for x, y in arrays)
 
 
 def _system(operator: Bellman, pi: Floats) -> tuple[Floats, Floats, PolicySystem]:
@@ -190,7 +226,7 @@ def _system(operator: Bellman, pi: Floats) -> tuple[Floats, Floats, PolicySystem
 
 def _solve(operator: Bellman, system: PolicySystem, pi: Floats, b: Floats) -> tuple[Floats, float]:
     """v with (I - gamma T_pi) v = b, and a bound on its error from the residual."""
-    gap, size = 1.0 - operator.mdp.discount, float(np.abs(b).max())
+    gap, size = 1.0 - operator.discount, float(np.abs(b).max())
     v, residual = _refined(
         partial(system.solve, tolerance=1e-15 * size * gap),
         system.solve_exactly,
@@ -215,7 +251,7 @@ def _visits(operator: Bellman, system: PolicySystem) -> tuple[Floats, float]:
         rounding=lambda x: float(terms * 2 * np.abs(x).sum()),
         b=d,
     )
-    return np.maximum(x, 0.0), residual / (1.0 - operator.mdp.discount - operator.policy_sum_error)
+    return np.maximum(x, 0.0), residual / (1.0 - operator.discount - operator.policy_sum_error)
 
 
 def _refined(

@@ -1,7 +1,7 @@
 """Finite Markov decision processes, stored as one sparse row for each state-action pair.
 
 An MDP is the tuple (S, A, d, T, γ, r): states, actions, initial distribution d(s), transition
-probabilities T(s'|s,a), discount γ in [0, 1) and expected reward r(s,a). Whatever form it is given
+probabilities T(s'|s,a), discount γ in [0, 1] and expected reward r(s,a). Whatever form it is given
 in, it is kept as a list of *pairs* (s,a), ordered by state and then by action, with
 
     transitions[i, s'] = T(s'|s_i,a_i)      a CSR matrix of float64
@@ -49,7 +49,7 @@ class MDP:
         rewards: r(s,a) as a table (S, A) or one number for each pair (row) of `transitions`;
             or r(s,a,s') as an array (S, A, S), a list of A matrices (S, S), or a matrix with the
             shape of `transitions`, of which the expectation is taken.
-        discount: γ in [0, 1).
+        discount: γ in [0, 1]. With 1, `solve` needs a horizon, or a proof that every policy ends.
         initial: d(s), shape (S,); one state, by index or name; or a dict of states and their
             probabilities, {"working": 1.0}. Default: uniform over the states that are not
             terminal.
@@ -104,7 +104,7 @@ class MDP:
         state_names: Sequence[str] | None = None,
         action_names: Sequence[str] | None = None,
     ) -> None:
-        gamma = checks.discount(discount)
+        gamma = checks.probability("discount", discount)
         rows, n_actions, shared = forms.read_rows(transitions, pairs)
         n_states = rows.shape[1]
         states = Index("state", n_states, forms.read_names(state_names, "state", n_states))
@@ -317,7 +317,7 @@ class MDP:
         MDP(1 states, 1 actions, 1 pairs, 1 transitions, discount 0.99, 0.0 MB)
         """
         other = copy.copy(self)
-        object.__setattr__(other, "discount", checks.discount(discount))
+        object.__setattr__(other, "discount", checks.probability("discount", discount))
         return other
 
     def __repr__(self) -> str:

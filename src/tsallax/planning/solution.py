@@ -175,10 +175,11 @@ class Solution:
 class NotConverged(RuntimeError):
     """The tolerance was not reached; `solution` has what was, its enclosure still valid.
 
-    Where the values overflow, the enclosure is infinite.
+    Where the values overflow, the enclosure is infinite.  With a horizon, `solution` is a
+    `FiniteHorizonSolution`.
     """
 
-    def __init__(self, message: str, solution: Solution) -> None:
+    def __init__(self, message: str, solution: Any) -> None:
         super().__init__(message)
         self.solution = solution
 

@@ -19,6 +19,7 @@ from tsallax.errors import InvalidInput
 from tsallax.interrupts import interruptible
 from tsallax.planning.bellman import Bellman, Floats, check_problem
 from tsallax.planning.devices import make_operator
+from tsallax.planning.finite_horizon import FiniteHorizonSolution, induct_backward
 from tsallax.planning.forms import frozen
 from tsallax.planning.functional_mdp import FunctionalMDP
 from tsallax.planning.functional_solution import FunctionalSolution, functional_solution
@@ -38,14 +39,28 @@ def bellman(mdp: MDP, regularizer: Regularizer, value: ArrayLike) -> Floats:
     array([0., 1., 4.])
     """
     check_problem("bellman", mdp, regularizer)
-    operator = Bellman(mdp, regularizer)
-    updated: Floats = operator.certify(operator.start(_read_value(mdp, value))).updated
+    operator = Bellman(mdp, regularizer, finite_horizon=True)
+    updated: Floats = operator.sweep(operator.start(_read_value(mdp, value)))[0]
     return updated
 
 
 @overload
 def solve(
-    mdp: MDP, regularizer: Regularizer, tolerance: float = ..., method: str = ..., **options: Any
+    mdp: MDP,
+    regularizer: Regularizer,
+    tolerance: float = ...,
+    method: str = ...,
+    *,
+    initial_value: ArrayLike | None = ...,
+    max_sweeps: int | None = ...,
+    relative_tolerance: float | None = ...,
+    time_limit: float | None = ...,
+    device: str = ...,
+    precision: str = ...,
+    mesh: Mesh | None = ...,
+    progress: bool | None = ...,
+    horizon: None = ...,
+    final_value: None = ...,
 ) -> Solution: ...
 @overload
 def solve(
@@ -53,8 +68,26 @@ def solve(
     regularizer: Regularizer,
     tolerance: float = ...,
     method: str = ...,
-    **options: Any,
+    *,
+    initial_value: ArrayLike | None = ...,
+    max_sweeps: int | None = ...,
+    relative_tolerance: float | None = ...,
+    time_limit: float | None = ...,
+    device: str = ...,
+    precision: str = ...,
+    mesh: Mesh | None = ...,
+    progress: bool | None = ...,
 ) -> FunctionalSolution: ...
+@overload
+def solve(
+    mdp: MDP,
+    regularizer: Regularizer,
+    tolerance: float = ...,
+    *,
+    progress: bool | None = ...,
+    horizon: int,
+    final_value: ArrayLike | None = ...,
+) -> FiniteHorizonSolution: ...
 @interruptible()
 def solve(
     mdp: MDP | FunctionalMDP,
@@ -70,7 +103,9 @@ def solve(
     precision: str = "float64",
     mesh: Mesh | None = None,
     progress: bool | None = None,
-) -> Solution | FunctionalSolution:
+    horizon: int | None = None,
+    final_value: ArrayLike | None = None,
+) -> Solution | FunctionalSolution | FiniteHorizonSolution:
     """Solve the regularised MDP to a proven error of at most `tolerance` in every state.
 
     Args:
@@ -90,6 +125,9 @@ def solve(
         mesh: divide the states over these devices, of this process or of several: a
             `jax.sharding.Mesh` with the axis "states".
         progress: show a progress bar; default: on a terminal, for solves over two seconds.
+        horizon: the number of steps after which every episode ends, for a
+            `FiniteHorizonSolution` by backward induction; the discount may be 1 then.
+        final_value: with `horizon`, what each state is worth after the last step; default: 0.
 
     Raises:
         NotConverged: with the solution so far, where the tolerance is out of reach, or sweeps or
@@ -101,8 +139,31 @@ def solve(
     >>> solution = solve(problems.forest(), Sparse(0.5), tolerance=1e-9)
     >>> solution.converged, solution.policy.round(3)
     (True, array([[1., 0.], [1., 0.], [1., 0.]]))
+    >>> solve(problems.forest().with_discount(1.0), Sparse(0.5), horizon=10).value.round(3)
+    array([26.022, 29.622, 33.622])
     """
     check_problem("solve", mdp, regularizer, (MDP, FunctionalMDP))
+    if horizon is not None:
+        check_problem("solve with a horizon", mdp, regularizer)
+        tolerance = checks.number("tolerance", tolerance, above=0)
+        _refuse_with_horizon(
+            method,
+            initial_value=initial_value,
+            max_sweeps=max_sweeps,
+            relative_tolerance=relative_tolerance,
+            time_limit=time_limit,
+            mesh=mesh,
+        )
+        finite = induct_backward(mdp, regularizer, horizon, final_value, tolerance, progress)
+        if not finite.converged:
+            raise NotConverged(
+                f"tolerance {tolerance:g} is below what float64 can prove here "
+                f"({finite.error:.1g}): ask for a larger one, or scale rewards and alpha down",
+                finite,
+            )
+        return finite
+    if final_value is not None:
+        raise InvalidInput("final_value needs a horizon", add=("horizon", 100))
     relative = relative_tolerance
     if relative is not None:
         relative = checks.number("relative_tolerance", relative, above=0, below=1)
@@ -152,6 +213,15 @@ def solve(
     if found.reason:
         raise NotConverged(found.reason, solution)
     return solution
+
+
+def _refuse_with_horizon(method: str, **others: object) -> None:
+    """Refuse the arguments that backward induction has no use for."""
+    if method != "auto":
+        raise InvalidInput("with a horizon, the method is backward induction", omit="method")
+    for name, given in others.items():
+        if given is not None:
+            raise InvalidInput(f"{name} has no meaning with a horizon", omit=name)
 
 
 def _read_value(mdp: MDP | FunctionalMDP, value: ArrayLike) -> Floats:

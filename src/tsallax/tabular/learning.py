@@ -140,7 +140,7 @@ def _read_discount(given: Any, source: Any) -> float:
     if given is not None:
         return checks.discount(given)
     if isinstance(source, MDP):
-        return source.discount
+        return checks.discount(source.discount)
     raise InvalidInput("q_learning from an environment needs a discount", add=("discount", 0.99))
 
 

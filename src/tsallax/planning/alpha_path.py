@@ -1,0 +1,429 @@
+"""The regularised solutions of an MDP as alpha varies: `solve_path` and `choose_alpha`.
+
+With u = log alpha and pi the optimal policy at alpha, the envelope theorem gives
+
+    dV*/du = alpha (I - gamma T_pi)⁻¹ Omega(pi) = x,
+
+the entropy bonus that the policy collects, which is the bound of `gap_certificate` on what the
+regulariser costs.  So the certificate at one alpha is the derivative that predicts V* at the next,
+
+    V*(u + h) ~ V*(u) + h x(u) + h²/2 x'(u),      x' from the last two alphas,
+
+from where a few Newton steps suffice.  V* is convex in alpha, hence d'x increases with alpha.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from os import PathLike
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from tsallax import checks
+from tsallax.errors import InvalidInput
+from tsallax.interrupts import interruptible
+from tsallax.planning.bellman import Bellman, Floats, Order, check_problem
+from tsallax.planning.evaluation import gap_certificate, performance_bound
+from tsallax.planning.forms import frozen, numbers
+from tsallax.planning.iteration import Target, iterate_to
+from tsallax.planning.kernels.breadth_first import breadth_first_order
+from tsallax.planning.linear_systems import PolicySystem, permuted, policy_matrix
+from tsallax.planning.mdp import MDP
+from tsallax.planning.operator import Certificate
+from tsallax.planning.solution import NotConverged, Solution
+from tsallax.planning.solver import solve
+from tsallax.progress import bar
+from tsallax.regularizer import Hard, Regularizer, by_name
+
+MAX_POLICY_SWEEPS = 48
+"""Sweeps of a policy after which its value is found by a linear system, now and later on."""
+
+MAX_STEPS = 6
+"""Newton steps from a prediction, after which the default method takes over."""
+
+GAP_PRECISION = 1e-4
+"""How far a certified gap may be from the exact bonus, relative to the largest one."""
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class AlphaPath:
+    """Value, support and certified gap of the optimal policies at several alphas.
+
+    Entry i of an array, and row i of `values`, belongs to alphas[i].
+
+    Attributes:
+        regularizer: the name of the regularisers.
+        q: their entropic index.
+        alphas: the coefficients, as given, shape (n,).
+        values: V(s), shape (n, S), within `errors` of V*.
+        errors: a bound on |values - V*| in every state, shape (n,).
+        support_ratios: the share of the pairs that the policy uses, shape (n,).
+        gaps: the largest loss of expected return, from the start, that the regulariser can cause:
+            d'(V* - V_pi) of the plain MDP is at most this; shape (n,).
+        worst_gaps: the same from the worst state, shape (n,).
+        regularized_returns: d'V, shape (n,).
+        expected_returns: J of the policy, d'V less its entropy bonus, to within the tolerance or
+            1e-4 of the largest bonus; shape (n,).
+    """
+
+    mdp: MDP
+    regularizer: str
+    q: float
+    alphas: Floats
+    values: Floats
+    errors: Floats
+    support_ratios: Floats
+    gaps: Floats
+    worst_gaps: Floats
+    regularized_returns: Floats
+    expected_returns: Floats
+
+    def plot(self, file: str | PathLike[str]) -> None:
+        """Draw certified gap, return and support over alpha, into a file such as `path.png`."""
+        from matplotlib.figure import Figure
+
+        from tsallax.plotting import SPARSE, paper_style
+
+        target = checks.output_file("file", file)
+        order = np.argsort(self.alphas)
+        panels = (
+            (self.gaps, "certified gap"),
+            (self.expected_returns, "expected return"),
+            (self.support_ratios, "support ratio"),
+        )
+        with paper_style():
+            figure = Figure(figsize=(7.0, 2.2), layout="constrained")
+            for axes, (numbers_of, label) in zip(figure.subplots(1, 3), panels, strict=True):
+                axes.plot(self.alphas[order], numbers_of[order], "o-", color=SPARSE)
+                axes.set(xscale="log", xlabel="alpha", ylabel=label)
+            figure.savefig(target)
+
+    def __repr__(self) -> str:
+        return (
+            f"AlphaPath({self.regularizer}, {len(self.alphas)} alphas from {self.alphas.min():.6g} "
+            f"to {self.alphas.max():.6g}: gap {self.gaps.min():.3g} to {self.gaps.max():.3g}, "
+            f"support {self.support_ratios.min():.1%} to {self.support_ratios.max():.1%}, "
+            f"error <= {self.errors.max():.2g})"
+        )
+
+
+class ChosenAlpha(NamedTuple):
+    """What `choose_alpha` found."""
+
+    alpha: float
+    gap: float
+    """The certified gap of the solution, at most what was allowed."""
+    solution: Solution
+
+
+class _Point(NamedTuple):
+    """The solution at one alpha: the certificate of V*, and the bonus of its policy."""
+
+    alpha: float
+    certificate: Certificate
+    value: Floats
+    bonus: Floats
+    """x(s): the discounted entropy bonus from state s, exact to within `slack`."""
+    gap: Floats
+    linear: bool
+    """Whether linear systems are quicker than sweeps of a policy."""
+
+
+@interruptible()
+def solve_path(
+    mdp: MDP,
+    alphas: ArrayLike,
+    regularizer: str = "sparse",
+    tolerance: float = 1e-6,
+    *,
+    q: float | None = None,
+    progress: bool | None = None,
+) -> AlphaPath:
+    """Solve the regularised MDP for many alphas, each from a prediction by the ones before.
+
+    Every alpha has its own certificate; the result is that of as many calls of `solve` and
+    `gap_certificate`.
+
+    Args:
+        mdp: the problem.
+        alphas: positive numbers, in any order.
+        regularizer: "sparse", "soft" or "tsallis".
+        tolerance: the largest allowed |value - V*|.
+        q: the entropic index of "tsallis".
+        progress: show a progress bar; default: on a terminal, for more than two seconds.
+
+    >>> from tsallax import problems
+    >>> path = solve_path(problems.forest(), [0.1, 1.0, 10.0])
+    >>> path.support_ratios.round(2), path.gaps.round(3)
+    (array([0.5, 0.5, 1. ]), array([ 0.   ,  0.   , 20.165]))
+    """
+    check_problem("solve_path", mdp, Hard())
+    tolerance = checks.number("tolerance", tolerance, above=0)
+    make = _family(regularizer, q)
+    given = np.array(numbers(alphas, "alphas"), np.float64)
+    if given.ndim != 1 or given.size == 0:
+        raise InvalidInput(f"alphas must be a list of numbers, not of shape {given.shape}")
+    for alpha in given:
+        make(float(alpha))
+    n = len(given)
+    values = np.empty((n, mdp.n_states))
+    summary = {name: np.empty(n) for name in
+               ("errors", "support_ratios", "gaps", "worst_gaps", "regularized_returns",
+                "expected_returns")}  # fmt: skip
+    before: list[_Point] = []
+    order = _linear_order(mdp)
+    with bar("solving", progress) as report:
+        for done, i in enumerate(np.argsort(given, kind="stable")):
+            operator = Bellman(mdp, make(float(given[i])))
+            point = _solve_at(operator, before, tolerance, order)
+            before = [*before[-1:], point]
+            values[i] = point.value
+            used = np.count_nonzero(point.certificate.policy.weights)
+            start = float(mdp.initial @ point.value)
+            summary["errors"][i] = point.certificate.error
+            summary["support_ratios"][i] = used / mdp.n_pairs
+            summary["gaps"][i] = float(mdp.initial @ point.gap)
+            summary["worst_gaps"][i] = float(point.gap.max())
+            summary["regularized_returns"][i] = start
+            summary["expected_returns"][i] = start - float(mdp.initial @ point.bonus)
+            report((done + 1) / n)
+    return AlphaPath(
+        mdp=mdp,
+        regularizer=regularizer,
+        q=float(make(1.0).q),
+        alphas=frozen(given),
+        values=frozen(values),
+        **{name: frozen(array) for name, array in summary.items()},
+    )
+
+
+@interruptible()
+def choose_alpha(
+    mdp: MDP,
+    max_gap: float,
+    regularizer: str = "sparse",
+    *,
+    q: float | None = None,
+    worst_case: bool = False,
+    precision: float = 0.01,
+    tolerance: float | None = None,
+) -> ChosenAlpha:
+    """The largest alpha whose certified loss of return is at most `max_gap`, and its solution.
+
+    The loss is that of the expected return from the start, d'(V* - V_pi) of the plain MDP, bounded
+    by `gap_certificate`. The bound increases with alpha, and the search is by regula falsi on its
+    logarithm, each alpha being solved from a prediction by the ones before.
+
+    Args:
+        mdp: the problem.
+        max_gap: the loss that is allowed, in the unit of the rewards.
+        regularizer: "sparse", "soft" or "tsallis".
+        q: the entropic index of "tsallis".
+        worst_case: bound the loss from every state, not from the start.
+        precision: an alpha larger than the result by this share is not within `max_gap`.
+        tolerance: the largest allowed |value - V*|; default: a thousandth of `max_gap`.
+
+    >>> from tsallax import problems
+    >>> alpha, gap, solution = choose_alpha(problems.forest(), max_gap=0.5)
+    >>> round(alpha, 1), gap <= 0.5, solution.regularizer.alpha == alpha
+    (3.4, True, True)
+    """
+    check_problem("choose_alpha", mdp, Hard())
+    max_gap = checks.number("max_gap", max_gap, above=0)
+    precision = checks.number("precision", precision, above=0, at_most=1)
+    checks.flag("worst_case", worst_case)
+    if tolerance is None:
+        tolerance = 1e-3 * max_gap
+    tolerance = checks.number("tolerance", tolerance, above=0, at_most=0.1 * max_gap)
+    make = _family(regularizer, q)
+    if mdp.max_actions == 1:
+        raise InvalidInput("every state of this MDP has one action: alpha changes nothing")
+    order = _linear_order(mdp)
+    before: list[_Point] = []
+
+    def gap_at(alpha: float) -> float:
+        point = _solve_at(Bellman(mdp, make(alpha)), before, tolerance, order)
+        before[:] = [*before[-1:], point]
+        return float(point.gap.max() if worst_case else mdp.initial @ point.gap)
+
+    safe = max_gap / performance_bound(mdp, make(1.0))
+    alpha = _largest_within(gap_at, safe, max_gap, precision)
+    while True:
+        solution = solve(mdp, make(alpha), tolerance, initial_value=before[-1].value)
+        bound = gap_certificate(mdp, solution)
+        gap = float(bound.max() if worst_case else mdp.initial @ bound)
+        if gap <= max_gap:
+            return ChosenAlpha(alpha, gap, solution)
+        alpha *= 1.0 - 0.1 * precision
+
+
+def _largest_within(
+    gap_at: Callable[[float], float], start: float, limit: float, precision: float
+) -> float:
+    """alpha with gap_at(alpha) <= limit < gap_at(alpha (1 + precision)), for an increasing gap."""
+    low, below = start, gap_at(start)
+    while below > limit:  # by the tolerance of the solution alone
+        low *= 0.5
+        below = gap_at(low)
+    high = above = math.inf
+    factor = 4.0
+    while math.isinf(high):
+        alpha = low * factor
+        if not alpha < 1e300:
+            return low
+        gap = gap_at(alpha)
+        if gap <= limit:
+            low, below, factor = alpha, gap, factor**2
+        else:
+            high, above = alpha, gap
+    side = 0
+    while high > low * (1.0 + precision):
+        lowest, highest = math.log(low), math.log(high)
+        share = math.log(limit / below) / math.log(above / below) if below > 0.0 else 0.5
+        share = 0.5 if abs(side) >= 2 else min(max(share, 0.05), 0.95)
+        alpha = math.exp(lowest + share * (highest - lowest))
+        if not low < alpha < high:
+            break
+        gap = gap_at(alpha)
+        if gap <= limit:
+            low, below, side = alpha, gap, max(side, 0) + 1
+        else:
+            high, above, side = alpha, gap, min(side, 0) - 1
+    return low
+
+
+def _family(name: str, q: float | None) -> Callable[[float], Regularizer]:
+    """The regularisers of a name, as a function of alpha."""
+    checks.one_of("regularizer", name, ("sparse", "soft", "tsallis"))
+    return lambda alpha: by_name(name, alpha=alpha, q=q)
+
+
+def _linear_order(mdp: MDP) -> Order:
+    operator = Bellman(mdp, Hard())
+    order, _ = breadth_first_order(operator.arrays, np.flatnonzero(mdp.terminal))
+    reverse: Order = order[::-1].copy()
+    return reverse
+
+
+def _solve_at(
+    operator: Bellman, before: Sequence[_Point], tolerance: float, order: Order
+) -> _Point:
+    """V* and the certified gap at the operator's alpha, predicted from the points before."""
+    linear = before[-1].linear if before else False
+    if before:
+        certificate, linear = _newton(
+            operator, _prediction(operator, before), tolerance, order, linear
+        )
+    else:
+        certificate = None
+    if certificate is None:
+        start = operator.start(before[-1].value if before else None)
+        found = iterate_to(operator, "auto", Target(tolerance), start, lambda share: None)
+        certificate = found.certificate
+        if found.interrupted:
+            raise KeyboardInterrupt(found.reason)
+        if found.reason:
+            raise NotConverged(f"alpha {operator.alpha:g}: {found.reason}", None)
+    bonus, slack, linear = _bonus(operator, certificate, before, tolerance, order, linear)
+    width = certificate.high - certificate.low
+    gap = np.where(operator.mdp.terminal, 0.0, np.nextafter(bonus + (slack + width), math.inf))
+    value = operator.shifted(certificate.updated, certificate.middle)
+    return _Point(operator.alpha, certificate, value, bonus, gap, linear)
+
+
+def _prediction(operator: Bellman, before: Sequence[_Point]) -> Floats:
+    """V* at the operator's alpha, from the values and derivatives at the last one or two."""
+    last = before[-1]
+    h = math.log(operator.alpha / last.alpha)
+    back = math.log(last.alpha / before[-2].alpha) if len(before) > 1 else 0.0
+    if abs(h) > 2.0 * abs(back):  # too far away for a second derivative
+        return last.value + h * last.bonus
+    if h == 0.0:
+        return last.value
+    curvature = 0.5 * h / back
+    return last.value + h * ((1.0 + curvature) * last.bonus - curvature * before[-2].bonus)
+
+
+def _newton(
+    operator: Bellman, v: Floats, tolerance: float, order: Order, linear: bool
+) -> tuple[Certificate | None, bool]:
+    """The certificate of V* from a prediction v, by policy iteration; None where that fails."""
+    gap = 1.0 - operator.discount
+    iterate = operator.start(v)
+    best = math.inf
+    for _ in range(MAX_STEPS):
+        certificate = operator.certify(iterate)
+        if certificate.error <= tolerance:
+            return certificate, linear
+        if not certificate.error < 0.5 * best:
+            break
+        best = certificate.error
+        start = operator.shifted(certificate.updated, certificate.middle)
+        residual = max(1e-2 * certificate.span, 0.1 * tolerance * gap)
+        if not linear:
+            v, sweeps, span = operator.policy_sweeps(
+                certificate, start, MAX_POLICY_SWEEPS, residual
+            )
+            linear = sweeps == MAX_POLICY_SWEEPS and span > residual
+        if linear:
+            v, _ = operator.policy_value(certificate, start, 0.5 * residual, order)
+        iterate = certificate.iterate(v)
+    return None, linear
+
+
+def _bonus(
+    operator: Bellman,
+    certificate: Certificate,
+    before: Sequence[_Point],
+    tolerance: float,
+    order: Order,
+    linear: bool,
+) -> tuple[Floats, float, bool]:
+    """x = alpha (I - gamma T_pi)⁻¹ Omega(pi) of the certificate's policy, and a bound on its error.
+
+    To within the tolerance, or a small part of x where that is more.
+    """
+    pi = certificate.policy.weights
+    reward = operator.alpha * operator.entropy(pi)
+    gap = 1.0 - operator.discount - operator.policy_sum_error
+    x = np.zeros(operator.n_states)
+    if before:
+        x = before[-1].bonus * (operator.alpha / before[-1].alpha)
+    x, slack, residual = _centred(operator, pi, reward, x, gap)
+    for attempt in range(4):
+        allowed = max(tolerance, GAP_PRECISION * float(np.abs(x).max()))
+        if slack <= allowed:
+            break
+        if not linear:
+            policy = certificate.policy._replace(rewards=reward)
+            x, _, _ = operator.policy_sweeps(
+                certificate._replace(policy=policy), x, MAX_POLICY_SWEEPS, 0.5 * allowed * gap
+            )
+            x, slack, residual = _centred(operator, pi, reward, x, gap)
+            linear = slack > allowed
+        if linear and slack > allowed:
+            system = PolicySystem(permuted(policy_matrix(operator.arrays, pi), order), order)
+            if attempt < 2:
+                x = x + system.solve(residual, 0.2 * allowed * gap)[0]
+            else:
+                x = x + system.solve_exactly(residual)
+            x, slack, residual = _centred(operator, pi, reward, x, gap)
+    return x, slack, linear
+
+
+def _centred(
+    operator: Bellman, pi: Floats, reward: Floats, x: Floats, gap: float
+) -> tuple[Floats, float, Floats]:
+    """x, moved by a constant where that lowers its residual; a bound on its error; its residual."""
+    residual = operator.residual(pi, reward, x)
+    rounding = operator.action_value_rounding(x)
+    if not operator.ends:  # x + c has the residual less (1 - gamma) c, up to the rows' rounding
+        middle = 0.5 * float(residual.max() + residual.min())
+        shift = middle / (1.0 - operator.discount)
+        x, residual = x + shift, residual - middle
+        rounding += operator.action_value_rounding(x) + 2 * operator.policy_sum_error * abs(shift)
+    return x, (float(np.abs(residual).max()) + rounding) / gap, residual

@@ -1,0 +1,250 @@
+"""Finite horizons by backward induction, and `FiniteHorizonSolution`, with a policy for every step.
+
+    V_T = final_value,   V_t = U V_{t+1},   t = T - 1, ..., 0
+
+The computed v_t is within e_t of V_t in every state, where rho_t bounds the rounding of one sweep
+and B is gamma times the largest sum of a row:
+
+    e_T = 0,   e_t = B e_{t+1} + rho_t.
+
+The policy that is greedy in v_{t+1} at every step t is worth v_t to within e_t, too.  Values are
+stored for all steps, (T + 1) S numbers; policies are not, and one sweep computes one again.
+"""
+
+from __future__ import annotations
+
+import math
+import time
+from dataclasses import dataclass, fields
+from functools import cached_property
+from os import PathLike
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from tsallax import checks
+from tsallax.errors import InvalidInput
+from tsallax.planning import finite_horizon_files
+from tsallax.planning.bellman import Bellman, Floats
+from tsallax.planning.forms import frozen, named
+from tsallax.planning.kernels.sparse_linear import max_abs
+from tsallax.planning.mdp import MDP
+from tsallax.progress import bar
+from tsallax.regularizer import Regularizer
+
+
+@dataclass(frozen=True, repr=False, eq=False)
+class FiniteHorizonSolution:
+    """The optimal values and policies of a regularised MDP that ends after `horizon` steps.
+
+    Attributes:
+        horizon: T, the number of steps.
+        values: V_t(s), shape (T + 1, S): the value of state s with T - t steps to go; the last row
+            is the final value.
+        errors: a bound on |values[t] - V_t| in every state, shape (T + 1,). The policies are worth
+            at least values[t] - errors[t].
+        seconds: wall time.
+        tolerance: the tolerance asked for.
+
+    >>> from tsallax import Hard, problems, solve
+    >>> solution = solve(problems.forest(), Hard(), horizon=2)
+    >>> solution.values
+    array([[0.81, 3.24, 7.24],
+           [0.  , 1.  , 4.  ],
+           [0.  , 0.  , 0.  ]])
+    """
+
+    mdp: MDP
+    regularizer: Regularizer
+    horizon: int
+    values: Floats
+    errors: Floats
+    seconds: float
+    tolerance: float
+
+    @property
+    def value(self) -> Floats:
+        """V_0(s), shape (S,)."""
+        first: Floats = self.values[0]
+        return first
+
+    @property
+    def lower(self) -> Floats:
+        """A bound below V_0(s) and below the value of the policies."""
+        return self.lower_at(0)
+
+    @property
+    def upper(self) -> Floats:
+        """A bound above V_0(s)."""
+        return self.upper_at(0)
+
+    @property
+    def error(self) -> float:
+        """A bound on |value - V_0| in every state: rounding alone."""
+        return float(self.errors[0])
+
+    @property
+    def converged(self) -> bool:
+        """Whether `error` is at most the tolerance asked for."""
+        return self.error <= self.tolerance
+
+    @property
+    def final_value(self) -> Floats:
+        """V_T(s), shape (S,)."""
+        last: Floats = self.values[-1]
+        return last
+
+    @property
+    def regularized_return(self) -> float:
+        """d'V_0: what the start is worth, entropy included."""
+        return float(self.mdp.initial @ self.value)
+
+    def lower_at(self, step: int) -> Floats:
+        """A bound below V_t(s) and below the value of the policies from step t."""
+        return self._moved(step, -1.0)
+
+    def upper_at(self, step: int) -> Floats:
+        """A bound above V_t(s)."""
+        return self._moved(step, 1.0)
+
+    def pair_policy_at(self, step: int) -> Floats:
+        """pi_t(a|s) of every pair, for the step t from 0 to T - 1; computed by one sweep."""
+        t = checks.count("step", step, at_least=0, below=self.horizon)
+        _, policy, *_ = self._operator.sweep(self._operator.start(np.array(self.values[t + 1])))
+        return policy.weights
+
+    def policy_at(self, step: int) -> Floats:
+        """pi_t(a|s) as a table (S, A), zero at terminal states; computed by one sweep.
+
+        >>> from tsallax import Hard, problems, solve
+        >>> forest = solve(problems.forest(), Hard(), horizon=10)
+        >>> forest.policy_at(0)[1], forest.policy_at(9)[1]  # wait at first, cut at last
+        (array([1., 0.]), array([0., 1.]))
+        """
+        return self.mdp.table(self.pair_policy_at(step))
+
+    def q_at(self, step: int) -> Floats:
+        """Q_t(s, a) = r + gamma E V_{t+1} as a table (S, A), -inf where an action is missing."""
+        t = checks.count("step", step, at_least=0, below=self.horizon)
+        following = np.array(self.values[t + 1])
+        return self.mdp.table(self._operator.action_values(following), fill=-math.inf)
+
+    def certified_support_at(self, step: int) -> NDArray[np.int8]:
+        """What is proven of the support of the optimal policy of step t, as in `Solution`."""
+        t = checks.count("step", step, at_least=0, below=self.horizon)
+        verdict = self._operator.certified_support(self.lower_at(t + 1), self.upper_at(t + 1))
+        return self.mdp.table(verdict)
+
+    def save(self, path: str | PathLike[str]) -> None:
+        """Write the solution and its MDP as an `.npz` file without pickles, whole or not at all.
+
+        >>> import tempfile, pathlib
+        >>> from tsallax import Hard, problems, solve
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     solve(problems.forest(), Hard(), horizon=3).save(pathlib.Path(folder, "f.npz"))
+        ...     FiniteHorizonSolution.load(pathlib.Path(folder, "f.npz")).horizon
+        3
+        """
+        finite_horizon_files.write(path, {f.name: getattr(self, f.name) for f in fields(self)})
+
+    @classmethod
+    def load(cls, path: str | PathLike[str]) -> FiniteHorizonSolution:
+        """Read a solution that `save` wrote, with its MDP.
+
+        >>> FiniteHorizonSolution.load("absent.npz")
+        Traceback (most recent call last):
+        ...
+        tsallax.errors.InvalidInput: absent.npz: no such file
+        """
+        return cls(**finite_horizon_files.read(path))
+
+    def __repr__(self) -> str:
+        return (
+            f"FiniteHorizonSolution({self.regularizer}, {self.horizon} steps: error <= "
+            f"{self.error:.2g}, {self.seconds:.3g} s, value {self.value.min():.6g} to "
+            f"{self.value.max():.6g})"
+        )
+
+    @cached_property
+    def _operator(self) -> Bellman:
+        return Bellman(self.mdp, self.regularizer, finite_horizon=True)
+
+    def _moved(self, step: int, sign: float) -> Floats:
+        t = checks.count("step", step, at_least=0, below=self.horizon + 1)
+        values, error = self.values[t], float(self.errors[t])
+        if error == 0.0:
+            return np.array(values)
+        moved = np.nextafter(values + sign * error, sign * math.inf)
+        return np.where(self.mdp.terminal, 0.0, moved)
+
+
+def induct_backward(
+    mdp: MDP,
+    regularizer: Regularizer,
+    horizon: int,
+    final_value: ArrayLike | None,
+    tolerance: float,
+    progress: bool | None,
+) -> FiniteHorizonSolution:
+    """V_t of all steps, by `horizon` sweeps from the final value."""
+    started = time.perf_counter()
+    steps = checks.count("horizon", horizon)
+    operator = Bellman(mdp, regularizer, finite_horizon=True)
+    values = _table_of_values(steps, mdp.n_states)
+    values[steps] = read_final_value(mdp, final_value)
+    errors = np.zeros(steps + 1)
+    iterate = operator.start(values[steps])
+    size = float(max_abs(values[steps]))
+    with bar("solving", progress) as report:
+        for t in range(steps - 1, -1, -1):
+            updated, policy, *_ = operator.sweep(iterate)
+            values[t] = updated
+            before, size = size, float(max_abs(updated))
+            if not size < math.inf:
+                raise InvalidInput(
+                    f"the values of step {t} overflow float64: scale the rewards or alpha down"
+                )
+            errors[t] = operator.sweep_error(max(before, size), errors[t + 1])
+            iterate = iterate._replace(value=values[t], thresholds=policy.thresholds)
+            report((steps - t) / steps)
+    return FiniteHorizonSolution(
+        mdp=mdp,
+        regularizer=regularizer,
+        horizon=steps,
+        values=frozen(values),
+        errors=frozen(errors),
+        seconds=time.perf_counter() - started,
+        tolerance=tolerance,
+    )
+
+
+def read_final_value(mdp: MDP, value: Any) -> Floats:
+    """V_T from the caller: a number for every state, 0 where none is given and at terminals."""
+    if value is None:
+        return np.zeros(mdp.n_states)
+    try:
+        v = np.array(value, dtype=np.float64)
+    except (TypeError, ValueError):
+        kind = type(value).__name__
+        raise InvalidInput(f"final_value is an array of numbers, not {kind}") from None
+    if v.shape != (mdp.n_states,):
+        raise InvalidInput(f"final_value has shape ({mdp.n_states},), not {v.shape}")
+    wrong = ~np.isfinite(v) | (mdp.terminal & (v != 0.0))
+    if wrong.any():
+        s = int(np.flatnonzero(wrong)[0])
+        place = named("state", s, mdp.state_names)
+        rule = "a terminal state is worth 0" if np.isfinite(v[s]) else "it must be finite"
+        raise InvalidInput(f"final_value of {place} is {v[s]}: {rule}")
+    return v
+
+
+def _table_of_values(steps: int, states: int) -> Floats:
+    try:
+        return np.empty((steps + 1, states))
+    except (MemoryError, ValueError):
+        size = 8 * (steps + 1) * states / 1e9
+        raise InvalidInput(
+            f"the values of {steps} steps and {states} states need {size:.3g} GB of memory: "
+            "solve in parts, with final_value= the value of the later part"
+        ) from None

@@ -1,0 +1,140 @@
+"""Proves that every policy of an MDP ends, and how long that can take on average.
+
+Without discount, values are finite under every policy where every policy ends.  In a finite MDP
+that holds unless some states have actions that stay among them for ever (an end component; de
+Alfaro 1997).  The proof is a vector w, an upper bound on the expected number of steps, with
+
+    w(s) >= 1 + sum_s' T(s'|s, a) w(s')     for all s, a,
+
+checked with rounding.  Then v + c w with c >= max(Uv - v, 0) is a supersolution of V = UV,
+
+    U(v + c w) <= Uv + c (w - 1) <= v + c w,   hence   V* <= Uv + c (w - 1),
+
+and from below in the same way: everything that holds with a discount gamma < 1 holds with
+1 - 1/max w in its place, where 1/(1 - gamma) is the longest expected duration, max w.
+
+The least such w is the value of the hard MDP in which every step earns 1; policy iteration finds it
+to a few digits, which is enough, as any w that passes the check will do.
+"""
+
+import math
+from typing import Any
+from weakref import WeakKeyDictionary
+
+import numpy as np
+
+from tsallax.errors import InvalidInput
+from tsallax.planning.forms import named
+from tsallax.planning.kernels.breadth_first import breadth_first_order
+from tsallax.planning.kernels.end_components import endless_pairs
+from tsallax.planning.kernels.mdp_arrays import Floats, MDPArrays, action_values
+from tsallax.planning.linear_systems import PolicySystem, permuted, policy_matrix
+from tsallax.planning.mdp import MDP
+
+UNIT_ROUNDOFF = 2.0**-53
+MAX_POLICIES = 200
+"""Policies after which the search for w is given up."""
+SUFFICIENT_DECREASE = 0.9
+"""The least w(s) - max_a sum T(s'|s, a) w(s') that is accepted; w is divided by it."""
+LINEAR_TOLERANCE = 1e-3
+"""The residual of the linear systems, in steps."""
+
+_PROVEN: WeakKeyDictionary[MDP, float] = WeakKeyDictionary()
+"""The result for each MDP in memory, which is read-only."""
+
+
+def longest_duration(mdp: MDP, arrays: MDPArrays) -> float:
+    """A proven upper bound on the expected length of an episode, from any state, of any policy.
+
+    Refuses an MDP with a policy that never ends, and names states and actions of it.
+    """
+    if mdp not in _PROVEN:
+        _PROVEN[mdp] = _proven_duration(mdp, arrays)
+    return _PROVEN[mdp]
+
+
+def _proven_duration(mdp: MDP, arrays: MDPArrays) -> float:
+    _refuse_endless(mdp, arrays)
+    if mdp.n_pairs == 0:
+        return 1.0
+    undiscounted = arrays._replace(discount=1.0, rewards=np.zeros(mdp.n_pairs))
+    order, _ = breadth_first_order(arrays, np.flatnonzero(mdp.terminal))
+    order = order[::-1].copy()
+    w = np.where(mdp.terminal, 0.0, 1.0)
+    following = np.empty(mdp.n_pairs)
+    action_values(undiscounted, w, following)
+    for _ in range(MAX_POLICIES):
+        pi, longest = _slowest(mdp, following)
+        w = _duration(mdp, undiscounted, pi, w, longest, order)
+        if not (np.isfinite(w).all() and w.min() >= 0.0):
+            break
+        action_values(undiscounted, w, following)
+        decrease = _proven_decrease(mdp, w, following)
+        if decrease >= SUFFICIENT_DECREASE:
+            return math.nextafter(float(w.max()) / decrease, math.inf)
+    raise InvalidInput(
+        "every policy of this MDP ends, but after too many steps to prove it in float64: "
+        f"more than {max(float(np.nanmax(w)), 1.0):.2g} on average; use a discount below 1"
+    )
+
+
+def _slowest(mdp: MDP, following: Floats) -> tuple[Floats, Floats]:
+    """The policy of the largest `following` in every state, and these numbers."""
+    pi = np.zeros(mdp.n_pairs)
+    longest = np.zeros(mdp.n_states)
+    filled = np.flatnonzero(~mdp.terminal)
+    starts = mdp.pointer[:-1][filled]
+    longest[filled] = np.maximum.reduceat(following, starts)
+    best = np.flatnonzero(following == longest[mdp.state_of])
+    _, first = np.unique(mdp.state_of[best], return_index=True)
+    pi[best[first]] = 1.0
+    return pi, longest
+
+
+def _duration(
+    mdp: MDP, arrays: MDPArrays, pi: Floats, w: Floats, longest: Floats, order: Any
+) -> Floats:
+    """The expected number of steps of a policy, from the guess w, `longest` being T_pi w."""
+    system = PolicySystem(permuted(policy_matrix(arrays, pi), order), order)
+    steps = np.where(mdp.terminal, 0.0, 1.0)
+    residual = steps + longest - w
+    x, left = system.solve(residual, LINEAR_TOLERANCE)
+    if not left <= LINEAR_TOLERANCE:
+        x = system.solve_exactly(residual)
+    return w + x
+
+
+def _proven_decrease(mdp: MDP, w: Floats, following: Floats) -> float:
+    """A lower bound on the least w(s) - sum_s' T(s'|s, a) w(s'), rounding included."""
+    rounding = (mdp.max_successors + 4) * UNIT_ROUNDOFF * float(w.max())
+    return float((w[mdp.state_of] - following).min()) - 2.0 * rounding
+
+
+def _refuse_endless(mdp: MDP, arrays: MDPArrays) -> None:
+    """Refuse an MDP with states and actions that an episode need never leave."""
+    ends = np.zeros(0) if mdp.termination is None else np.array(mdp.termination)
+    endless = endless_pairs(arrays, ends)
+    if not endless.any():
+        return
+    pair_of = np.full(mdp.n_states, -1)
+    pairs = np.flatnonzero(endless)[::-1]
+    pair_of[mdp.state_of[pairs]] = pairs
+    seen: dict[int, int] = {}
+    s = int(mdp.state_of[pairs[-1]])
+    path: list[int] = []
+    while s not in seen:
+        seen[s] = len(path)
+        path.append(s)
+        s = int(mdp.transitions.indices[mdp.transitions.indptr[pair_of[s]]])
+    cycle = path[seen[s] :]
+    shown = [
+        f"{named('state', s, mdp.state_names)} by "
+        f"{named('action', int(mdp.action_of[pair_of[s]]), mdp.action_names)}"
+        for s in cycle[:4]
+    ]
+    if len(cycle) > 4:
+        shown.append(f"... ({len(cycle)} states)")
+    raise InvalidInput(
+        f"discount 1 needs an end under every policy, but an episode may go on for ever: "
+        f"{', '.join(shown)}, and again; use a discount below 1 or a horizon"
+    )

@@ -1,0 +1,146 @@
+"""Paths of solutions over alpha, and the alpha of a given loss, against single solves."""
+
+import numpy as np
+import pytest
+
+from oracle import evaluate_policy, exact_mdp, exact_policy, optimal_value
+from planning_problems import BY_NAME
+from tsallax import (
+    InvalidInput,
+    NotConverged,
+    Soft,
+    Sparse,
+    Tsallis,
+    choose_alpha,
+    evaluate,
+    gap_certificate,
+    problems,
+    solve,
+    solve_path,
+)
+
+PROBLEMS = {
+    "garnet": problems.garnet(300, 5, 5, discount=0.99, seed=1),
+    "maze": problems.maze(20, seed=2),
+    "forest": problems.forest(),
+    "ending": BY_NAME["survival"].mdp(),
+}
+FAMILIES = {
+    "sparse": (Sparse, None),
+    "soft": (Soft, None),
+    "tsallis": (lambda alpha: Tsallis(alpha, 1.5), 1.5),
+}
+
+
+@pytest.mark.parametrize("name", PROBLEMS)
+@pytest.mark.parametrize("family", FAMILIES)
+def test_a_path_is_what_single_solves_give(name, family):
+    mdp, (make, q) = PROBLEMS[name], FAMILIES[family]
+    alphas = [0.5, 0.01, 0.1, 0.013, 2.0]
+    path = solve_path(mdp, alphas, family, 1e-6, q=q)
+    for i, alpha in enumerate(alphas):
+        solution = solve(mdp, make(alpha), 1e-9)
+        apart = np.abs(path.values[i] - solution.value).max()
+        assert apart <= path.errors[i] + solution.error
+        assert path.errors[i] <= 1e-6
+        gap = gap_certificate(mdp, solution)
+        # more than the exact bonus, by no more than the two enclosures and GAP_PRECISION
+        assert path.gaps[i] >= mdp.initial @ gap - 1e-6
+        assert path.worst_gaps[i] <= gap.max() * (1 + 1e-3) + 1e-5
+        plain = evaluate(mdp, solution)
+        assert path.expected_returns[i] == pytest.approx(
+            plain.expected_return, abs=1e-3 * (1 + gap.max())
+        )
+        assert path.regularized_returns[i] == pytest.approx(mdp.initial @ path.values[i])
+        assert path.support_ratios[i] == pytest.approx(solution.support_ratio, abs=0.01)
+    assert path.q == make(1.0).q
+    assert repr(path).startswith(f"AlphaPath({family}, 5 alphas from 0.01 to 2: gap ")
+
+
+@pytest.mark.parametrize("name", ["forest", "ending"])
+def test_certified_gaps_bound_the_exact_loss(name):
+    mdp = PROBLEMS[name]
+    exact = exact_mdp(mdp)
+    best = optimal_value(exact, 0, 2).lower
+    alphas = np.geomspace(0.01, 30, 12)
+    path = solve_path(mdp, alphas, tolerance=1e-4)
+    for i, alpha in enumerate(alphas):
+        # the path's own policy is that of its last certificate; any solution's loss is as large
+        solution = solve(mdp, Sparse(float(alpha)), 1e-10)
+        plain = evaluate_policy(exact, exact_policy(exact, solution.pair_policy)).value
+        assert float(max(b - v for b, v in zip(best, plain))) <= path.worst_gaps[i]
+
+
+def test_few_sweeps_are_needed_after_the_first_alpha(monkeypatch):
+    from tsallax.planning.bellman import Bellman
+
+    sweeps = []
+    certify = Bellman.certify
+    monkeypatch.setattr(Bellman, "certify", lambda *a: sweeps.append(1) or certify(*a))
+    mdp, alphas = PROBLEMS["garnet"], np.geomspace(0.01, 0.1, 10)
+    solve_path(mdp, alphas)
+    along = len(sweeps)
+    sweeps.clear()
+    for alpha in alphas:
+        solve(mdp, Sparse(float(alpha)))
+    assert along < 0.7 * len(sweeps)
+
+
+@pytest.mark.parametrize("worst_case", [False, True])
+@pytest.mark.parametrize("family", FAMILIES)
+def test_the_chosen_alpha_is_within_the_gap_and_hardly_a_larger_one_is(family, worst_case):
+    mdp, (make, q) = PROBLEMS["garnet"], FAMILIES[family]
+    alpha, gap, solution = choose_alpha(mdp, 0.2, family, q=q, worst_case=worst_case)
+
+    def certified(solution):
+        bound = gap_certificate(mdp, solution)
+        return float(bound.max() if worst_case else mdp.initial @ bound)
+
+    assert certified(solution) == gap <= 0.2
+    assert solution.regularizer == make(alpha)
+    # 1% by the search, 0.1% from the tolerance of a thousandth, on a bound that grows with alpha
+    assert certified(solve(mdp, make(1.02 * alpha))) > 0.2 * 0.998
+
+
+def test_a_small_gap_is_found_where_the_theorem_promises_less():
+    mdp = problems.forest()
+    found = choose_alpha(mdp, 1e-4, precision=0.1)
+    assert found.alpha > 1.0  # the policy is deterministic: entropy comes at once, with alpha 3
+
+
+@pytest.mark.parametrize(
+    ("call", "message"),
+    [
+        (lambda m: solve_path(m, []), "alphas must be a list of numbers"),
+        (lambda m: solve_path(m, 0.5), "alphas must be a list of numbers"),
+        (lambda m: solve_path(m, [0.5, -1.0]), "alpha must be positive"),
+        (lambda m: solve_path(m, [0.5, np.nan]), "alpha must be positive"),
+        (lambda m: solve_path(m, [0.5], "hard"), "unknown regularizer 'hard': choose from sparse"),
+        (lambda m: solve_path(m, [0.5], "tsallis"), "regularizer 'tsallis' needs q"),
+        (lambda m: solve_path(m, [0.5], q=1.5), "regularizer 'sparse' takes no q"),
+        (lambda m: solve_path(m, [0.5], tolerance=0), "tolerance must be a number above 0"),
+        (lambda m: solve_path("m", [0.5]), "solve_path needs an MDP, not str"),
+        (lambda m: choose_alpha(m, 0.0), "max_gap must be a number above 0, got 0"),
+        (lambda m: choose_alpha(m, -1.0), "max_gap must be a number above 0, got -1"),
+        (lambda m: choose_alpha(m, 1.0, tolerance=0.5), "tolerance must be .* up to 0.1"),
+        (lambda m: choose_alpha(m, 1.0, precision=0), "precision must be a number above 0"),
+        (lambda m: choose_alpha(problems.garnet(3, 1, 1), 1.0), "alpha changes nothing"),
+    ],
+)
+def test_what_makes_no_sense_is_refused_in_a_line(call, message):
+    with pytest.raises(InvalidInput, match=message) as refusal:
+        call(problems.forest())
+    assert "\n" not in str(refusal.value)
+
+
+def test_a_tolerance_out_of_reach_names_its_alpha():
+    with pytest.raises(NotConverged, match=r"alpha 0\.5: tolerance 1e-18 is below"):
+        solve_path(problems.forest(), [0.5, 1.0], tolerance=1e-18)
+
+
+def test_a_path_is_drawn(tmp_path):
+    path = solve_path(problems.forest(), [1.0, 0.1, 10.0])
+    path.plot(tmp_path / "path.png")
+    assert (tmp_path / "path.png").read_bytes().startswith(b"\x89PNG")
+    with pytest.raises(InvalidInput, match="there is no folder"):
+        path.plot(tmp_path / "absent" / "path.png")
