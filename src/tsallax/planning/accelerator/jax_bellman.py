@@ -83,9 +83,9 @@ class JaxBellman:
         self.model, self.regularizer, self.discount = model, regularizer, discount
         self.n_states = model.n_states
         self._single, self._device = single, device
+        self.precision = "float32" if single else "float64"
         self._unit = 2.0**-24 if single else 2.0**-53
         self._dtype = jnp.float32 if single else jnp.float64
-        self._tiny = float(jnp.finfo(self._dtype).tiny)
         self._bonus = float(regularizer.alpha) * (1.0 + float(regularizer.max_entropy(model.width)))
         row_error = (model.terms + 16) * self._unit
         self._shift_high = discount * (1.0 + row_error)
@@ -255,8 +255,9 @@ class JaxBellman:
         """How far the enclosure moves by the rounding of one sweep (running error analysis)."""
         dot = (self.model.terms + 16) * (self._reward + size)
         maximum = 8 * (self.model.width + 8) * self._bonus
-        underflow = (self.model.terms + self.model.width + 32) * self._tiny  # numbers set to zero
-        return (self._unit * (dot + maximum) + underflow) / (1.0 - self._shift_high)
+        operations = 8 * (self.model.terms + self.model.width + 16)
+        flushed = float(np.finfo(self.precision).tiny) * operations  # XLA makes denormals zero
+        return (self._unit * (dot + maximum) + flushed) / (1.0 - self._shift_high)
 
 
 def bicgstab(matrix: Any, b: Array, tolerance: float) -> tuple[Array, float]:
