@@ -23,6 +23,7 @@ from tsallax.planning.forms import frozen
 from tsallax.planning.functional_mdp import FunctionalMDP
 from tsallax.planning.functional_solution import FunctionalSolution, functional_solution
 from tsallax.planning.iteration import iterate_to
+from tsallax.planning.lost_process import reporting_lost_processes
 from tsallax.planning.mdp import MDP
 from tsallax.planning.methods import METHODS
 from tsallax.planning.solution import NotConverged, Solution
@@ -56,6 +57,7 @@ def solve(
     **options: Any,
 ) -> FunctionalSolution: ...
 @interruptible()
+@reporting_lost_processes()
 def solve(
     mdp: MDP | FunctionalMDP,
     regularizer: Regularizer,
@@ -88,6 +90,7 @@ def solve(
 
     Raises:
         NotConverged: with the solution so far, where the tolerance is out of reach.
+        RuntimeError: where another process of the mesh has ended.
         InvalidInput: where an argument makes no sense.
 
     >>> from tsallax import Sparse, problems
