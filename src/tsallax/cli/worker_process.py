@@ -67,7 +67,7 @@ def watch(arguments: list[str]) -> int:
     if code == 0 or (printed and code > 0):
         return code
     if any(word in line for line in others for word in LOST):
-        print_line("error", f"another process of this solve ended: {_reason(others)}")
+        print_line("error", _reason(others))
     elif code < 0:
         print_line("error", f"the process that computes was ended by signal {-code}")
     else:
@@ -76,10 +76,14 @@ def watch(arguments: list[str]) -> int:
 
 
 def _reason(lines: list[str]) -> str:
-    """The status in what JAX prints before it aborts, or its first line about other processes."""
+    """One line from what JAX prints before it aborts, where other processes are out of reach."""
     text = " ".join("".join(lines).partition("*** Check failure")[0].split())
     status = text.rpartition("absl::Status: ")[2]
-    return status if status != text else next(x for x in lines if any(w in x for w in LOST))
+    if "RegisterTask" in status:
+        return "not all processes of this solve were started in time"
+    if status == text:
+        status = next(line for line in lines if any(word in line for word in LOST))
+    return f"another process of this solve ended: {status}"
 
 
 def prepare_worker() -> None:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator
+from contextlib import suppress
 from os import PathLike
 from typing import Any
 
@@ -26,6 +27,8 @@ from tsallax.planning.lost_process import ProcessLost, reporting_lost_processes
 from tsallax.planning.mdp import MDP
 from tsallax.planning.validation import BLOCK, ULPS, row_sums
 
+JOIN_SECONDS = 60
+"""How long a process waits at its start for the others."""
 HEARTBEAT_SECONDS = 30
 """After which a process that does not answer is taken to be lost."""
 SHUTDOWN_SECONDS = 20
@@ -53,11 +56,14 @@ def initialize() -> None:
     if count is not None and index is not None and index >= count:
         raise InvalidInput(f"{INDEX} must be from 0 to {COUNT} - 1 = {count - 1}, not {index}")
     jax.config.update("jax_cpu_collectives_implementation", "gloo")
+    with suppress(AttributeError):  # where jax has no such option
+        jax.config.update("jax_enable_preemption_service", False)  # it would catch SIGTERM
     try:
         jax.distributed.initialize(
             address,
             count,
             index,
+            initialization_timeout=JOIN_SECONDS,
             heartbeat_timeout_seconds=HEARTBEAT_SECONDS,
             shutdown_timeout_seconds=SHUTDOWN_SECONDS,
         )
@@ -141,7 +147,7 @@ def _with_transitions(arrays: dict[str, NDArray[Any]]) -> MDP:
         raise InvalidInput(f"indptr does not divide {len(data)} transitions among the pairs")
     n_pairs, n_states = len(arrays["action_of"]), len(arrays["pointer"]) - 1
     ends = arrays.get("termination")
-    stand_in = {
+    stand_in: dict[str, NDArray[Any]] = {
         "data": np.ones(n_pairs) if ends is None else 1.0 - ends,
         "indices": np.zeros(n_pairs, np.int32),
         "indptr": np.arange(n_pairs + 1),
