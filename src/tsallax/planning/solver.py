@@ -25,6 +25,7 @@ from tsallax.planning.forms import frozen
 from tsallax.planning.functional_mdp import FunctionalMDP
 from tsallax.planning.functional_solution import FunctionalSolution, make_functional_solution
 from tsallax.planning.iteration import Target, iterate_to
+from tsallax.planning.lost_process import reporting_lost_processes
 from tsallax.planning.mdp import MDP
 from tsallax.planning.methods import METHODS
 from tsallax.planning.solution import NotConverged, Solution, SolveInterrupted
@@ -88,6 +89,7 @@ def solve(
     final_value: ArrayLike | None = ...,
 ) -> FiniteHorizonSolution: ...
 @interruptible()
+@reporting_lost_processes()
 def solve(
     mdp: MDP | FunctionalMDP,
     regularizer: Regularizer,
@@ -132,6 +134,7 @@ def solve(
         NotConverged: with the solution so far, where the tolerance is out of reach, or sweeps or
             seconds are used up.
         SolveInterrupted: on Ctrl-C, with the solution so far; a `KeyboardInterrupt`.
+        RuntimeError: where another process of the mesh has ended.
         InvalidInput: where an argument makes no sense.
 
     >>> from tsallax import Sparse, problems

@@ -11,7 +11,7 @@ is one pass over them.  What a state lacks is padded: successors with p = 0, act
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from functools import partial
 from typing import Any, NamedTuple
 
@@ -242,6 +242,15 @@ def group_states(mdp: MDP) -> list[NDArray[np.int64] | None]:
     return [np.flatnonzero((key == kind) & (actions > 0)) for kind in kinds]
 
 
+def local_parts(count: int, mesh: Mesh | None) -> Iterator[tuple[Any, slice]]:
+    """The devices of this process, each with its part of `count` states."""
+    devices = [None] if mesh is None else list(mesh.devices.flat)
+    per_device = -(-count // len(devices))
+    for i, device in enumerate(devices):
+        if device is None or device.process_index == jax.process_index():
+            yield device, slice(i * per_device, (i + 1) * per_device)
+
+
 def _layout(mdp: MDP, states: NDArray[np.int64] | None, dtype: Any, mesh: Mesh | None) -> Group:
     """Lay the transitions of some states out on the devices, each with a part of the states."""
     count = mdp.n_states if states is None else len(states)
@@ -254,13 +263,10 @@ def _layout(mdp: MDP, states: NDArray[np.int64] | None, dtype: Any, mesh: Mesh |
         if states is None
         else int(max(lengths[a:b].max() for a, b in zip(first, last, strict=True)))
     )
-    devices = [None] if mesh is None else list(mesh.devices.flat)
-    per_device = -(-count // len(devices))
+    n_devices = 1 if mesh is None else mesh.size
+    per_device = -(-count // n_devices)
     parts = []
-    for i, device in enumerate(devices):
-        if device is not None and device.process_index != jax.process_index():
-            continue
-        here = slice(i * per_device, (i + 1) * per_device)
+    for device, here in local_parts(count, mesh):
         listed = np.arange(count)[here] if states is None else states[here]
         arrays = _columns(mdp, listed, first[here], last[here], width, longest, per_device, dtype)
         parts.append([_reversed(jax.device_put(x, device)) for x in arrays])
@@ -268,7 +274,7 @@ def _layout(mdp: MDP, states: NDArray[np.int64] | None, dtype: Any, mesh: Mesh |
         order, successors, probabilities, rewards = parts[0]
     else:
         order, successors, probabilities, rewards = (
-            _assembled(list(x), per_device * len(devices), mesh) for x in zip(*parts, strict=True)
+            _assembled(list(x), per_device * n_devices, mesh) for x in zip(*parts, strict=True)
         )
     return Group(None if states is None else order, successors, probabilities, rewards)
 
