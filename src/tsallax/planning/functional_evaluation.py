@@ -129,10 +129,10 @@ class FollowedPolicy:
     """A policy of a model from functions, as a few actions of every state, and its sweeps."""
 
     def __init__(self, mdp: FunctionalMDP, policy: ArrayLike | FunctionalSolution) -> None:
+        weights, actions = _lists(mdp, policy)
         check_functions(mdp)
         self._mdp = mdp
         self._sweep = FunctionalSweep(mdp, jnp.float64)
-        weights, actions = _lists(mdp, policy)
         none = jnp.zeros(mdp.n_states)
         listed = FixedPolicy(weights, actions, none)
         self.terminal, missing, self._largest = self._sweep.check_policy(listed)
