@@ -25,6 +25,7 @@ from __future__ import annotations
 import argparse
 import importlib.util
 import json
+import os
 import resource
 import subprocess
 import sys
@@ -465,6 +466,15 @@ def resident(pid: int) -> float:
     return pages * resource.getpagesize() / 2**20
 
 
+def cpu_seconds(pid: int) -> float:
+    """The processor time of a process; 0 where it has ended."""
+    try:
+        fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+    except OSError:
+        return 0.0
+    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+
+
 def call(spec: dict[str, Any], limit: float, gib: float) -> dict[str, Any]:
     """The answer of a process with a solver, or {"failure": why there is none}."""
     if importlib.util.find_spec(SOLVERS[spec["solver"]][0].package) is None:
@@ -477,7 +487,8 @@ def call(spec: dict[str, Any], limit: float, gib: float) -> dict[str, Any]:
         while process.poll() is None and not failure:
             time.sleep(0.05)
             if time.perf_counter() - begin > limit:
-                failure = f"did not finish in {limit:g} s"
+                used = cpu_seconds(process.pid)  # tells a slow solver from a busy machine
+                failure = f"did not finish in {limit:g} s ({used:.0f} s of CPU)"
             elif resident(process.pid) > gib * 1024:
                 failure = f"out of memory ({gib:g} GiB)"
         if failure:
