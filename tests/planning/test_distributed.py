@@ -103,10 +103,11 @@ def test_a_killed_process_is_one_line_on_the_other_within_a_minute(
 
 
 @pytest.mark.slow
-def test_a_process_does_not_read_the_transitions_of_another(garnet: Path, tmp_path: Path):
+def test_a_process_does_not_read_the_transitions_of_another(tmp_path: Path):
     damaged = tmp_path / "damaged.npz"
-    mdp = MDP.load(garnet)
-    content = bytearray(garnet.read_bytes())
+    mdp = problems.garnet(500, 3, 4, discount=0.8, seed=1)
+    mdp.save(damaged)
+    content = bytearray(damaged.read_bytes())
     last = mdp.transitions.data[-4:].tobytes()
     at = content.index(last)
     content[at : at + len(last)] = np.full(4, 0.3).tobytes()
@@ -115,7 +116,7 @@ def test_a_process_does_not_read_the_transitions_of_another(garnet: Path, tmp_pa
         MDP.load(damaged)
     first, second = finish(launch(2, "solve", damaged, "--alpha", 0.5))
     assert second.code == 2
-    assert "transitions of state 30, action 2 are not a distribution" in second.err
+    assert "transitions of state 499, action 2 are not a distribution" in second.err
     assert first.code == 1
     assert "another process of this solve ended" in first.err
 
