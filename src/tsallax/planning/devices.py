@@ -43,6 +43,10 @@ def make_operator(
         if not isinstance(mesh, Mesh):
             raise InvalidInput(f"mesh must be a jax.sharding.Mesh, not {type(mesh).__name__}")
         mesh = Mesh(mesh.devices.reshape(-1), (AXIS,))
+    if isinstance(mdp, MDP) and mdp.discount == 1.0:
+        if mesh is not None or device == "gpu" or single:
+            raise InvalidInput("discount 1 is solved in float64 on the CPU, without a mesh")
+        return Bellman(mdp, regularizer)
     stored = isinstance(mdp, MDP)
     if stored and mesh is None and not _on_gpu(mdp, device, single):
         return Bellman(mdp, regularizer)
