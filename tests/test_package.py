@@ -18,7 +18,8 @@ HEAVY = ("jax", "numba", "gymnasium", "mujoco", "matplotlib", "ray", "torch", "p
 
 EXPLAINED = {
     "AlphaPath": "solve_path", "ChosenAlpha": "choose_alpha",
-    "Diverged": "Fleet", "Evaluation": "evaluate", "InvalidInput": "MDP", "Member": "Fleet",
+    "Diverged": "Fleet", "Evaluation": "evaluate", "FunctionalEvaluation": "evaluate",
+    "FunctionalMDP": "MDP", "FunctionalSolution": "solve", "InvalidInput": "MDP", "Member": "Fleet",
     "Interrupted": "q_learning", "NotConverged": "solve", "Regularizer": "Sparse",
     "Solution": "solve", "SolveInterrupted": "solve", "TabularResult": "q_learning",
 }  # fmt: skip

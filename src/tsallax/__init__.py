@@ -29,6 +29,9 @@ if TYPE_CHECKING:
     from tsallax.planning.alpha_path import AlphaPath, ChosenAlpha, choose_alpha, solve_path
     from tsallax.planning.evaluation import Evaluation, evaluate, gap_certificate, performance_bound
     from tsallax.planning.finite_horizon import FiniteHorizonSolution
+    from tsallax.planning.functional_evaluation import FunctionalEvaluation
+    from tsallax.planning.functional_mdp import FunctionalMDP
+    from tsallax.planning.functional_solution import FunctionalSolution
     from tsallax.planning.mdp import MDP
     from tsallax.planning.simulation import Simulation, simulate
     from tsallax.planning.solution import NotConverged, Solution, SolveInterrupted
@@ -52,6 +55,9 @@ _NAMES = {
     "planning.alpha_path": "AlphaPath ChosenAlpha choose_alpha solve_path",
     "planning.evaluation": "Evaluation evaluate gap_certificate performance_bound",
     "planning.finite_horizon": "FiniteHorizonSolution",
+    "planning.functional_evaluation": "FunctionalEvaluation",
+    "planning.functional_mdp": "FunctionalMDP",
+    "planning.functional_solution": "FunctionalSolution",
     "planning.mdp": "MDP",
     "planning.simulation": "Simulation simulate",
     "planning.solution": "NotConverged Solution SolveInterrupted",

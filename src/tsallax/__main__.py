@@ -13,8 +13,11 @@ def main() -> NoReturn:
     with signals_as_interrupts():
         try:
             from tsallax.cli.app import run
+            from tsallax.cli.worker_process import is_worker, leave
 
             code = run(sys.argv[1:])
+            if code and is_worker():
+                leave(code)
         except KeyboardInterrupt:
             sys.stderr.write("tsallax: interrupted\n")
             code = 130

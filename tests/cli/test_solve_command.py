@@ -193,3 +193,37 @@ def test_a_solve_that_is_terminated_writes_nothing(endless: Path, tmp_path: Path
     assert_interrupted(process, signal.SIGTERM)
     assert target.read_text() == "a previous file"
     assert sorted(path.name for path in tmp_path.iterdir()) == ["solution.npz", "solving"]
+
+
+def test_a_model_from_functions_is_solved_printed_and_written(tmp_path: Path, capsys):
+    source = tmp_path / "warehouse.py"
+    source.write_text(
+        "from tsallax.problems import inventory\n"
+        "def small():\n    return inventory(capacity=4, lead_time=1, max_order=2)\n"
+    )
+    out = tmp_path / "solution.npz"
+    line = f"solve {source}:small --alpha 0.5 --discount 0.9"
+    model = problems.inventory(capacity=4, lead_time=1, max_order=2, discount=0.9)
+    solution = solve(model, Sparse(0.5))
+    code, text, err = call(capsys, f"{line} --device cpu --show 2 --out {out}")
+    assert (code, err) == (0, "")
+    rows = rows_of(text)
+    assert rows["problem"] == f"{source}:small, discount 0.9"
+    assert rows["size"] == "15 states, 3 actions, 15 post-decision states, 5 events"
+    assert "\n(0, 1)  " in text
+    assert "and 13 more states" in text
+    with np.load(out) as arrays:
+        np.testing.assert_array_equal(arrays["value"], solution.value)
+        np.testing.assert_array_equal(arrays["actions"], solution.policy.argmax(1))
+        assert ((arrays["lower"] <= solution.value) & (solution.value <= arrays["upper"])).all()
+        assert (arrays["alpha"], arrays["discount"]) == (0.5, 0.9)
+    code, text, err = call(capsys, f"{line} --json --show 1 --tolerance 1e-3 --precision float32")
+    assert (code, err) == (0, "")
+    found = json.loads(text)
+    assert found["states"] == 15
+    assert found["error"] <= 1e-3
+    assert abs(found["value_max"] - solution.value.max()) <= found["error"] + solution.error
+    assert found["policy"][0]["state"] == "(0, 0)"
+    code, _, err = call(capsys, f"solve {source}:small --alpha 0.5 --env-option a=1")
+    assert code == 2
+    assert "env-option" in err

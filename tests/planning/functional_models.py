@@ -20,10 +20,10 @@ def evolve(stock, demand):
 
 def stock_model(**changes):
     """Orders arrive at once; the episode ends where a full store sells nothing."""
-    arguments = dict(
-        decide=decide, evolve=evolve, states=LEVELS, actions=4, post=LEVELS, events=3,
-        probabilities=PROBABILITIES, discount=0.9,
-    )  # fmt: skip
+    arguments = {
+        "decide": decide, "evolve": evolve, "states": LEVELS, "actions": 4, "post": LEVELS,
+        "events": 3, "probabilities": PROBABILITIES, "discount": 0.9,
+    }  # fmt: skip
     return MDP.from_functions(**(arguments | changes))
 
 

@@ -3,7 +3,7 @@
 import jax.numpy as jnp
 import pytest
 
-from planning.functional_models import LEVELS, stock_model
+from planning.functional_models import stock_model
 from tsallax import Hard, InvalidInput, solve
 from tsallax.planning import functional_checks
 from tsallax.planning.functional_checks import check_functions, find_invalid
@@ -58,13 +58,11 @@ def test_what_a_sample_misses_the_sweep_finds(monkeypatch):
     monkeypatch.setattr(functional_checks, "CHECKED_BRANCHES", 1)
 
     def decide(s, a):
-        leaves = (s == LEVELS * LEVELS // 2) & (a == 1)
-        return jnp.where(leaves, LEVELS**2, s), 0.0, True
+        return jnp.where((s == 18) & (a == 1), 36, s), 0.0, True
 
     model = stock_model(
-        decide=decide, evolve=lambda x, e: (x, 0.0, False), states=LEVELS**2, post=LEVELS**2,
-        actions=50,
-    )  # fmt: skip
+        decide=decide, evolve=lambda x, e: (x, 0.0, False), states=36, post=36, actions=50
+    )
     with double_precision():
         check_functions(model)
     with pytest.raises(InvalidInput, match="decide leaves `post` at state 18, action 1"):

@@ -44,6 +44,27 @@ def test_a_method_that_stalls_is_restarted_without_the_guess_then_replaced(monke
     assert Stalling.starts == ([0.0] if guess is None else [guess, 0.0])
 
 
+class Rising(Stalling):
+    """A method whose error does not fall for sixty steps, as that of policy iteration may."""
+
+    max_stalls = 100
+
+    def init(self):
+        return 0
+
+    def step(self, operator, certificate, steps):
+        far = operator.shifted(certificate.updated, 0.0)
+        far[0] += 1e3 if steps < 60 else 0.0
+        return certificate.iterate(far), steps + 1
+
+
+def test_a_method_that_may_stall_for_long_is_neither_refused_nor_replaced(monkeypatch):
+    monkeypatch.setitem(iteration.METHODS, "auto", Rising)
+    solution = solve(BY_NAME["garnet"].mdp(), Sparse(0.5), 1e-6)
+    assert_enclosed(solution, truth("garnet", "sparse"))
+    assert solution.iterations > 60 > iteration.MAX_STALLS
+
+
 class Boxed:
     """An array that knows no arithmetic, comparison or conversion: a method must not use any."""
 
@@ -58,7 +79,7 @@ class Minimal:
 
     def __init__(self, inner):
         self.inner = inner
-        for name in ("n_states", "discount", "ends", "scale", "sweep_cost"):
+        for name in ("n_states", "discount", "precision", "ends", "scale", "sweep_cost"):
             setattr(self, name, getattr(inner, name))
 
     def start(self, v):

@@ -1,8 +1,9 @@
 """The command line: the list of commands, their exit codes, and errors of one line.
 
 Results go to standard output, everything else to standard error. The exit code is 2 for input that
-cannot be used, 1 for a tolerance that was not reached or training that diverged, 130 for Ctrl-C or
-SIGTERM. Whatever is slow to import is imported inside the command that needs it.
+cannot be used, 1 for a tolerance that was not reached, training that diverged or a process of a
+distributed solve that was lost, 130 for Ctrl-C or SIGTERM. Whatever is slow to import is imported
+inside the command that needs it.
 """
 
 import os

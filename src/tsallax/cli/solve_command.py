@@ -3,19 +3,22 @@
 from __future__ import annotations
 
 import os
+import sys
 import warnings
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from tsallax import checks
+from tsallax.cli import worker_process
 from tsallax.cli.arguments import key_values
+from tsallax.cli.model_source import make_model, names_function
 from tsallax.cli.output import print_line
 from tsallax.errors import InvalidInput
 
 if TYPE_CHECKING:
-    from tsallax.planning.mdp import MDP
+    from jax.sharding import Mesh
 
 DEFAULT_DISCOUNT = 0.99
 """For a Gymnasium environment, which has no discount of its own."""
@@ -27,9 +30,10 @@ def solve(
     source: Annotated[
         str,
         typer.Argument(
-            metavar="FILE_OR_ENV",
-            help="A file written by MDP.save (.npz, .umb, .drn, .tra), or the id of a "
-            "Gymnasium toy-text environment.",
+            metavar="SOURCE",
+            help="A file written by MDP.save (.npz, .umb, .drn, .tra), the id of a Gymnasium "
+            "toy-text environment, or module:function or path.py:function, a function without "
+            "arguments that returns an MDP or a model from functions.",
         ),
     ],
     regularizer: Annotated[str, typer.Option(help="hard, soft, sparse or tsallis.")] = "sparse",
@@ -42,7 +46,7 @@ def solve(
     discount: Annotated[
         float | None,
         typer.Option(
-            help=f"gamma. Default: that of the file; {DEFAULT_DISCOUNT} for an environment."
+            help=f"gamma. Default: that of the model; {DEFAULT_DISCOUNT} for an environment."
         ),
     ] = None,
     tolerance: Annotated[
@@ -55,8 +59,22 @@ def solve(
     max_sweeps: Annotated[
         int | None, typer.Option(help="Stop after this many sweeps over the states.")
     ] = None,
+    relative_tolerance: Annotated[
+        float | None, typer.Option(help="The largest error in units of max|V|; the larger counts.")
+    ] = None,
+    time_limit: Annotated[float | None, typer.Option(help="Stop after this many seconds.")] = None,
+    device: Annotated[
+        str, typer.Option(help="auto, cpu or gpu; auto takes a GPU for large models.")
+    ] = "auto",
+    precision: Annotated[
+        str, typer.Option(help="float64 or float32, which takes half the memory and proves less.")
+    ] = "float64",
     out: Annotated[
-        Path | None, typer.Option(help="Write the solution to this file, for Solution.load.")
+        Path | None,
+        typer.Option(
+            help="Write the solution to this file, for Solution.load; of a model from functions "
+            "value, lower, upper and actions, for numpy.load."
+        ),
     ] = None,
     show: Annotated[
         int | None,
@@ -73,6 +91,10 @@ def solve(
         list[str] | None,
         typer.Option(metavar="KEY=VALUE", help="Passed to gymnasium.make; may be repeated."),
     ] = None,
+    distributed: Annotated[
+        bool,
+        typer.Option("--distributed", help="Divide the states over the processes of a launcher."),
+    ] = False,
 ) -> None:
     """Solve a finite MDP with a proven error bound, and print a summary and the policy.
 
@@ -84,11 +106,17 @@ def solve(
       tsallax solve Taxi-v4 --regularizer hard --discount 0.999 --json
       tsallax solve mdp.npz --regularizer soft --alpha 0.5 --out solution.npz
       tsallax solve mdp.npz --regularizer tsallis --alpha 0.5 --q 1.5 --tolerance 1e-9
+      tsallax solve tsallax.problems:inventory --alpha 0.1
+      tsallax solve models.py:warehouse --regularizer hard --device gpu --precision float32
+      srun -N 4 tsallax solve mdp.npz --alpha 0.5 --distributed --out solution.npz
 
     The certificates bound how much return the regulariser costs: `performance bound` holds for
     every MDP of this size (Theorems 4 and 5), `gap certificate` for this one, from its start.
     The policy lists the actions of each state that have a positive probability.
     If the tolerance cannot be reached, nothing is written and the exit code is 1.
+    With --distributed every process runs this command, each with a part of the states; the first
+    prints and writes. Without a launcher, set JAX_COORDINATOR_ADDRESS=HOST:PORT, JAX_NUM_PROCESSES
+    and JAX_PROCESS_ID. Certificates that need all transitions in one process are left out.
     """
     if out is not None:
         checks.output_file("--out", out)
@@ -96,28 +124,47 @@ def solve(
         checks.count("--show", show, at_least=0)
     if all_states and show is not None:
         raise InvalidInput("--all prints the policy of all states", omit="show")
-    from tsallax.planning import policy_table, summary
-    from tsallax.planning.solution import NotConverged
+    if distributed and not worker_process.is_worker():
+        raise typer.Exit(worker_process.watch(sys.argv[1:]))
+    from tsallax.planning import functional_summary, policy_table, summary
+    from tsallax.planning.lost_process import ProcessLost
+    from tsallax.planning.solution import NotConverged, Solution
     from tsallax.planning.solver import solve as solve_mdp
     from tsallax.regularizer import by_name
 
     chosen = by_name(regularizer, alpha, q)
-    mdp = _read(source, discount, env_option)
     try:
-        solution = solve_mdp(mdp, chosen, tolerance, method, max_sweeps=max_sweeps)
-    except NotConverged as error:
-        print_line("error", f"not converged: {error}; nothing was written")
+        mesh = _joined() if distributed else None
+        mdp = _read(source, discount, env_option, mesh)
+        solution = solve_mdp(
+            mdp, chosen, tolerance, method, max_sweeps=max_sweeps, time_limit=time_limit,
+            relative_tolerance=relative_tolerance, device=device, precision=precision, mesh=mesh,
+        )  # fmt: skip
+        is_first = mesh is None or _separated()
+    except ProcessLost as error:
+        print_line("error", f"{error}; nothing was written")
         raise typer.Exit(1) from None
+    except NotConverged as error:
+        if mesh is None or _separated():
+            print_line("error", f"not converged: {error}; nothing was written")
+        raise typer.Exit(1) from None
+    if not is_first:
+        return
     if out is not None:
         solution.save(out)
-    report = summary.summarize(source, solution)
+    if isinstance(solution, Solution):
+        report: Any = summary.summarize(source, solution, evaluated=not distributed)
+        text = summary.as_text(report)
+    else:
+        report = functional_summary.summarize_functional(source, solution)
+        text = functional_summary.functional_text(report)
     if json:
         rows = policy_table.state_rows(solution, None if all_states else show or 0)
         asked = all_states or show is not None
         more = {"policy": policy_table.as_data(rows)} if asked else {}
         typer.echo(summary.as_json(report, **more))
         return
-    typer.echo(summary.as_text(report))
+    typer.echo(text)
     limit = None if all_states else DEFAULT_SHOWN if show is None else show
     if limit != 0:
         typer.echo(f"\n{policy_table.as_text(solution, limit)}")
@@ -125,14 +172,47 @@ def solve(
         typer.echo(f"\nThe solution is in {out}")
 
 
-def _read(source: str, discount: float | None, env_option: list[str] | None) -> MDP:
-    """The MDP of a file or of an environment, with the discount asked for."""
+def _joined() -> Mesh:
+    """Join the other processes; all devices of all of them."""
+    worker_process.prepare_worker()
+    from tsallax.planning import distributed
+    from tsallax.planning.devices import all_devices
+
+    distributed.initialize()
+    return all_devices()
+
+
+def _separated() -> bool:
+    """Leave the other processes; whether this is the first, which prints and writes."""
+    import jax
+
+    from tsallax.planning import distributed
+
+    is_first = jax.process_index() == 0
+    distributed.shutdown()
+    return is_first
+
+
+def _read(
+    source: str, discount: float | None, env_option: list[str] | None, mesh: Mesh | None
+) -> Any:
+    """The model of a file, of a function or of an environment, with the discount asked for."""
     from tsallax.planning.mdp import MDP
 
+    if not os.path.isfile(source) and names_function(source):
+        if env_option:
+            raise InvalidInput("a function has no options", source=source, omit="env_option")
+        model = make_model(source)
+        return model if discount is None else model.with_discount(discount)
     if not (source.endswith((".npz", ".umb", ".drn", ".tra")) or os.path.isfile(source)):
         gamma = DEFAULT_DISCOUNT if discount is None else discount
         with warnings.catch_warnings(action="ignore"):
             return MDP.from_gymnasium(source, gamma, **key_values("--env-option", env_option))
     if env_option:
         raise InvalidInput("a file has no options", source=source, omit="env_option")
-    return MDP.load(source, discount)
+    if mesh is None or not source.endswith(".npz"):
+        return MDP.load(source, discount)
+    from tsallax.planning.distributed import load_part
+
+    mdp = load_part(source, mesh)
+    return mdp if discount is None else mdp.with_discount(discount)

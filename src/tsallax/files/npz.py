@@ -7,13 +7,15 @@ the header of every array are compared: an array has exactly the bytes that its 
 all of them together are at most `max_bytes`, by default 256 MB or ten times the size of the file,
 whichever is more. What `write` writes is not compressed and always passes; a file that someone has
 compressed passes unless it unpacks to so much more. Then every array is read once, with its
-checksum, and nothing is ever unpickled.
+checksum, and nothing is ever unpickled. Arrays that a caller asks to be mapped into memory are not
+read here, and their checksums are not compared.
 """
 
 from __future__ import annotations
 
 import math
 import os
+import struct
 import warnings
 import zipfile
 from collections.abc import Callable, Collection, Iterator, Mapping
@@ -43,6 +45,10 @@ MAX_RATIO = 10
 METHODS = (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED)
 """Ways to store an array that are read; of others zipfile cannot limit what they unpack to."""
 MAX_CODE_POINT = 0x10FFFF
+LOCAL_HEADER = 30
+"""Bytes of the header in front of an entry of an archive, before its name and extra field."""
+LOCAL_LENGTHS = struct.Struct("<26x2H")
+"""The lengths of name and extra field in that header."""
 
 
 @dataclass(frozen=True)
@@ -83,10 +89,17 @@ def _write_arrays(file: BinaryIO, arrays: Mapping[str, Any]) -> None:
 
 
 def read(
-    path: str | PathLike[str], form: Format, max_bytes: int | None = None
+    path: str | PathLike[str],
+    form: Format,
+    max_bytes: int | None = None,
+    mapped: Collection[str] = (),
 ) -> dict[str, NDArray[Any]]:
-    """Read the arrays of a format, each with the kind and dimension it must have."""
-    return _read(path, form, max_bytes, {**form.required, **form.optional})
+    """Read the arrays of a format, each with the kind and dimension it must have.
+
+    The arrays named in `mapped` are mapped into memory where they are not compressed; their
+    checksums are not compared.
+    """
+    return _read(path, form, max_bytes, {**form.required, **form.optional}, mapped)
 
 
 def read_all(
@@ -101,8 +114,9 @@ def _read(
     form: Format,
     max_bytes: int | None,
     kinds: Mapping[str, Kind] | None,
+    mapped: Collection[str] = (),
 ) -> dict[str, NDArray[Any]]:
-    """Read the arrays named in `kinds`, or all.
+    """Read the arrays named in `kinds`, or all, and map those named in `mapped`.
 
     The exceptions of zipfile and NumPy for damaged bytes are not documented, so all are caught.
     """
@@ -126,7 +140,12 @@ def _read(
                 raise InvalidInput(f"incomplete: {', '.join(missing)} missing")
             _check_kinds(headers, kinds or {})
             form.check_shapes({name: shape for name, (shape, _) in headers.items()})
-            return {name: _array(archive, entries[name]) for name in headers}
+            return {
+                name: _mapped(path, archive, entries[name])
+                if name in mapped and _can_be_mapped(entries[name], dtype)
+                else _array(archive, entries[name])
+                for name, (_, dtype) in headers.items()
+            }
     except InvalidInput as error:
         raise error.of(path) from None
     except Exception as error:
@@ -237,3 +256,23 @@ def _array(archive: zipfile.ZipFile, entry: zipfile.ZipInfo) -> NDArray[Any]:
         if letters.max() > MAX_CODE_POINT:
             raise InvalidInput(f"damaged: {entry.filename} is not text")
     return array
+
+
+def _can_be_mapped(entry: zipfile.ZipInfo, dtype: np.dtype[Any]) -> bool:
+    return entry.compress_type == zipfile.ZIP_STORED and dtype.isnative
+
+
+def _mapped(
+    path: str | PathLike[str], archive: zipfile.ZipFile, entry: zipfile.ZipInfo
+) -> NDArray[Any]:
+    """An array that is not compressed, mapped into memory: what is not used is not read."""
+    shape, dtype = _header(archive, entry)
+    size = math.prod(shape) * dtype.itemsize
+    with open(path, "rb") as file:
+        file.seek(entry.header_offset)
+        name_length, extra_length = LOCAL_LENGTHS.unpack_from(file.read(LOCAL_HEADER))
+    content = entry.header_offset + LOCAL_HEADER + name_length + extra_length
+    if size == 0:
+        return np.empty(shape, dtype)
+    offset = content + entry.file_size - size
+    return np.asarray(np.memmap(path, dtype, "r", offset, shape))

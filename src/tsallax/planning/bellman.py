@@ -61,6 +61,7 @@ class Bellman:
         n_states: of the MDP.
         discount: of the MDP; where that is 1, 1 - 1/(longest expected duration of an episode), by
             which U contracts in a weighted norm (`planning.termination_proof`).
+        precision: of all numbers.
         alpha, q: of the regulariser.
         width: the largest number of actions of a state.
         ends: whether episodes can end.
@@ -71,6 +72,7 @@ class Bellman:
 
     def __init__(self, mdp: MDP, regularizer: Regularizer, *, finite_horizon: bool = False) -> None:
         self.mdp = mdp
+        self.precision = "float64"
         self.n_states = mdp.n_states
         self.discount = mdp.discount
         self.alpha = float(regularizer.alpha)
@@ -174,9 +176,9 @@ class Bellman:
             )
         return (other if sweeps % 2 else v), sweeps, span
 
-    def on_host(self, v: Floats) -> Floats:
-        """v itself."""
-        return v
+    def on_host(self, v: Any) -> Floats:
+        """v itself, which is on the host."""
+        return np.asarray(v)
 
     def pair_policy(self, policy: Policy) -> Floats:
         """The probability of every pair."""

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -11,7 +9,7 @@ from jax.sharding import Mesh
 
 from tsallax import checks
 from tsallax.errors import InvalidInput
-from tsallax.planning.accelerator.device_sweep import AXIS
+from tsallax.planning.accelerator.device_sweep import AXIS, SweepModel
 from tsallax.planning.accelerator.functional_sweep import FunctionalSweep
 from tsallax.planning.accelerator.jax_bellman import JaxBellman
 from tsallax.planning.accelerator.stored_sweep import StoredSweep
@@ -47,15 +45,17 @@ def make_operator(
         if mesh is not None or device == "gpu" or single:
             raise InvalidInput("discount 1 is solved in float64 on the CPU, without a mesh")
         return Bellman(mdp, regularizer)
-    stored = isinstance(mdp, MDP)
-    if stored and mesh is None and not _on_gpu(mdp, device, single):
+    if isinstance(mdp, MDP) and mesh is None and not _on_gpu(mdp, device, single):
         return Bellman(mdp, regularizer)
     chosen = None if mesh is not None or device == "auto" else find_device(device)
     with double_precision(not single), jax.default_device(chosen):
-        if not stored:
+        dtype = jnp.float32 if single else jnp.float64
+        model: SweepModel
+        if isinstance(mdp, MDP):
+            model = StoredSweep(mdp, dtype, mesh)
+        else:
             check_functions(mdp)
-        sweep: Any = StoredSweep if stored else FunctionalSweep
-        model = sweep(mdp, jnp.float32 if single else jnp.float64, mesh)
+            model = FunctionalSweep(mdp, dtype, mesh)
     return JaxBellman(model, regularizer, mdp.discount, single, chosen)
 
 

@@ -12,7 +12,7 @@ import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import cached_property, partial
-from typing import Any
+from typing import Any, overload
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -22,6 +22,13 @@ from tsallax.errors import InvalidInput
 from tsallax.interrupts import interruptible
 from tsallax.planning.bellman import UNIT_ROUNDOFF, Bellman, Floats, check_problem
 from tsallax.planning.finite_horizon import FiniteHorizonSolution, read_final_value
+from tsallax.planning.functional_evaluation import (
+    FunctionalEvaluation,
+    evaluate_functional,
+    functional_gap,
+)
+from tsallax.planning.functional_mdp import FunctionalMDP
+from tsallax.planning.functional_solution import FunctionalSolution
 from tsallax.planning.kernels.breadth_first import breadth_first_order
 from tsallax.planning.linear_systems import PolicySystem, permuted, policy_matrix
 from tsallax.planning.mdp import MDP
@@ -77,7 +84,7 @@ class Evaluation:
         )
 
 
-@interruptible()
+@overload
 def evaluate(
     mdp: MDP,
     policy: ArrayLike
@@ -85,11 +92,26 @@ def evaluate(
     | Solution
     | FiniteHorizonSolution
     | Callable[[int], ArrayLike],
+    regularizer: Regularizer | None = ...,
+    *,
+    horizon: int | None = ...,
+    final_value: ArrayLike | None = ...,
+) -> Evaluation: ...
+@overload
+def evaluate(
+    mdp: FunctionalMDP,
+    policy: ArrayLike | FunctionalSolution,
+    regularizer: Regularizer | None = None,
+) -> FunctionalEvaluation: ...
+@interruptible()
+def evaluate(
+    mdp: MDP | FunctionalMDP,
+    policy: Any,
     regularizer: Regularizer | None = None,
     *,
     horizon: int | None = None,
     final_value: ArrayLike | None = None,
-) -> Evaluation:
+) -> Evaluation | FunctionalEvaluation:
     """Value, visitation, entropy and return of a policy.
 
     Args:
@@ -98,6 +120,7 @@ def evaluate(
             as integers or names (S,); or a dict of states, each with an action or with a dict of
             actions and their probabilities. What is said of terminal states is ignored. Or what
             `solve` returned; or, with a horizon, a function that gives the policy of each step.
+            Of a model from functions: a table, actions as integers, or what `solve` returned.
         regularizer: of the entropy that is added to the rewards; without one, the plain MDP.
         horizon: the number of steps after which every episode ends; default: none, or that of a
             `FiniteHorizonSolution`. `value` and `q` are those of the first step then.
@@ -116,7 +139,11 @@ def evaluate(
     array([0.  , 3.24, 7.24])
     """
     chosen = Hard() if regularizer is None else regularizer
-    check_problem("evaluate", mdp, chosen)
+    check_problem("evaluate", mdp, chosen, (MDP, FunctionalMDP))
+    if isinstance(mdp, FunctionalMDP):
+        if horizon is not None or final_value is not None:
+            raise InvalidInput("a model from functions has no finite horizon", omit="horizon")
+        return evaluate_functional(mdp, policy, regularizer)
     if horizon is None and isinstance(policy, FiniteHorizonSolution):
         horizon = policy.horizon
         final_value = policy.final_value if final_value is None else final_value
@@ -174,7 +201,7 @@ def _finite(
     )
 
 
-def performance_bound(mdp: MDP, regularizer: Regularizer) -> float:
+def performance_bound(mdp: MDP | FunctionalMDP, regularizer: Regularizer) -> float:
     """How much return the regulariser can cost: J(pi*) - J(pi) <= alpha Omega_max(|A|)/(1 - gamma).
 
     Theorem 4 for `Sparse`, alpha (|A| - 1)/(2|A|)/(1 - gamma), which no number of actions lifts
@@ -186,13 +213,14 @@ def performance_bound(mdp: MDP, regularizer: Regularizer) -> float:
     >>> round(performance_bound(mdp, Sparse(0.1)), 6), round(performance_bound(mdp, Soft(0.1)), 6)
     (0.25, 0.693147)
     """
-    check_problem("performance_bound", mdp, regularizer)
+    check_problem("performance_bound", mdp, regularizer, (MDP, FunctionalMDP))
     bonus = float(regularizer.alpha) * float(regularizer.max_entropy(mdp.max_actions))
-    return bonus / (1.0 - Bellman(mdp, regularizer).discount)
+    rate = Bellman(mdp, regularizer).discount if isinstance(mdp, MDP) else mdp.discount
+    return bonus / (1.0 - rate)
 
 
 @interruptible()
-def gap_certificate(mdp: MDP, solution: Solution) -> Floats:
+def gap_certificate(mdp: MDP | FunctionalMDP, solution: Solution | FunctionalSolution) -> Floats:
     """A bound on V*(s) - V_pi(s), both of the plain MDP, for the solution's policy pi.
 
     It is (I - gamma T_pi)⁻¹ alpha Omega(pi), the entropy that this very policy collects, and at
@@ -204,9 +232,13 @@ def gap_certificate(mdp: MDP, solution: Solution) -> Floats:
     >>> bool((gap_certificate(mdp, solution) <= performance_bound(mdp, Sparse(8.0))).all())
     True
     """
-    if not isinstance(solution, Solution):
+    if not isinstance(solution, Solution | FunctionalSolution):
         raise InvalidInput(f"gap_certificate needs what solve returns, not {solution!r}")
-    check_problem("gap_certificate", mdp, solution.regularizer)
+    check_problem("gap_certificate", mdp, solution.regularizer, (MDP, FunctionalMDP))
+    if isinstance(solution, FunctionalSolution) and mdp is solution.mdp:
+        return functional_gap(solution)
+    if not (isinstance(mdp, MDP) and isinstance(solution, Solution)):
+        raise InvalidInput("the solution is of another MDP")
     require_same_mdp(mdp, solution.mdp)
     operator = Bellman(mdp, solution.regularizer)
     pi, omega, system = _system(operator, solution.pair_policy)

@@ -8,6 +8,7 @@ the episode, with a finite reward.
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from typing import Any
 
 import jax
@@ -22,6 +23,8 @@ from tsallax.planning.functional_mdp import SUM_TOLERANCE, FunctionalMDP
 CHECKED_BRANCHES = 2**20
 """Triples (state, action, event) up to which a model is checked in full before a solve."""
 
+Check = Callable[[Array, Array], Array]
+
 
 def check_functions(mdp: FunctionalMDP) -> None:
     """Refuse a model with a pair that is not valid, of all pairs or of a random sample of them."""
@@ -31,27 +34,29 @@ def check_functions(mdp: FunctionalMDP) -> None:
     if pairs > most:
         sample = np.random.default_rng(0).integers(0, pairs, most)
         sample[:2] = 0, pairs - 1
-    refuse_invalid(mdp, sample)
+    _refuse_invalid(mdp, _compiled_check(mdp), sample)
 
 
 def find_invalid(mdp: FunctionalMDP) -> None:
     """Refuse the first pair that is not valid, of all pairs; return where all are."""
     most = max(CHECKED_BRANCHES // mdp.events.size, 16)
+    check = _compiled_check(mdp)
     for first in range(0, mdp.n_pairs, most):
-        refuse_invalid(mdp, np.arange(first, min(first + most, mdp.n_pairs)))
+        _refuse_invalid(mdp, check, np.arange(first, min(first + most, mdp.n_pairs)))
 
 
-def refuse_invalid(mdp: FunctionalMDP, pairs: NDArray[np.int64]) -> None:
+def _refuse_invalid(mdp: FunctionalMDP, check: Check, pairs: NDArray[np.int64]) -> None:
     """Refuse a model of which one of these pairs is not valid."""
     padded = np.resize(pairs, 1 << (len(pairs) - 1).bit_length())
     state, action = np.divmod(padded, mdp.n_actions)
-    valid = np.asarray(_valid_pairs(mdp, jnp.asarray(state), jnp.asarray(action)))
+    valid = np.asarray(check(jnp.asarray(state), jnp.asarray(action)))
     if not valid.all():
         i = int(np.flatnonzero(~valid)[0])
         raise InvalidInput(explain(mdp, int(state[i]), int(action[i])))
 
 
-def _valid_pairs(mdp: FunctionalMDP, states: Array, actions: Array) -> Array:
+def _compiled_check(mdp: FunctionalMDP) -> Check:
+    """Which pairs of states (n,) and actions (n,) are valid."""
     events = jnp.arange(mdp.events.size, dtype=jnp.int32)
 
     def valid(s: Array, a: Array) -> Array:
@@ -71,8 +76,7 @@ def _valid_pairs(mdp: FunctionalMDP, states: Array, actions: Array) -> Array:
         fine = fine & jnp.all(jax.vmap(branch)(events, p))
         return fine | ~jnp.asarray(allowed, bool)
 
-    result: Array = jax.jit(jax.vmap(valid))(states, actions)
-    return result
+    return jax.jit(jax.vmap(valid))
 
 
 def _probabilities(mdp: FunctionalMDP, state: Any, post: Any) -> Array:
@@ -92,13 +96,13 @@ def explain(mdp: FunctionalMDP, s: int, a: int) -> str:
         return f"decide leaves `post` at {where}: it returns {_text(post)}"
     p = np.asarray(_probabilities(mdp, state, post))
     if not (p >= 0.0).all():
-        event = int(np.flatnonzero(~(p >= 0.0))[0])
-        return f"the probability of event {mdp.events.describe(event)} is {p[event]} at {where}"
+        e = int(np.flatnonzero(~(p >= 0.0))[0])
+        return f"the probability of event {mdp.events.describe(e)} is {p[e]} at {where}"
     if abs(p.sum() - 1.0) > SUM_TOLERANCE:
         return f"probabilities sum to {p.sum():.8g}, not to 1, at {where}"
-    for e in np.flatnonzero(p):
+    for e in np.flatnonzero(p).tolist():
         after, reward, ends = mdp.evolve(post, mdp.events.element(jnp.asarray(e)))
-        event = f"{where}, event {mdp.events.describe(int(e))}"
+        event = f"{where}, event {mdp.events.describe(e)}"
         if not math.isfinite(float(reward)):
             return f"evolve returns the reward {float(reward)} at {event}"
         if not (bool(ends) or mdp.states.index(after)[1]):

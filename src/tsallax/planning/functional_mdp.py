@@ -181,7 +181,7 @@ def _tables(mdp: FunctionalMDP) -> dict[str, Any]:
         expected = reward + jnp.sum(jnp.where(p > 0.0, p * earned, 0.0))
         return after, jnp.where(ends, 0.0, p), expected, jnp.sum(jnp.where(ends, p, 0.0)), allowed
 
-    rows, block = [], max(2**20 // mdp.events.size, 1)
+    rows, block = [], min(max(2**20 // mdp.events.size, 1), mdp.n_pairs)
     with double_precision():
         compiled = jax.jit(jax.vmap(pair))
         for first in range(0, mdp.n_pairs, block):
@@ -243,7 +243,7 @@ def _check_signatures(mdp: FunctionalMDP) -> None:
 
 
 def _check_traces(mdp: FunctionalMDP) -> None:
-    zero = np.int32(0)
+    zero = jnp.zeros((), jnp.int32)
     state, action, event = (s.element(zero) for s in (mdp.states, mdp.actions, mdp.events))
     decided = _trace("decide", mdp.decide, ("post", "reward", "allowed"), state, action)
     post = decided[0]

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
+from os import PathLike
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from tsallax.errors import InvalidInput
+from tsallax.files import npz
 from tsallax.planning.accelerator.jax_bellman import GreedyPolicy
 from tsallax.planning.functional_mdp import FunctionalMDP
 from tsallax.regularizer import Regularizer
@@ -18,6 +20,19 @@ Floats = NDArray[np.float64]
 
 MAX_TABLE = 10**8
 """Entries up to which a policy is laid out as a table."""
+
+ARRAYS = {"value": ("f", 1), "lower": ("f", 1), "upper": ("f", 1), "actions": ("i", 1)}
+FORMAT = npz.Format(
+    name="tsallax-functional-solution",
+    version=1,
+    what="solution",
+    writer="FunctionalSolution.save",
+    required={
+        **ARRAYS,
+        "regularizer": ("U", 0),
+        **dict.fromkeys(("alpha", "q", "discount", "tolerance"), ("f", 0)),
+    },
+)
 
 
 @dataclass(frozen=True, repr=False, eq=False)
@@ -80,6 +95,29 @@ class FunctionalSolution:
             )
         return self.policy_at(np.arange(self.mdp.n_states))
 
+    def save(self, path: str | PathLike[str]) -> None:
+        """Write value, lower, upper and the most probable actions as an `.npz` file, to be read by
+        `numpy.load`.
+
+        The file has the numbers of the solution, too, but not the model, whose functions are code.
+
+        >>> import tempfile, pathlib
+        >>> from tsallax import Hard, problems, solve
+        >>> model = problems.inventory(capacity=4, lead_time=1, max_order=2, discount=0.9)
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     solve(model, Hard()).save(pathlib.Path(folder, "stock.npz"))
+        ...     np.load(pathlib.Path(folder, "stock.npz"))["actions"][:3]
+        array([2, 2, 2], dtype=int32)
+        """
+        npz.write(path, FORMAT, {
+            **{name: getattr(self, name) for name in ARRAYS},
+            "regularizer": self.regularizer.name,
+            "alpha": float(self.regularizer.alpha),
+            "q": float(self.regularizer.q),
+            "discount": self.mdp.discount,
+            "tolerance": float(self.tolerance),
+        })  # fmt: skip
+
     def __repr__(self) -> str:
         state = "converged" if self.converged else "not converged"
         return (
@@ -90,6 +128,6 @@ class FunctionalSolution:
         )
 
 
-def functional_solution(fields: dict[str, Any], greedy: GreedyPolicy) -> FunctionalSolution:
+def make_functional_solution(fields: dict[str, Any], greedy: GreedyPolicy) -> FunctionalSolution:
     """The solution from the fields of `Solution` that both have."""
     return FunctionalSolution(greedy=greedy, support_ratio=greedy.support_ratio, **fields)

@@ -6,7 +6,7 @@ It repeats two steps until the enclosure of V* that a sweep proves is narrow eno
     step      the method's next v (`planning.methods`)
 
 An enclosure is widened by the rounding of its sweep, which grows with max|v|.  So there is a
-smallest error that float64 can prove: a tolerance below it is refused with that number.
+smallest error that can be proven: a tolerance below it is refused with that number.
 """
 
 import math
@@ -86,9 +86,10 @@ def iterate_to(
                 report(_progress(first, error, tolerance))
                 if error <= tolerance:
                     return Outcome(certificate, iterations, sweeps, "")
+                contracts = make_method is ValueIteration
                 reason = (
                     _overflow(operator, certificate, stalled, size)
-                    or _out_of_reach(certificate, tolerance, smallest, stalled)
+                    or _out_of_reach(operator, certificate, tolerance, smallest, stalled, contracts)
                     or _spent(target, limit, sweeps, time.monotonic() - begin, smallest, tolerance)
                 )
                 if reason:
@@ -144,7 +145,8 @@ def _overflow(
             f"initial_value reaches {initial_size:.3g}, far beyond the values of this MDP, which "
             f"are {largest:.3g} at most: start nearer to them"
         )
-    return "the values overflow float64: scale the rewards or alpha down" if overflow else ""
+    reason = f"the values overflow {operator.precision}: scale the rewards or alpha down"
+    return reason if overflow else ""
 
 
 def _is_rounding(certificate: Certificate) -> bool:
@@ -152,27 +154,31 @@ def _is_rounding(certificate: Certificate) -> bool:
     return certificate.error < 10.0 * certificate.rounding
 
 
-def _out_of_reach(c: Certificate, tolerance: float, smallest: float, stalled: int) -> str:
-    """The reason to stop where float64 cannot prove the tolerance, or "" where it may.
+def _out_of_reach(
+    operator: Operator, c: Certificate, tolerance: float, smallest: float, stalled: int,
+    contracts: bool,
+) -> str:  # fmt: skip
+    """The reason to stop where the tolerance is below rounding, or "" where it may not be.
 
     No certificate can have less than the rounding of values around V*, which the first test
     estimates from below: rounding is at least proportional to max|v|, and an iterate that differs
     from V* by a constant gains nothing, since row sums are known to rounding only.  The factor of
-    one half is for the details.  In the other cases the error has ceased to fall.
+    one half is for the details.  In the other cases the error has ceased to fall, though the method
+    `contracts`, or to no more than a few times the rounding.
     """
     least, largest = value_bounds(c)
     final = 0.5 * c.rounding * ((least - tolerance) / max(largest, SMALLEST))
     if final > tolerance and c.error <= 0.5 * least:
         provable = 4.0 * c.rounding * (largest / max(c.size, SMALLEST))
-    elif stalled > MAX_STALLS or (
+    elif (contracts and stalled > MAX_STALLS) or (
         _is_rounding(c) and stalled > (2 if c.rounding > tolerance else ROUNDING_STALLS)
     ):
         provable = 1.5 * smallest
     else:
         return ""
     return (
-        f"tolerance {tolerance:g} is below what float64 can prove here, which is about "
-        f"{_rounded_up(provable):g}: ask for that, or scale rewards and alpha down"
+        f"tolerance {tolerance:g} is below what {operator.precision} can prove here, which is "
+        f"about {_rounded_up(provable):g}: ask for that, or scale rewards and alpha down"
     )
 
 

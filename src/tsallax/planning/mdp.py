@@ -216,8 +216,8 @@ class MDP:
         file and is needed where the file has none, `rewards` chooses one of several reward
         structures.
 
-        An `.npz` file that unpacks to more than `max_bytes` is refused before anything is allocated; the
-        default is 256 MB or ten times the size of the file, whichever is more.
+        An `.npz` file that unpacks to more than `max_bytes` is refused before anything is
+        allocated; the default is 256 MB or ten times the size of the file, whichever is more.
 
         >>> MDP.load("absent.npz")
         Traceback (most recent call last):

@@ -78,9 +78,9 @@ def arguments(arrays: dict[str, NDArray[Any]]) -> dict[str, Any]:
     """Turn the arrays of a file into the arguments of `MDP`."""
     pointer, n_pairs = arrays["pointer"], len(arrays["action_of"])
     n_states, n_given = len(pointer) - 1, len(arrays["data"])
-    if not _divides(pointer, n_pairs):
+    if not divides(pointer, n_pairs):
         raise InvalidInput(f"pointer does not divide {n_pairs} pairs among the states")
-    if not _divides(arrays["indptr"], n_given):
+    if not divides(arrays["indptr"], n_given):
         raise InvalidInput(f"indptr does not divide {n_given} transitions among the pairs")
     outside = arrays["indices"][(arrays["indices"] < 0) | (arrays["indices"] >= n_states)]
     if outside.size:
@@ -103,7 +103,7 @@ def arguments(arrays: dict[str, NDArray[Any]]) -> dict[str, Any]:
     }
 
 
-def _divides(ends: NDArray[Any], total: int) -> bool:
+def divides(ends: NDArray[Any], total: int) -> bool:
     """Whether pointers rise from 0 to the total, never decreasing."""
     within = len(ends) >= 2 and ends[0] == 0 and ends[-1] == total
     return bool(within and (ends[1:] >= ends[:-1]).all())

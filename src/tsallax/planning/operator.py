@@ -79,6 +79,10 @@ class Operator(Protocol):
         """gamma."""
 
     @property
+    def precision(self) -> str:
+        """Of its numbers, "float64" or "float32"."""
+
+    @property
     def ends(self) -> bool:
         """Whether episodes can end, so that U(v + c) = Uv + gamma c does not hold everywhere."""
 

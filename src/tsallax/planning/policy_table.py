@@ -6,6 +6,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from tsallax.planning.functional_solution import FunctionalSolution
 from tsallax.planning.solution import Solution
 from tsallax.planning.summary import proven_digits
 
@@ -21,7 +22,7 @@ class StateRow(NamedTuple):
     actions: dict[str | int, float]
 
 
-def state_rows(solution: Solution, limit: int | None = None) -> list[StateRow]:
+def state_rows(solution: Solution | FunctionalSolution, limit: int | None = None) -> list[StateRow]:
     """The first `limit` states, or all; a terminal state has no actions.
 
     >>> from tsallax import Sparse, problems, solve
@@ -29,6 +30,8 @@ def state_rows(solution: Solution, limit: int | None = None) -> list[StateRow]:
     >>> rows[2].state, {action: round(p, 3) for action, p in rows[2].actions.items()}
     (2, {'wait': 0.911, 'cut': 0.089})
     """
+    if isinstance(solution, FunctionalSolution):
+        return _functional_rows(solution, limit)
     mdp, pi = solution.mdp, solution.pair_policy
     states, actions = mdp.state_names, mdp.action_names
     rows = []
@@ -44,6 +47,19 @@ def state_rows(solution: Solution, limit: int | None = None) -> list[StateRow]:
     return rows
 
 
+def _functional_rows(solution: FunctionalSolution, limit: int | None) -> list[StateRow]:
+    """States and actions of a model from functions, by their coordinates."""
+    mdp = solution.mdp
+    states = np.arange(mdp.n_states if limit is None else min(limit, mdp.n_states))
+    rows = []
+    for s, pi in zip(states.tolist(), solution.policy_at(states), strict=True):
+        used = np.flatnonzero(pi)
+        used = used[np.argsort(-pi[used], kind="stable")]
+        taken: dict[str | int, float] = {mdp.actions.describe(int(a)): float(pi[a]) for a in used}
+        rows.append(StateRow(mdp.states.describe(s), float(solution.value[s]), taken))
+    return rows
+
+
 def as_data(rows: list[StateRow]) -> list[dict[str, Any]]:
     """The rows for JSON, where the keys of an object are text."""
     return [
@@ -56,7 +72,7 @@ def as_data(rows: list[StateRow]) -> list[dict[str, Any]]:
     ]
 
 
-def as_text(solution: Solution, limit: int | None = None) -> str:
+def as_text(solution: Solution | FunctionalSolution, limit: int | None = None) -> str:
     """The first `limit` states, or all, as aligned lines with as many digits as are proven."""
     digits = proven_digits(solution.error)
     lines = [("state", "value", "policy")]

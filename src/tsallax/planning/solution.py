@@ -176,7 +176,7 @@ class NotConverged(RuntimeError):
     """The tolerance was not reached; `solution` has what was, its enclosure still valid.
 
     Where the values overflow, the enclosure is infinite.  With a horizon, `solution` is a
-    `FiniteHorizonSolution`.
+    `FiniteHorizonSolution`, of a model from functions a `FunctionalSolution`.
     """
 
     def __init__(self, message: str, solution: Any) -> None:
@@ -190,7 +190,7 @@ class NotConverged(RuntimeError):
 class SolveInterrupted(KeyboardInterrupt):
     """A solve was interrupted by Ctrl-C; `solution` has what was reached, its enclosure valid."""
 
-    def __init__(self, message: str, solution: Solution) -> None:
+    def __init__(self, message: str, solution: Any) -> None:
         super().__init__(message)
         self.solution = solution
 

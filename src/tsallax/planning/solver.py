@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 import time
-from typing import Any, overload
+from typing import Any, TypedDict, Unpack, overload
 
 import numpy as np
 from jax.sharding import Mesh
@@ -17,13 +17,15 @@ from numpy.typing import ArrayLike
 from tsallax import checks
 from tsallax.errors import InvalidInput
 from tsallax.interrupts import interruptible
+from tsallax.planning.accelerator.jax_bellman import JaxBellman
 from tsallax.planning.bellman import Bellman, Floats, check_problem
 from tsallax.planning.devices import make_operator
 from tsallax.planning.finite_horizon import FiniteHorizonSolution, induct_backward
 from tsallax.planning.forms import frozen
 from tsallax.planning.functional_mdp import FunctionalMDP
-from tsallax.planning.functional_solution import FunctionalSolution, functional_solution
+from tsallax.planning.functional_solution import FunctionalSolution, make_functional_solution
 from tsallax.planning.iteration import Target, iterate_to
+from tsallax.planning.lost_process import reporting_lost_processes
 from tsallax.planning.mdp import MDP
 from tsallax.planning.methods import METHODS
 from tsallax.planning.solution import NotConverged, Solution, SolveInterrupted
@@ -31,17 +33,33 @@ from tsallax.progress import bar
 from tsallax.regularizer import Regularizer
 
 
-def bellman(mdp: MDP, regularizer: Regularizer, value: ArrayLike) -> Floats:
+def bellman(mdp: MDP | FunctionalMDP, regularizer: Regularizer, value: ArrayLike) -> Floats:
     """Uv: the Bellman operator of the regularised MDP applied once, in float64.
 
     >>> from tsallax import Hard, problems
     >>> bellman(problems.forest(), Hard(), [0.0, 0.0, 0.0])
     array([0., 1., 4.])
     """
-    check_problem("bellman", mdp, regularizer)
-    operator = Bellman(mdp, regularizer, finite_horizon=True)
-    updated: Floats = operator.sweep(operator.start(_read_value(mdp, value)))[0]
-    return updated
+    check_problem("bellman", mdp, regularizer, (MDP, FunctionalMDP))
+    if isinstance(mdp, MDP):
+        stored = Bellman(mdp, regularizer, finite_horizon=True)
+        updated: Floats = stored.sweep(stored.start(_read_value(mdp, value)))[0]
+        return updated
+    operator = make_operator(mdp, regularizer)
+    return operator.on_host(operator.certify(operator.start(_read_value(mdp, value))).updated)
+
+
+class Options(TypedDict, total=False):
+    """The options of `solve`."""
+
+    initial_value: ArrayLike | None
+    max_sweeps: int | None
+    relative_tolerance: float | None
+    time_limit: float | None
+    device: str
+    precision: str
+    mesh: Mesh | None
+    progress: bool | None
 
 
 @overload
@@ -50,17 +68,7 @@ def solve(
     regularizer: Regularizer,
     tolerance: float = ...,
     method: str = ...,
-    *,
-    initial_value: ArrayLike | None = ...,
-    max_sweeps: int | None = ...,
-    relative_tolerance: float | None = ...,
-    time_limit: float | None = ...,
-    device: str = ...,
-    precision: str = ...,
-    mesh: Mesh | None = ...,
-    progress: bool | None = ...,
-    horizon: None = ...,
-    final_value: None = ...,
+    **options: Unpack[Options],
 ) -> Solution: ...
 @overload
 def solve(
@@ -68,15 +76,7 @@ def solve(
     regularizer: Regularizer,
     tolerance: float = ...,
     method: str = ...,
-    *,
-    initial_value: ArrayLike | None = ...,
-    max_sweeps: int | None = ...,
-    relative_tolerance: float | None = ...,
-    time_limit: float | None = ...,
-    device: str = ...,
-    precision: str = ...,
-    mesh: Mesh | None = ...,
-    progress: bool | None = ...,
+    **options: Unpack[Options],
 ) -> FunctionalSolution: ...
 @overload
 def solve(
@@ -89,6 +89,7 @@ def solve(
     final_value: ArrayLike | None = ...,
 ) -> FiniteHorizonSolution: ...
 @interruptible()
+@reporting_lost_processes()
 def solve(
     mdp: MDP | FunctionalMDP,
     regularizer: Regularizer,
@@ -133,6 +134,7 @@ def solve(
         NotConverged: with the solution so far, where the tolerance is out of reach, or sweeps or
             seconds are used up.
         SolveInterrupted: on Ctrl-C, with the solution so far; a `KeyboardInterrupt`.
+        RuntimeError: where another process of the mesh has ended.
         InvalidInput: where an argument makes no sense.
 
     >>> from tsallax import Sparse, problems
@@ -144,7 +146,8 @@ def solve(
     """
     check_problem("solve", mdp, regularizer, (MDP, FunctionalMDP))
     if horizon is not None:
-        check_problem("solve with a horizon", mdp, regularizer)
+        if not isinstance(mdp, MDP):
+            raise InvalidInput("a model from functions has no finite horizon", omit="horizon")
         tolerance = checks.number("tolerance", tolerance, above=0)
         _refuse_with_horizon(
             method,
@@ -208,11 +211,11 @@ def solve(
         "tolerance": target.error(certificate),
     }
     solution: Solution | FunctionalSolution
-    if isinstance(mdp, MDP):
+    if isinstance(operator, JaxBellman) and isinstance(mdp, FunctionalMDP):
+        solution = make_functional_solution(fields, operator.greedy(certificate))
+    else:
         pair_policy = frozen(operator.pair_policy(certificate.policy))
         solution = Solution(pair_policy=pair_policy, **fields)
-    else:
-        solution = functional_solution(fields, operator.greedy(certificate))
     if found.interrupted:
         raise SolveInterrupted(found.reason, solution)
     if found.reason:

@@ -38,8 +38,8 @@ class Summary:
     value_min: float
     value_max: float
     support_ratio: float  # the share of the pairs that the policy uses
-    certified_in: int  # pairs proven to be in the support of pi*
-    certified_out: int  # pairs proven not to be in it
+    certified_in: int | None  # pairs proven to be in the support of pi*; None: not computed
+    certified_out: int | None  # pairs proven not to be in it
     certified_ratio: float  # the share of the pairs that are either
     expected_return: float  # J, the expected discounted reward from the start, without entropy
     entropy: float  # W or H, the expected discounted entropy
@@ -48,8 +48,10 @@ class Summary:
     gap_certificate: float  # the same for this MDP and policy, from the start
 
 
-def summarize(source: str, solution: Solution) -> Summary:
+def summarize(source: str, solution: Solution, evaluated: bool = True) -> Summary:
     """Evaluate the policy of a solution and summarise both.
+
+    Where it is not `evaluated`, what takes passes over all transitions is NaN or None.
 
     >>> from tsallax import Sparse, problems, solve
     >>> forest = summarize("forest", solve(problems.forest(), Sparse(0.5)))
@@ -57,9 +59,14 @@ def summarize(source: str, solution: Solution) -> Summary:
     (3, 6, 0.5, 1.0)
     """
     mdp, regularizer = solution.mdp, solution.regularizer
-    expected_return, entropy, regularized_return = _returns(solution)
-    certified = solution.pair_certified_support
-    proven_in, proven_out = (int(np.count_nonzero(certified == sign)) for sign in (1, -1))
+    expected_return, entropy, regularized_return = math.nan, math.nan, solution.regularized_return
+    proven_in, proven_out, certified_ratio, gap = None, None, math.nan, math.nan
+    if evaluated:
+        expected_return, entropy, regularized_return = _returns(solution)
+        certified = solution.pair_certified_support
+        proven_in, proven_out = (int(np.count_nonzero(certified == sign)) for sign in (1, -1))
+        certified_ratio = (proven_in + proven_out) / mdp.n_pairs
+        gap = float(mdp.initial @ gap_certificate(mdp, solution))
     return Summary(
         source=source,
         states=mdp.n_states,
@@ -83,12 +90,12 @@ def summarize(source: str, solution: Solution) -> Summary:
         support_ratio=solution.support_ratio,
         certified_in=proven_in,
         certified_out=proven_out,
-        certified_ratio=(proven_in + proven_out) / mdp.n_pairs,
+        certified_ratio=certified_ratio,
         expected_return=expected_return,
         entropy=entropy,
         regularized_return=regularized_return,
         performance_bound=performance_bound(mdp, regularizer),
-        gap_certificate=float(mdp.initial @ gap_certificate(mdp, solution)),
+        gap_certificate=gap,
     )
 
 
@@ -101,8 +108,8 @@ def _returns(solution: Solution) -> tuple[float, float, float]:
     return found.expected_return, found.entropy, found.regularized_return
 
 
-def as_json(summary: Summary, **more: Any) -> str:
-    """The summary as a JSON object with `more` fields; a number that is not finite is null."""
+def as_json(summary: Any, **more: Any) -> str:
+    """A dataclass as a JSON object with `more` fields; a number that is not finite is null."""
     numbers = {
         key: None if isinstance(value, float) and not math.isfinite(value) else value
         for key, value in asdict(summary).items()
@@ -122,9 +129,6 @@ def proven_digits(error: float) -> int:
 def as_text(s: Summary) -> str:
     """The summary as aligned lines, with as many digits as are proven."""
     ends = f" ({s.terminal} terminal)" if s.terminal else ""
-    index = f", q {s.q:g}" if s.regularizer == "tsallis" else ""
-    name = s.regularizer + (f", alpha {s.alpha:g}{index}" if s.alpha else "")
-    undecided = s.pairs - s.certified_in - s.certified_out
     used = round(s.support_ratio * s.pairs)
     digits = proven_digits(s.error)
 
@@ -136,20 +140,44 @@ def as_text(s: Summary) -> str:
         "problem": f"{s.source}, discount {s.discount:.12g}",
         "size": f"{s.states:,} states{ends}, {s.actions:,} actions, {s.pairs:,} pairs, "
         f"{s.transitions:,} transitions",
-        "regularizer": name,
+        "regularizer": regularizer_text(s.regularizer, s.alpha, s.q),
         "method": f"{s.method}: {s.iterations:,} iterations, {s.sweeps:,} sweeps, "
         f"{s.seconds:.3g} s",
         "value": f"{number(s.value_min)} to {number(s.value_max)}",
         "error": f"{s.error:.2g} at most (tolerance {s.tolerance:g}; "
         f"enclosure width {2 * s.error:.2g})",
         "support ratio": f"{s.support_ratio:.4f} ({used:,} of {s.pairs:,} pairs)",
-        "certified": f"{s.certified_ratio:.2%} of the pairs: {s.certified_in:,} in the support, "
-        f"{s.certified_out:,} out, {undecided:,} open",
+        "certified": _certified(s),
         "expected return": f"{number(s.expected_return)} (J)",
         "regularized return": f"{number(s.regularized_return)} (entropy {entropy})",
         "performance bound": f"{s.performance_bound:.6g} "
         "(the most that the exact optimum's J can lose, by theorem)",
         "gap certificate": f"{s.gap_certificate:.6g} (the most that J of this policy can lose)",
     }
+    if s.certified_in is None:  # not evaluated
+        del rows["expected return"], rows["gap certificate"], rows["certified"]
+        rows["regularized return"] = number(s.regularized_return)
+    return aligned(rows)
+
+
+def regularizer_text(name: str, alpha: float, q: float | None) -> str:
+    """The name of a regulariser with its parameters."""
+    index = f", q {q:g}" if name == "tsallis" else ""
+    return name + (f", alpha {alpha:g}{index}" if alpha else "")
+
+
+def aligned(rows: dict[str, str]) -> str:
+    """Labels and texts in two columns."""
     width = max(map(len, rows))
     return "\n".join(f"{label:<{width}}  {text}" for label, text in rows.items())
+
+
+def _certified(s: Summary) -> str:
+    """How many pairs are proven to be in the support of pi* or not to be."""
+    if s.certified_in is None or s.certified_out is None:
+        return "not known"
+    undecided = s.pairs - s.certified_in - s.certified_out
+    return (
+        f"{s.certified_ratio:.2%} of the pairs: {s.certified_in:,} in the support, "
+        f"{s.certified_out:,} out, {undecided:,} open"
+    )

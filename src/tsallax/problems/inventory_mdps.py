@@ -125,11 +125,10 @@ def perishables(
         fresh_a, middle_a, oldest_a, fresh_b, middle_b, oldest_b = state
         total_a, total_b = fresh_a + middle_a + oldest_a, fresh_b + middle_b + oldest_b
         a, b = taken[:, None], taken
-        found = jnp.asarray(tables)[
+        return jnp.asarray(tables)[
             (a == 0).astype(int), (b == 0).astype(int), total_a, total_b,
             oldest_a + a, oldest_b + b,
         ]  # fmt: skip
-        return found
 
     return MDP.from_functions(
         decide, evolve, states=(size,) * 6, actions=(size,) * 2, post=(size,) * 6,
@@ -158,7 +157,8 @@ def _issued(capacity: int, means: list[float], substitution: float) -> Floats:
         for a in range(n):
             issued[a, b, :, :b] = _capped(demand_a, a, n)[:, None] * demand_b[:b]
             issued[a, b, :, b] = _capped(increased, a, n)
-    return issued / issued.sum(axis=(2, 3), keepdims=True)
+    issued /= issued.sum(axis=(2, 3), keepdims=True)
+    return issued
 
 
 def _capped(demand: Floats, stock: int, n: int) -> Floats:

@@ -32,7 +32,7 @@ def test_the_maximum_from_the_policy_is_the_regularised_maximum(regularizer):
     np.testing.assert_allclose(value[1:], expected, rtol=1e-15)
     assert value[0] == 0.0
     assert not p[0].any()
-    np.testing.assert_allclose(p[1:].sum(-1), 1.0, rtol=1e-14)
+    np.testing.assert_allclose(np.asarray(p[1:]).sum(-1), 1.0, rtol=1e-14)
     assert not p[1:, 3].any()
 
 

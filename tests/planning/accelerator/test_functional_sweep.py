@@ -29,8 +29,7 @@ FORMS = {
 }
 
 
-@pytest.mark.parametrize("form", FORMS)
-@pytest.mark.parametrize("block", [2**18, 7])
+@pytest.mark.parametrize(("form", "block"), zip(FORMS, [7, 7, 2**18, 2**18], strict=True))
 def test_a_sweep_in_every_form_is_that_of_the_stored_mdp(form, block):
     _compare(FORMS[form], stock_mdp(), Sparse(0.5), block)
 

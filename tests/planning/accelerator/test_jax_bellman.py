@@ -1,10 +1,12 @@
 """The operator in JAX: certificates that hold, and linear systems."""
 
+from fractions import Fraction
+
 import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from tsallax import Hard, InvalidInput, Soft, Sparse, problems, solve
+from tsallax import MDP, Hard, InvalidInput, Soft, Sparse, problems, solve
 from tsallax.planning.accelerator.jax_bellman import bicgstab
 from tsallax.planning.devices import make_operator
 from tsallax.planning.iteration import Target, iterate_to
@@ -63,3 +65,10 @@ def test_bicgstab_solves_a_nonsymmetric_system():
         x, residual = bicgstab(lambda x: jnp.asarray(a) @ x, jnp.asarray(b), 1e-10)
     assert residual <= 1e-10
     np.testing.assert_allclose(x, np.linalg.solve(a, b), atol=1e-8)
+
+
+@pytest.mark.parametrize("reward", [1e-40, -3e-39, 1e-44, 1e-322])
+def test_enclosures_hold_where_numbers_are_flushed_to_zero(reward):
+    solution = solve(MDP([[[1.0]]], [[reward]], 0.3), Hard(), 1e-30, precision="float32")
+    exact = Fraction(reward) / (1 - Fraction(0.3))
+    assert Fraction(float(solution.lower[0])) <= exact <= Fraction(float(solution.upper[0]))

@@ -5,28 +5,37 @@ import numpy as np
 import pytest
 
 from tsallax import MDP, Hard, Sparse, problems
+from tsallax.planning.accelerator import stored_sweep
 from tsallax.planning.accelerator.stored_sweep import StoredSweep, group_states
 from tsallax.planning.bellman import Bellman
 from tsallax.planning.precision import double_precision
 
 
 def ragged():
-    """States with 0 to 9 actions and 1 to 40 successors each."""
+    """States with 0, 2 to 3 or 5 to 7 actions, and 4 to 6 successors each: two groups."""
     rng = np.random.default_rng(1)
     pairs, rows = [], []
     for s in range(40):
-        for a in range(s % 10):
+        for a in range([0, 2, 3, 5, 6, 7][s % 6]):
             row = np.zeros(40)
-            row[rng.choice(40, 40 if (s, a) == (9, 0) else 1 + s % 7, replace=False)] = 1.0
+            row[rng.choice(40, 4 + s % 3, replace=False)] = 1.0
             pairs.append((s, a))
             rows.append(row / row.sum())
-    ends = [s for s in range(40) if s % 10 == 0]
+    ends = [s for s in range(40) if s % 6 == 0]
     return MDP(np.array(rows), rng.normal(size=len(rows)), 0.9, pairs=pairs, terminal=ends)
 
 
-@pytest.mark.parametrize("mdp", [ragged(), problems.garnet(30, 4, 3, discount=0.9, seed=0)])
-@pytest.mark.parametrize("regularizer", [Hard(), Sparse(0.5)])
-def test_a_sweep_its_policy_and_following_it_agree_with_the_compiled_loops(mdp, regularizer):
+GARNET = problems.garnet(30, 4, 3, discount=0.9, seed=0)
+
+
+@pytest.mark.parametrize(
+    ("mdp", "regularizer", "unrolled"),
+    [(ragged(), Sparse(0.5), 32), (GARNET, Hard(), 32), (GARNET, Sparse(0.5), 2)],
+)
+def test_a_sweep_its_policy_and_following_it_agree_with_the_compiled_loops(
+    mdp, regularizer, unrolled, monkeypatch
+):
+    monkeypatch.setattr(stored_sweep, "UNROLLED", unrolled)
     v = np.where(mdp.terminal, 0.0, np.random.default_rng(2).normal(size=mdp.n_states))
     compiled = Bellman(mdp, regularizer)
     certificate = compiled.certify(compiled.start(v))
@@ -37,9 +46,12 @@ def test_a_sweep_its_policy_and_following_it_agree_with_the_compiled_loops(mdp, 
         fixed = model.fixed(regularizer, found.policy, int(found.max_support))
         again = model.follow(fixed, found.updated)
         pi = model.pair_policy(regularizer, found.policy)
+        rows = model.policy_rows(regularizer, found.policy, np.arange(mdp.n_states)[::-1])
         shifted = model.shifted(found.updated, jnp.float64(1.0))
     np.testing.assert_allclose(found.updated, certificate.updated, rtol=1e-13, atol=1e-13)
     np.testing.assert_allclose(pi, certificate.policy.weights, atol=1e-12)
+    # the actions of a state are the first ones, in both of these MDPs
+    np.testing.assert_array_equal(rows, mdp.table(pi)[::-1])
     np.testing.assert_allclose(again, followed, rtol=1e-12, atol=1e-12)
     assert (found.low, found.high) == pytest.approx(certificate.change, rel=1e-12)
     assert found.valid
@@ -50,8 +62,9 @@ def test_a_sweep_its_policy_and_following_it_agree_with_the_compiled_loops(mdp, 
 def test_states_of_a_group_differ_by_less_than_a_factor_of_two():
     mdp = ragged()
     groups = group_states(mdp)
+    assert len(groups) == 2
     actions = np.diff(mdp.pointer)
     for states in groups:
         assert actions[states].max() < 2 * actions[states].min()
     np.testing.assert_array_equal(np.sort(np.concatenate(groups)), np.flatnonzero(actions))
-    assert group_states(problems.garnet(30, 4, 3, discount=0.9, seed=0)) == [None]
+    assert group_states(GARNET) == [None]

@@ -60,7 +60,9 @@ class Case:
         return bellman(self.mdp, self.regularizer, v)
 
     def solve(self, regularizer: Regularizer, relative: float, **more: Any) -> Solution:
-        return solve(self.mdp, regularizer, relative * self.size, progress=False, **more)
+        tolerance = relative * self.size
+        found: Solution = solve(self.mdp, regularizer, tolerance, progress=False, **more)
+        return found
 
     @cached_property
     def hard(self) -> Solution:

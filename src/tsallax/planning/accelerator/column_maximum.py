@@ -24,29 +24,30 @@ ENTRIES = 4096
 """Numbers of the matrix that one block of threads holds."""
 
 
-def column_maximum(regularizer: Regularizer, q: Array) -> tuple[Array, Array]:
+def column_maxima(regularizer: Regularizer, q: Array) -> tuple[Array, Array]:
     """max_p <p, q> + alpha Omega(p) of each column, and the number of actions that p uses.
 
     Entries of -inf are left out; a column of them has the value 0 and uses none.
     """
     if q.shape[0] > MAX_ACTIONS or type(regularizer) not in (Hard, Soft, Sparse):
-        return plain_column_maximum(regularizer, q)
-    return lax.platform_dependent(
-        q, cuda=partial(fused_column_maximum, regularizer),
-        default=partial(plain_column_maximum, regularizer),
+        return plain_column_maxima(regularizer, q)
+    found: tuple[Array, Array] = lax.platform_dependent(
+        q, cuda=partial(fused_column_maxima, regularizer),
+        default=partial(plain_column_maxima, regularizer),
     )  # fmt: skip
+    return found
 
 
-def plain_column_maximum(regularizer: Regularizer, q: Array) -> tuple[Array, Array]:
-    """`column_maximum` for any regulariser and device."""
+def plain_column_maxima(regularizer: Regularizer, q: Array) -> tuple[Array, Array]:
+    """`column_maxima` for any regulariser and device."""
     p, value = regularized_maximum(regularizer, q.T)
     return value, jnp.sum(p > 0.0, axis=-1, dtype=jnp.int32)
 
 
-def fused_column_maximum(
+def fused_column_maxima(
     regularizer: Regularizer, q: Array, interpret: bool = False
 ) -> tuple[Array, Array]:
-    """`column_maximum` for a hard, soft or sparse regulariser, by a kernel for GPUs."""
+    """`column_maxima` for a hard, soft or sparse regulariser, by a kernel for GPUs."""
     actions, n = q.shape
     padded = pl.next_power_of_2(actions)
     width = max(ENTRIES // padded, 1)

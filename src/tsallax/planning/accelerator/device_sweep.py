@@ -69,14 +69,23 @@ class SweepModel(Protocol):
         """v + by, with the terminal states left at zero."""
 
     def refuse(self) -> None:
-        """Raise `InvalidInput` where the model itself is the cause of a value that is not finite."""
+        """Raise `InvalidInput` where the model is the cause of a value that is not finite."""
+
+    def pair_policy(self, regularizer: Regularizer, policy: Any) -> NDArray[np.float64]:
+        """The probability of every pair, of the greedy policy of a sweep."""
+
+    def policy_rows(
+        self, regularizer: Regularizer, policy: Any, states: NDArray[Any]
+    ) -> NDArray[np.float64]:
+        """The greedy policy of a sweep in some states: a row with the actions of each."""
 
 
 def copied(x: NDArray[Any], mesh: Mesh | None) -> Array:
     """An array on JAX's default device, or on every device of a mesh."""
     if mesh is None:
         return jnp.asarray(x)
-    return jax.device_put(x, NamedSharding(mesh, PartitionSpec()))
+    everywhere: Array = jax.device_put(x, NamedSharding(mesh, PartitionSpec()))
+    return everywhere
 
 
 def gathered(x: Array) -> NDArray[Any]:
@@ -139,7 +148,7 @@ def over_range(
         if blocks == 1:
             out = one(jnp.zeros((), jnp.int32))
             return jax.tree.map(lambda x: x[:per_part], out)
-        out = lax.map(one, jnp.arange(blocks, dtype=jnp.int32))
+        out = lax.map(jax.checkpoint(one), jnp.arange(blocks, dtype=jnp.int32))
         return jax.tree.map(lambda x: x.reshape(-1, *x.shape[2:])[:per_part], out)
 
     if mesh is None:

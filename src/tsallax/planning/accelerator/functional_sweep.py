@@ -39,7 +39,10 @@ from tsallax.planning.accelerator.device_sweep import (
 from tsallax.planning.function_space import Space
 from tsallax.planning.functional_checks import find_invalid
 from tsallax.planning.functional_mdp import SUM_TOLERANCE, FunctionalMDP
-from tsallax.regularizer import Regularizer
+from tsallax.regularizer import Hard, Regularizer
+
+UNROLLED_ACTIONS = 16
+"""Actions of a state up to which the sum over them is written out when a policy is followed."""
 
 
 class Greedy(NamedTuple):
@@ -96,13 +99,16 @@ class FunctionalSweep:
         else:
             self._probability, tables = None, jnp.asarray(mdp.probabilities, dtype)
         self._constants = (self._decide.constants, self._evolve.constants, tables)
-        self._stored = mdp.post is not None and not mdp.given_state
+        # the space whose expectations are taken once in a sweep
+        self._stored = None if mdp.given_state else mdp.post
         self._outer, self._inner = self._groups(len(jax.tree.leaves(post)))
-        self._sweep = jax.jit(self._sweep_states)
-        self._rows = jax.jit(self._fixed_rows, static_argnums=3)
-        self._follow = jax.jit(self._follow_states)
-        self._shifted = jax.jit(self._shifted_states)
-        self._policy = jax.jit(self._policy_of_states)
+        self._sweep: Callable[..., DeviceSweep] = jax.jit(self._sweep_states)
+        self._rows: Callable[..., FixedPolicy] = jax.jit(self._fixed_rows, static_argnums=3)
+        self._follow: Callable[..., Array] = jax.jit(self._follow_states)
+        self._shifted: Callable[..., Array] = jax.jit(self._shifted_states)
+        self._policy: Callable[..., Array] = jax.jit(self._policy_of_states)
+        self._check: Callable[..., tuple[Array, Array]] = jax.jit(self._check_states)
+        self._transposed: Callable[..., Array] = jax.jit(self._pull_back)
 
     def sweep(self, regularizer: Regularizer, v: Array) -> DeviceSweep:
         """Uv and what is known of it."""
@@ -117,8 +123,8 @@ class FunctionalSweep:
 
         Both are counted in evaluations of the functions; products of matrices are quick.
         """
-        if self._stored:
-            branches = self.mdp.post.size * self.terms
+        if self._stored is not None:
+            branches = self._stored.size * self.terms
             return (branches + size * self.n_states) / (branches + self.n_pairs)
         return size * self.n_states / (self.width * self._outer_space.size)
 
@@ -128,15 +134,35 @@ class FunctionalSweep:
 
     def policy_rows(
         self, regularizer: Regularizer, policy: Greedy, states: NDArray[Any]
-    ) -> NDArray[Any]:
+    ) -> NDArray[np.float64]:
         """pi(a|s) of some states, a row for each."""
-        block = max(self._block // (self.width * (1 if self._stored else self.terms)), 1)
+        block = max(self._block // (self.width * (self.terms if self._stored is None else 1)), 1)
         rows = []
         for first in range(0, len(states), block):
             some = np.resize(states[first : first + block], min(block, len(states)))
             p = self._policy(self._constants, regularizer, policy, jnp.asarray(some))
             rows.append(np.asarray(p)[: len(states) - first])
-        return np.concatenate(rows) if rows else np.zeros((0, self.width))
+        return np.concatenate(rows).astype(np.float64) if rows else np.zeros((0, self.width))
+
+    def pair_policy(self, regularizer: Regularizer, policy: Greedy) -> NDArray[np.float64]:
+        """pi(a|s) of every state and action."""
+        return self.policy_rows(regularizer, policy, np.arange(self.n_states)).reshape(-1)
+
+    def check_policy(self, policy: FixedPolicy) -> tuple[Array, Array, float]:
+        """Which states are terminal, what is wrong with a policy, and a bound on |r(s, a)|.
+
+        The second is for each state the place of an action in its list that it lacks, the number
+        of lists where the policy takes none, and -1 where it is right.
+        """
+        zero = jnp.zeros(self.n_states, self.dtype)
+        found = self._sweep(self._constants, Hard(), zero)
+        if not found.valid:
+            self.refuse()
+        return *self._check(self._constants, policy), float(found.reward)
+
+    def transposed(self, policy: FixedPolicy) -> Callable[[Array], Array]:
+        """The map y -> gamma T_pi' y."""
+        return partial(self._transposed, self._constants, policy)
 
     def place(self, v: NDArray[Any]) -> Array:
         """v on the device, or on all of them."""
@@ -196,8 +222,8 @@ class FunctionalSweep:
         """Q(s, a), NaN where the pair is not valid; whether it is allowed; |r|; whether it ends."""
         post, reward, allowed = self._decide(constants[0], state, self.mdp.actions.element(action))
         reward, allowed = jnp.asarray(reward, self.dtype), jnp.asarray(allowed, bool)
-        if self._stored:
-            index, inside = self.mdp.post.index(post)
+        if self._stored is not None:
+            index, inside = self._stored.index(post)
             ahead = jnp.where(inside, worth.at[index].get(mode="clip"), jnp.nan)
             more, ends = jnp.zeros((), self.dtype), jnp.asarray(False)
         elif self.mdp.given_state:
@@ -262,14 +288,15 @@ class FunctionalSweep:
 
     def _worth(self, constants: Any, v: Array) -> tuple[Array, Array, Array]:
         """What action values are made of: w of all post-decision states, or v; |r|; ends."""
-        if not self._stored:
+        space = self._stored
+        if space is None:
             return v, jnp.zeros((), self.dtype), jnp.asarray(False)
 
         def one(x: Array) -> Any:
-            return self._expected(constants, v, self.mdp.post.element(x))
+            return self._expected(constants, v, space.element(x))
 
         w, reward, ends = over_range(
-            jax.vmap(one), self.mdp.post, max(self._block // self.terms, 1), self._mesh
+            jax.vmap(one), space, max(self._block // self.terms, 1), self._mesh
         )
         return w, jnp.max(reward), jnp.any(ends)
 
@@ -303,7 +330,7 @@ class FunctionalSweep:
 
     def _work_of_group(self) -> int:
         """Numbers that one group of states holds at a time."""
-        if self._stored:
+        if self._stored is not None:
             return self.width
         return self.width * self.terms + (self._inner_space.size * self.terms if self._inner else 0)
 
@@ -341,6 +368,13 @@ class FunctionalSweep:
 
     def _follow_states(self, constants: Any, policy: FixedPolicy, v: Array) -> Array:
         worth, _, _ = self._worth(constants, v)
+        size = len(policy.weights)
+
+        def many(s: Array) -> Array:
+            state = self.mdp.states.element(s)
+            pair = partial(self._pair, constants, worth, state)
+            q, _, _, _ = jax.vmap(pair)(jnp.stack([a[s] for a in policy.actions]))
+            return policy.bonus[s] + _dot(jnp.stack([w[s] for w in policy.weights]), q)
 
         def one(s: Array) -> Array:
             state = self.mdp.states.element(s)
@@ -350,23 +384,51 @@ class FunctionalSweep:
                 total = total + jnp.where(weights[s] > 0.0, weights[s] * q, 0.0)
             return total
 
-        each = 1 if self._stored else self.terms
-        return over_range(jax.vmap(one), self.mdp.states, max(self._block // each, 1), self._mesh)
+        each = size * (self.terms if self._stored is None else 1)
+        follow = jax.vmap(one if size <= UNROLLED_ACTIONS else many)
+        block = max(self._block // each, 1)
+        value: Array = over_range(follow, self.mdp.states, block, self._mesh)
+        return value
+
+    def _pull_back(self, constants: Any, policy: FixedPolicy, y: Array) -> Array:
+        _, pull = jax.vjp(lambda v: self._follow_states(constants, policy, v), jnp.zeros_like(y))
+        found: Array = pull(y)[0]
+        return found
+
+    def _check_states(self, constants: Any, policy: FixedPolicy) -> tuple[Array, Array]:
+        def one(s: Array) -> tuple[Array, Array]:
+            state = self.mdp.states.element(s)
+            has_some = jnp.any(self._allowed(constants, state, jnp.arange(self.width)))
+            weights = jnp.stack([w[s] for w in policy.weights])
+            actions = jnp.stack([a[s] for a in policy.actions])
+            lacks = (weights > 0.0) & ~self._allowed(constants, state, actions)
+            place = jnp.where(jnp.any(lacks), jnp.argmax(lacks), -1)
+            place = jnp.where(jnp.all(weights == 0.0), len(weights), place)
+            return ~has_some, jnp.where(has_some, place, -1)
+
+        block = max(self._block // self.width, 1)
+        found: tuple[Array, Array] = over_range(jax.vmap(one), self.mdp.states, block, self._mesh)
+        return found
+
+    def _allowed(self, constants: Any, state: Any, actions: Array) -> Array:
+        """Which of some actions are allowed in a state."""
+
+        def allowed(a: Array) -> Array:
+            _, _, fine = self._decide(constants[0], state, self.mdp.actions.element(a))
+            return jnp.asarray(fine, bool)
+
+        return jax.vmap(allowed)(actions)
 
     def _shifted_states(self, constants: Any, v: Array, by: Array) -> Array:
         actions = jnp.arange(self.width, dtype=jnp.int32)
 
         def one(s: Array) -> Array:
-            state = self.mdp.states.element(s)
-
-            def allowed(a: Array) -> Array:
-                _, _, fine = self._decide(constants[0], state, self.mdp.actions.element(a))
-                return jnp.asarray(fine, bool)
-
-            return jnp.where(jnp.any(jax.vmap(allowed)(actions)), v[s] + by, 0.0)
+            has_some = jnp.any(self._allowed(constants, self.mdp.states.element(s), actions))
+            return jnp.where(has_some, v[s] + by, 0.0)
 
         block = max(self._block // self.width, 1)
-        return over_range(jax.vmap(one), self.mdp.states, block, self._mesh)
+        shifted: Array = over_range(jax.vmap(one), self.mdp.states, block, self._mesh)
+        return shifted
 
 
 def _dot(p: Array, worth: Array) -> Array:

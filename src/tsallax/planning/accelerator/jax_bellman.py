@@ -19,7 +19,7 @@ from jax import Array
 from numpy.typing import NDArray
 
 from tsallax.errors import InvalidInput
-from tsallax.planning.accelerator.device_sweep import SweepModel
+from tsallax.planning.accelerator.device_sweep import FixedPolicy, SweepModel
 from tsallax.planning.operator import Certificate, Iterate, NewtonStart
 from tsallax.planning.precision import double_precision
 from tsallax.regularizer import Regularizer
@@ -52,6 +52,10 @@ class GreedyPolicy:
         """pi(a|s) of some states, a row for each."""
         return self.operator.policy_rows(self.policy, states)
 
+    def lists(self) -> FixedPolicy:
+        """The actions that the policy uses in every state, and their probabilities."""
+        return self.operator.policy_lists(self.policy)
+
     def most_probable(self) -> NDArray[np.int32]:
         """The most probable action of every state."""
         return self.operator.most_probable_actions(self.policy)
@@ -79,9 +83,9 @@ class JaxBellman:
         self.model, self.regularizer, self.discount = model, regularizer, discount
         self.n_states = model.n_states
         self._single, self._device = single, device
+        self.precision = "float32" if single else "float64"
         self._unit = 2.0**-24 if single else 2.0**-53
         self._dtype = jnp.float32 if single else jnp.float64
-        self._tiny = float(jnp.finfo(self._dtype).tiny)
         self._bonus = float(regularizer.alpha) * (1.0 + float(regularizer.max_entropy(model.width)))
         row_error = (model.terms + 16) * self._unit
         self._shift_high = discount * (1.0 + row_error)
@@ -118,9 +122,13 @@ class JaxBellman:
         return 1.0
 
     def start(self, v: Any) -> Iterate:
-        """v, or 0, on the device."""
+        """v, or 0, on the device; 0 at terminal states."""
+        if v is None:
+            with self._scope():
+                return Iterate(self.model.place(np.zeros(self.n_states)), None)
         with self._scope():
-            return Iterate(self.model.place(np.zeros(self.n_states) if v is None else v), None)
+            placed = self.model.place(v)
+        return Iterate(self.shifted(placed, 0.0), None)
 
     def certify(self, iterate: Iterate) -> Certificate:
         """Uv, the policy that is greedy in v, and the enclosure of V* that they prove."""
@@ -172,25 +180,30 @@ class JaxBellman:
                 v, sweeps = new, sweeps + 1
         return v, sweeps, span
 
-    def on_host(self, v: Array) -> NDArray[np.float64]:
+    def on_host(self, v: Any) -> NDArray[np.float64]:
         """A value function as an array of NumPy."""
         return np.asarray(v).astype(np.float64)
 
     def pair_policy(self, policy: SweptPolicy) -> NDArray[np.float64]:
-        """The probability of every pair of a stored MDP."""
+        """The probability of every pair."""
         with self._scope():
-            pi: NDArray[np.float64] = self.model.pair_policy(self.regularizer, policy.greedy)
-            return pi
+            return self.model.pair_policy(self.regularizer, policy.greedy)
 
     def greedy(self, certificate: Certificate) -> GreedyPolicy:
         """The policy of a certificate, for the states that will be asked for."""
         return GreedyPolicy(self, certificate.policy, certificate.support_ratio)
 
     def policy_rows(self, policy: SweptPolicy, states: NDArray[Any]) -> NDArray[np.float64]:
-        """pi(a|s) of some states of a model from functions, a row for each."""
+        """The probabilities of the actions of some states, a row for each."""
         with self._scope():
-            rows = self.model.policy_rows(self.regularizer, policy.greedy, states)
-            return np.asarray(rows).astype(np.float64)
+            return self.model.policy_rows(self.regularizer, policy.greedy, states)
+
+    def policy_lists(self, policy: SweptPolicy) -> FixedPolicy:
+        """The actions in use in every state of a model from functions."""
+        size = min(max(policy.max_support, 1), self.model.width)
+        with self._scope():
+            found: FixedPolicy = self.model.fixed(self.regularizer, policy.greedy, size)
+            return found
 
     def most_probable_actions(self, policy: SweptPolicy) -> NDArray[np.int32]:
         """The most probable action of every state of a model from functions."""
@@ -213,7 +226,8 @@ class JaxBellman:
             base = self.model.follow(policy, jnp.zeros_like(guess))
 
             def matrix(x: Array) -> Array:
-                return _matrix(x, base, self.model.follow(policy, x))
+                product: Array = _matrix(x, base, self.model.follow(policy, x))
+                return product
 
             correction, residual = bicgstab(
                 matrix, self.model.follow(policy, guess) - guess, tolerance
@@ -229,7 +243,7 @@ class JaxBellman:
 
     def _list_size(self, certificate: Certificate) -> int:
         """The largest number of actions in use in a state, or the next power of two."""
-        support = certificate.policy.max_support
+        support: int = certificate.policy.max_support
         return min(1 << max(support - 1, 0).bit_length(), self.model.width)
 
     def _fixed(self, certificate: Certificate) -> Any:
@@ -241,8 +255,9 @@ class JaxBellman:
         """How far the enclosure moves by the rounding of one sweep (running error analysis)."""
         dot = (self.model.terms + 16) * (self._reward + size)
         maximum = 8 * (self.model.width + 8) * self._bonus
-        underflow = (self.model.terms + self.model.width + 32) * self._tiny  # numbers set to zero
-        return (self._unit * (dot + maximum) + underflow) / (1.0 - self._shift_high)
+        operations = 8 * (self.model.terms + self.model.width + 16)
+        flushed = float(np.finfo(self.precision).tiny) * operations  # XLA makes denormals zero
+        return (self._unit * (dot + maximum) + flushed) / (1.0 - self._shift_high)
 
 
 def bicgstab(matrix: Any, b: Array, tolerance: float) -> tuple[Array, float]:

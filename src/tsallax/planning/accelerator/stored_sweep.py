@@ -11,6 +11,7 @@ is one pass over them.  What a state lacks is padded: successors with p = 0, act
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterator
 from functools import partial
 from typing import Any, NamedTuple
 
@@ -21,7 +22,7 @@ from jax import Array, lax
 from jax.sharding import Mesh, NamedSharding, PartitionSpec
 from numpy.typing import NDArray
 
-from tsallax.planning.accelerator.column_maximum import column_maximum
+from tsallax.planning.accelerator.column_maximum import column_maxima
 from tsallax.planning.accelerator.device_sweep import (
     AXIS,
     DeviceSweep,
@@ -79,9 +80,11 @@ class StoredSweep:
         self._ends = bool(mdp.terminal.any()) or mdp.termination is not None
         self._reward = mdp.max_reward
         self._groups = [_layout(mdp, states, dtype, mesh) for states in group_states(mdp)]
-        self._sweep = jax.jit(self._sweep_groups)
-        self._fixed = jax.jit(self._fixed_groups, static_argnums=3)
-        self._follow = jax.jit(self._follow_groups)
+        self._sweep: Callable[..., DeviceSweep] = jax.jit(self._sweep_groups)
+        self._fixed: Callable[..., list[FollowedGroup]] = jax.jit(
+            self._fixed_groups, static_argnums=3
+        )
+        self._follow: Callable[..., Array] = jax.jit(self._follow_groups)
 
     def place(self, v: NDArray[Any]) -> Array:
         """v on the device, or on all of them."""
@@ -118,9 +121,20 @@ class StoredSweep:
             pi[(self._pointer[states][:, None] + np.arange(p.shape[1]))[has]] = p[has]
         return pi
 
+    def policy_rows(
+        self, regularizer: Regularizer, policy: list[Array], states: NDArray[Any]
+    ) -> NDArray[np.float64]:
+        """The probabilities of the actions of some states, in the order of their pairs."""
+        pi = self.pair_policy(regularizer, policy)
+        pair = self._pointer[states][:, None] + np.arange(self.width)
+        has = pair < self._pointer[states + 1][:, None]
+        rows: NDArray[np.float64] = np.where(has, pi[np.where(has, pair, 0)], 0.0)
+        return rows
+
     def shifted(self, v: Array, by: Array) -> Array:
         """v + by, with the terminal states left at zero."""
-        return _shifted(self._terminal, v, by)
+        shifted: Array = _shifted(self._terminal, v, by)
+        return shifted
 
     def refuse(self) -> None:
         """An MDP was checked when it was made."""
@@ -129,7 +143,7 @@ class StoredSweep:
         def one(group: Group, v: Array) -> tuple[Array, Array, Array]:
             ahead = _expectation(group.successors, group.probabilities, v)
             q = lax.optimization_barrier(group.rewards + self._discount * ahead)
-            return q, *column_maximum(regularizer, q)
+            return q, *column_maxima(regularizer, q)
 
         updated, used = jnp.zeros_like(v), jnp.zeros(self.n_states, jnp.int32)
         values = []
@@ -177,7 +191,8 @@ class StoredSweep:
     def _follow_groups(self, policy: list[FollowedGroup], v: Array) -> Array:
         def one(group: FollowedGroup, v: Array) -> Array:
             ahead = jnp.sum(_expectation(group.successors, group.weights, v), 0)
-            return group.reward + self._discount * ahead
+            value: Array = group.reward + self._discount * ahead
+            return value
 
         new = jnp.zeros_like(v)
         for group in policy:
@@ -227,6 +242,15 @@ def group_states(mdp: MDP) -> list[NDArray[np.int64] | None]:
     return [np.flatnonzero((key == kind) & (actions > 0)) for kind in kinds]
 
 
+def local_parts(count: int, mesh: Mesh | None) -> Iterator[tuple[Any, slice]]:
+    """The devices of this process, each with its part of `count` states."""
+    devices = [None] if mesh is None else list(mesh.devices.flat)
+    per_device = -(-count // len(devices))
+    for i, device in enumerate(devices):
+        if device is None or device.process_index == jax.process_index():
+            yield device, slice(i * per_device, (i + 1) * per_device)
+
+
 def _layout(mdp: MDP, states: NDArray[np.int64] | None, dtype: Any, mesh: Mesh | None) -> Group:
     """Lay the transitions of some states out on the devices, each with a part of the states."""
     count = mdp.n_states if states is None else len(states)
@@ -239,13 +263,10 @@ def _layout(mdp: MDP, states: NDArray[np.int64] | None, dtype: Any, mesh: Mesh |
         if states is None
         else int(max(lengths[a:b].max() for a, b in zip(first, last, strict=True)))
     )
-    devices = [None] if mesh is None else list(mesh.devices.flat)
-    per_device = -(-count // len(devices))
+    n_devices = 1 if mesh is None else mesh.size
+    per_device = -(-count // n_devices)
     parts = []
-    for i, device in enumerate(devices):
-        if device is not None and device.process_index != jax.process_index():
-            continue
-        here = slice(i * per_device, (i + 1) * per_device)
+    for device, here in local_parts(count, mesh):
         listed = np.arange(count)[here] if states is None else states[here]
         arrays = _columns(mdp, listed, first[here], last[here], width, longest, per_device, dtype)
         parts.append([_reversed(jax.device_put(x, device)) for x in arrays])
@@ -253,7 +274,7 @@ def _layout(mdp: MDP, states: NDArray[np.int64] | None, dtype: Any, mesh: Mesh |
         order, successors, probabilities, rewards = parts[0]
     else:
         order, successors, probabilities, rewards = (
-            _assembled(list(x), per_device * len(devices), mesh) for x in zip(*parts, strict=True)
+            _assembled(list(x), per_device * n_devices, mesh) for x in zip(*parts, strict=True)
         )
     return Group(None if states is None else order, successors, probabilities, rewards)
 
@@ -333,4 +354,5 @@ def _expectation(successors: Array, probabilities: Array, v: Array) -> Array:
             total = total + term(k)
         return total
     zero = jnp.zeros(successors.shape[1:], v.dtype)
-    return lax.fori_loop(0, len(successors), lambda k, total: total + term(k), zero)
+    found: Array = lax.fori_loop(0, len(successors), lambda k, total: total + term(k), zero)
+    return found

@@ -1,0 +1,76 @@
+"""Models that a function of the user makes, named on the command line as `module:function`."""
+
+from __future__ import annotations
+
+import importlib
+import importlib.util
+import os
+import sys
+from types import ModuleType
+from typing import TYPE_CHECKING, Any
+
+from tsallax.errors import InvalidInput
+
+if TYPE_CHECKING:
+    from tsallax.planning.functional_mdp import FunctionalMDP
+    from tsallax.planning.mdp import MDP
+
+
+def names_function(source: str) -> bool:
+    """Whether a source has the form `module:function` or `path.py:function`.
+
+    >>> names_function("models.stock:large"), names_function("models/stock.py:large")
+    (True, True)
+    >>> names_function("FrozenLake-v1"), names_function("package:Maze-v0")
+    (False, False)
+    """
+    module, colon, function = source.rpartition(":")
+    return bool(colon and module) and function.isidentifier()
+
+
+def make_model(source: str) -> MDP | FunctionalMDP:
+    """The model that a function without arguments returns.
+
+    >>> make_model("tsallax.problems:forest")
+    MDP(3 states, 2 actions, 6 pairs, 9 transitions, discount 0.9, 0.0 MB)
+    """
+    from tsallax.planning.functional_mdp import FunctionalMDP
+    from tsallax.planning.mdp import MDP
+
+    name, _, function = source.rpartition(":")
+    module = _load(name, source)
+    make = getattr(module, function, None)
+    if not callable(make):
+        raise InvalidInput(f"{name} has no function {function}", source=source)
+    try:
+        model: Any = make()
+    except Exception as error:
+        raise InvalidInput(f"{function}() fails with {_reason(error)}", source=source) from error
+    if not isinstance(model, MDP | FunctionalMDP):
+        kind = type(model).__name__
+        raise InvalidInput(f"{function}() must return an MDP, not {kind}", source=source)
+    return model
+
+
+def _load(name: str, source: str) -> ModuleType:
+    """A module by its name, also from the current folder, or from a file."""
+    try:
+        if not name.endswith(".py"):
+            if os.getcwd() not in sys.path:
+                sys.path.insert(0, os.getcwd())
+            return importlib.import_module(name)
+        spec = importlib.util.spec_from_file_location("tsallax_model", name)
+        if spec is None or spec.loader is None or not os.path.isfile(name):
+            raise InvalidInput(f"{name}: no such file", source=source)
+        module = importlib.util.module_from_spec(spec)
+        spec.loader.exec_module(module)
+        return module
+    except InvalidInput:
+        raise
+    except Exception as error:
+        raise InvalidInput(f"{name} cannot be imported: {_reason(error)}", source=source) from error
+
+
+def _reason(error: Exception) -> str:
+    text = " ".join(str(error).split())
+    return f"{type(error).__name__}: {text}" if text else type(error).__name__

@@ -1,0 +1,281 @@
+"""Policy evaluation of models from functions, in JAX and in float64.
+
+With G = I - gamma T_pi as in `planning.evaluation`, the linear systems
+
+    G V = r_pi,   G H = Omega(pi),   G' rho = d
+
+are solved by BiCGSTAB, which needs sweeps of the policy and their transposes only, and by plain
+sweeps where that stalls.  A last sweep bounds the error, rounding included, whatever solved them.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any
+
+import jax.numpy as jnp
+import numpy as np
+from jax import Array
+from numpy.typing import ArrayLike, NDArray
+
+from tsallax.errors import InvalidInput
+from tsallax.planning.accelerator.device_sweep import FixedPolicy
+from tsallax.planning.accelerator.functional_sweep import FunctionalSweep
+from tsallax.planning.accelerator.jax_bellman import bicgstab
+from tsallax.planning.forms import numbers
+from tsallax.planning.functional_checks import check_functions, find_invalid
+from tsallax.planning.functional_mdp import FunctionalMDP
+from tsallax.planning.functional_solution import FunctionalSolution
+from tsallax.planning.policies import ROW_TOLERANCE
+from tsallax.planning.precision import double_precision
+from tsallax.regularizer import Hard, Regularizer
+
+Floats = NDArray[np.float64]
+
+UNIT_ROUNDOFF = 2.0**-53
+MAX_RELATIVE_ERROR = 1e-6
+"""The largest error of an evaluation, relative to a bound on all values."""
+REFINEMENTS = 4
+"""How often BiCGSTAB is started again from the residual that it left."""
+MAX_SWEEPS = 20_000
+"""Plain sweeps where BiCGSTAB stalls."""
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class FunctionalEvaluation:
+    """The value and return of a policy of a model from functions.
+
+    Attributes:
+        value: V_pi(s) of the regularised MDP (of the plain one where no regulariser is given).
+        entropy: the causal entropy of the policy, W(pi) or H(pi); 0 without a regulariser.
+        expected_return: J, the expected discounted sum of rewards, without entropy.
+        regularized_return: J + alpha * entropy = d'V_pi.
+        error: a bound on |value - V_pi| in every state.
+    """
+
+    mdp: FunctionalMDP
+    value: Floats
+    entropy: float
+    expected_return: float
+    regularized_return: float
+    error: float
+    _visits: Callable[[], Floats] = field(repr=False)
+
+    @cached_property
+    def visitation(self) -> Floats:
+        """rho_pi(s), the discounted expected number of visits; computed when first asked for."""
+        return self._visits()
+
+    def __repr__(self) -> str:
+        return (
+            f"FunctionalEvaluation(expected_return={self.expected_return:.8g}, "
+            f"entropy={self.entropy:.6g}, regularized_return={self.regularized_return:.8g}, "
+            f"error<={self.error:.2g})"
+        )
+
+
+def evaluate_functional(
+    mdp: FunctionalMDP, policy: ArrayLike | FunctionalSolution, regularizer: Regularizer | None
+) -> FunctionalEvaluation:
+    """Value, entropy and return of a policy: actions (S,), a table (S, A) or a solution's."""
+    chosen = Hard() if regularizer is None else regularizer
+    with double_precision():
+        followed = FollowedPolicy(mdp, policy)
+        plain, _ = followed.solve(followed.reward)
+        omega = followed.entropy(chosen)
+        collected, _ = followed.solve(omega) if chosen.alpha else (jnp.zeros_like(plain), 0.0)
+        alpha = float(chosen.alpha)
+        value = plain + alpha * collected
+        error = followed.error(value, alpha * omega)
+        d = jnp.asarray(mdp.initial)
+        expected_return, entropy = float(d @ plain), float(d @ collected)
+        found = FunctionalEvaluation(
+            mdp=mdp,
+            value=np.asarray(value),
+            entropy=entropy,
+            expected_return=expected_return,
+            regularized_return=expected_return + alpha * entropy,
+            error=error,
+            _visits=followed.visits,
+        )
+        largest = followed.scale(alpha * omega) / (1.0 - mdp.discount)
+    if not error <= MAX_RELATIVE_ERROR * largest:
+        raise InvalidInput(
+            f"the value of this policy cannot be computed in float64: its error is {error:.2g}; "
+            f"a discount below {mdp.discount!r} may help"
+        )
+    return found
+
+
+def functional_gap(solution: FunctionalSolution) -> Floats:
+    """A bound on V*(s) - V_pi(s), both of the plain MDP, for the solution's policy pi.
+
+    V* of the plain MDP is at most that of the regularised one, since no entropy is negative, and so
+    at most the upper end of the enclosure; V_pi is evaluated.
+    """
+    with double_precision():
+        followed = FollowedPolicy(solution.mdp, solution)
+        value, _ = followed.solve(followed.reward)
+        error = followed.error(value, jnp.zeros_like(value))
+        terminal = np.asarray(followed.terminal)
+        gap = solution.upper - np.asarray(value) + error
+    return np.where(terminal, 0.0, np.nextafter(gap, math.inf))
+
+
+class FollowedPolicy:
+    """A policy of a model from functions, as a few actions of every state, and its sweeps."""
+
+    def __init__(self, mdp: FunctionalMDP, policy: ArrayLike | FunctionalSolution) -> None:
+        check_functions(mdp)
+        self._mdp = mdp
+        self._sweep = FunctionalSweep(mdp, jnp.float64)
+        weights, actions = _lists(mdp, policy)
+        none = jnp.zeros(mdp.n_states)
+        listed = FixedPolicy(weights, actions, none)
+        self.terminal, missing, self._largest = self._sweep.check_policy(listed)
+        _refuse_missing(mdp, listed, np.asarray(missing))
+        self._policy = FixedPolicy(
+            tuple(jnp.where(self.terminal, 0.0, w) for w in weights), actions, none
+        )
+        self.reward = self._sweep.follow(self._policy, none)
+        if not bool(jnp.all(jnp.isfinite(self.reward))):
+            find_invalid(mdp)
+            raise InvalidInput("the rewards of this policy overflow float64: scale them down")
+        # summands of a sweep of the policy, and the most that its rows exceed gamma by rounding
+        self._terms = self._sweep.terms + 2 * len(weights) + 16
+        self._gap = 1.0 - mdp.discount * (1.0 + (self._terms + 64) * UNIT_ROUNDOFF)
+        if self._gap <= 0.0:
+            raise InvalidInput(f"discount {mdp.discount!r} is too close to 1 for float64")
+
+    def entropy(self, regularizer: Regularizer) -> Array:
+        """Omega(pi(s)) of every state."""
+        pi = jnp.stack(self._policy.weights, -1)
+        return jnp.where(self.terminal, 0.0, regularizer.entropy(pi))
+
+    def scale(self, bonus: Array) -> float:
+        """A bound on |V_pi| (1 - gamma)."""
+        return self._largest + float(jnp.max(jnp.abs(bonus))) + 1e-300
+
+    def ahead(self, v: Array) -> Array:
+        """gamma T_pi v."""
+        return self._sweep.follow(self._policy, v) - self.reward
+
+    def error(self, v: Array, bonus: Array) -> float:
+        """A bound on |v - V_pi| in every state, where V_pi has this bonus in every step."""
+        residual = self._sweep.follow(self._policy, v) + bonus - v
+        return (float(jnp.max(jnp.abs(residual))) + self._rounding(v, bonus)) / self._gap
+
+    def _rounding(self, v: Array, b: Array) -> float:
+        """A bound on the rounding of a sweep of the policy."""
+        size = float(jnp.max(jnp.abs(v))) + self._largest + 8 * float(jnp.max(jnp.abs(b)))
+        return UNIT_ROUNDOFF * self._terms * size
+
+    def solve(self, b: Array) -> tuple[Array, float]:
+        """x with (I - gamma T_pi) x = b, and max|b - (I - gamma T_pi) x|."""
+        return _solved(self.ahead, b, lambda x: self._rounding(x, b))
+
+    def visits(self) -> Floats:
+        """rho_pi' = d' (I - gamma T_pi)^-1."""
+        with double_precision():
+            d = jnp.asarray(self._mdp.initial)
+            transposed = self._sweep.transposed(self._policy)
+            x, _ = _solved(transposed, d, lambda x: UNIT_ROUNDOFF * float(jnp.max(jnp.abs(x))))
+            return np.asarray(jnp.maximum(x, 0.0))
+
+
+def _solved(
+    ahead: Callable[[Array], Array], b: Array, rounding: Callable[[Array], float]
+) -> tuple[Array, float]:
+    """x with x - ahead(x) = b, to within rounding or as far as it goes, and its residual."""
+
+    def residual_of(x: Array) -> tuple[Array, float]:
+        r = b + ahead(x) - x
+        return r, float(jnp.max(jnp.abs(r)))
+
+    best = jnp.zeros_like(b)
+    residual, size = residual_of(best)
+    for _ in range(REFINEMENTS):
+        if size <= rounding(best):
+            return best, size
+        correction, _ = bicgstab(lambda x: x - ahead(x), residual, 1e-3 * rounding(best))
+        x = best + correction
+        new, new_size = residual_of(x)
+        if not new_size < size:
+            break
+        best, residual, size = x, new, new_size
+    for _ in range(MAX_SWEEPS):
+        if size <= 2 * rounding(best):
+            break
+        best = best + residual
+        residual, size = residual_of(best)
+    return best, size
+
+
+def _lists(mdp: FunctionalMDP, policy: Any) -> tuple[tuple[Array, ...], tuple[Array, ...]]:
+    """Probabilities (S,) and actions (S,) that hold the support of a policy in every state."""
+    if isinstance(policy, FunctionalSolution):
+        if policy.mdp is not mdp:
+            raise InvalidInput("the solution is of another MDP")
+        fixed = policy.greedy.lists()
+        weights = [jnp.asarray(np.asarray(w), jnp.float64) for w in fixed.weights]
+        total = sum(weights[1:], weights[0])
+        total = jnp.where(total > 0.0, total, 1.0)
+        actions = tuple(jnp.asarray(np.asarray(a)) for a in fixed.actions)
+        return tuple(w / total for w in weights), actions
+    given = numbers(policy, "policy")
+    if given.shape == (mdp.n_states,) and np.issubdtype(given.dtype, np.integer):
+        if not ((given >= 0) & (given < mdp.n_actions)).all():
+            s = int(np.flatnonzero((given < 0) | (given >= mdp.n_actions))[0])
+            raise InvalidInput(f"state {mdp.states.describe(s)} has no action {given[s]}")
+        return (jnp.ones(mdp.n_states),), (jnp.asarray(given, jnp.int32),)
+    if given.shape != (mdp.n_states, mdp.n_actions):
+        raise InvalidInput(
+            f"a policy of this model has shape ({mdp.n_states}, {mdp.n_actions}), or one integer "
+            f"for each state, not {given.shape}"
+        )
+    return _lists_of_table(mdp, given.astype(np.float64))
+
+
+def _lists_of_table(
+    mdp: FunctionalMDP, table: Floats
+) -> tuple[tuple[Array, ...], tuple[Array, ...]]:
+    wrong = ~((table >= 0.0) & (table < math.inf))
+    if wrong.any():
+        s, a = (int(i) for i in np.argwhere(wrong)[0])
+        raise InvalidInput(
+            f"the policy's probability of action {mdp.actions.describe(a)} in state "
+            f"{mdp.states.describe(s)} is {table[s, a]}"
+        )
+    total = table.sum(1, keepdims=True)
+    off = np.where(total[:, 0] == 0.0, 0.0, np.abs(total[:, 0] - 1.0))  # 0 at terminal states
+    if off.max() > ROW_TOLERANCE:
+        s = int(off.argmax())
+        raise InvalidInput(
+            f"the policy of state {mdp.states.describe(s)} sums to {total[s, 0]:.8g}, not to 1"
+        )
+    size = max(int(np.count_nonzero(table, axis=1).max()), 1)
+    order = np.argsort(-table, axis=1, kind="stable")[:, :size]
+    weights = np.take_along_axis(table / np.where(total > 0.0, total, 1.0), order, 1)
+    columns = range(size)
+    return (
+        tuple(jnp.asarray(weights[:, i]) for i in columns),
+        tuple(jnp.asarray(order[:, i], jnp.int32) for i in columns),
+    )
+
+
+def _refuse_missing(mdp: FunctionalMDP, policy: FixedPolicy, missing: NDArray[np.int32]) -> None:
+    """Refuse a policy that takes an action that its state lacks, or none in a state that has some.
+
+    `missing` is, for each state, the place of such an action in its list, or -1.
+    """
+    if not (missing >= 0).any():
+        return
+    s = int(np.flatnonzero(missing >= 0)[0])
+    state, i = mdp.states.describe(s), int(missing[s])
+    if i == len(policy.actions):
+        raise InvalidInput(f"the policy of state {state} sums to 0, not to 1")
+    a = int(np.asarray(policy.actions[i])[s])
+    raise InvalidInput(f"state {state} has no action {mdp.actions.describe(a)}")

@@ -1,0 +1,90 @@
+"""Models from functions that are named on the command line."""
+
+import pytest
+
+from tsallax import InvalidInput
+from tsallax.cli.model_source import make_model, names_function
+
+MODELS = """
+from tsallax import problems
+
+def small():
+    return problems.inventory(capacity=4, lead_time=1, max_order=2)
+
+def broken():
+    raise ValueError("no\\ndata")
+
+def number():
+    return 3
+
+def needs(x):
+    return x
+
+constant = 3
+"""
+
+
+@pytest.fixture
+def path(tmp_path):
+    path = tmp_path / "warehouse_models.py"
+    path.write_text(MODELS)
+    return path
+
+
+@pytest.mark.parametrize(
+    ("source", "expected"),
+    [
+        ("models:large", True),
+        ("a/b.py:large", True),
+        ("C:\\models.py:large", True),
+        ("FrozenLake-v1", False),
+        ("package:Maze-v0", False),
+        (":large", False),
+        ("models:", False),
+        ("mdp.npz", False),
+    ],
+)
+def test_a_function_is_told_from_an_environment_and_a_file(source, expected):
+    assert names_function(source) is expected
+
+
+def test_a_function_is_found_in_a_file_and_in_a_module_of_the_current_folder(path, monkeypatch):
+    assert make_model(f"{path}:small").n_states == 15
+    monkeypatch.chdir(path.parent)
+    monkeypatch.setattr("sys.path", ["/nowhere"])
+    assert make_model("warehouse_models:small").n_states == 15
+
+
+@pytest.mark.parametrize(
+    ("function", "message"),
+    [
+        ("absent", "has no function absent"),
+        ("constant", "has no function constant"),
+        ("broken", r"broken\(\) fails with ValueError: no data"),
+        ("needs", r"needs\(\) fails with TypeError"),
+        ("number", r"number\(\) must return an MDP, not int"),
+    ],
+)
+def test_what_makes_no_model_is_refused_in_one_line(path, function, message):
+    with pytest.raises(InvalidInput, match=message) as refused:
+        make_model(f"{path}:{function}")
+    assert "\n" not in str(refused.value)
+
+
+@pytest.mark.parametrize(
+    ("source", "message"),
+    [
+        ("no_such_module:f", "cannot be imported: ModuleNotFoundError"),
+        ("absent.py:f", "absent.py: no such file"),
+    ],
+)
+def test_what_cannot_be_imported_is_refused(source, message):
+    with pytest.raises(InvalidInput, match=message):
+        make_model(source)
+
+
+def test_a_file_that_is_no_python_is_refused(tmp_path):
+    path = tmp_path / "odd.py"
+    path.write_text("def (:")
+    with pytest.raises(InvalidInput, match="SyntaxError"):
+        make_model(f"{path}:f")
