@@ -154,6 +154,8 @@ ENDING = MDP([[0.0, 1.0]], [3.0], 1.0, pairs=[(0, 0)], terminal=[1])
         ({"horizon": 3, "method": "policy_iteration"}, "is backward induction: leave method out"),
         ({"horizon": 3, "initial_value": [0, 0]}, "no meaning with a horizon: leave initial_value"),
         ({"horizon": 3, "max_sweeps": 9}, "has no meaning with a horizon: leave max_sweeps out"),
+        ({"horizon": 3, "device": "gpu"}, "has no meaning with a horizon: leave device out"),
+        ({"horizon": 3, "precision": "float32"}, "with a horizon: leave precision out"),
         ({"horizon": 10**15}, "need 1.6e[+]07 GB of memory: solve in parts"),
     ],
 )  # fmt: skip

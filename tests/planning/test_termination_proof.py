@@ -25,7 +25,7 @@ from tsallax import (
     solve_path,
 )
 from tsallax.planning.bellman import kernel_arrays
-from tsallax.planning.termination_proof import longest_duration
+from tsallax.planning.termination_proof import longest_durations
 
 METHODS = ("auto", "value_iteration", "modified_policy_iteration", "policy_iteration")
 
@@ -72,9 +72,9 @@ def enclosed_value(exact, alpha, q):
 @settings(max_examples=25)
 def test_the_duration_is_proven_and_close_to_the_longest(seed):
     mdp = absorbing(seed).mdp()
-    exact = max(exact_duration(oracle.exact_mdp(mdp)))
-    proven = longest_duration(mdp, kernel_arrays(mdp))
-    assert exact <= Fraction(proven) <= exact * Fraction(12, 10)
+    proven = longest_durations(mdp, kernel_arrays(mdp))
+    for bound, exact in zip(proven, exact_duration(oracle.exact_mdp(mdp)), strict=True):
+        assert exact <= Fraction(bound) <= exact * Fraction(12, 10)
 
 
 @pytest.mark.parametrize("choice", [c for c in CHOICES if c.q < 50], ids=lambda c: c.name)
@@ -86,6 +86,8 @@ def test_the_enclosure_holds_the_exact_value(choice, seed, method):
     solution = solve(mdp, regularizer, 1e-8, method)
     value, error = enclosed_value(oracle.exact_mdp(mdp), choice.alpha(problem), choice.q)
     assert error < Fraction(1, 10**40)
+    assert (solution.lower <= solution.value).all()
+    assert (solution.value <= solution.upper).all()
     for low, v, high in zip(solution.lower, value, solution.upper):
         assert Fraction(low) <= v + error
         assert v - error <= Fraction(high)
@@ -134,8 +136,13 @@ def test_the_fair_gambler_wins_with_his_share_and_plays_for_long():
     solution = solve(mdp, Hard(), 1e-9)
     expected = np.append(np.arange(64) / 64, 0.0)
     np.testing.assert_allclose(solution.value, expected, atol=1e-9)
-    duration = longest_duration(mdp, kernel_arrays(mdp))
-    assert 32 * 32 <= duration <= 32 * 32 * 1.2  # s (64 - s) steps, betting 1
+    w = longest_durations(mdp, kernel_arrays(mdp))
+    s = np.arange(65)
+    steps = s * (64 - s)  # betting 1
+    assert (steps <= w).all()
+    assert (w <= 1.2 * steps).all()
+    width = solution.upper - solution.lower
+    assert width[1] < 0.2 * width[32]  # narrow where episodes are short
 
 
 def test_a_discount_next_to_one_gives_nearly_the_same_value():
@@ -196,6 +203,12 @@ def test_durations_beyond_float64_are_refused():
     rows = (Row(0, 0, 1.0, {0: 1.0 - 1e-15}, 1e-15), Row(0, 1, 1.0, {}, 1.0))
     with pytest.raises(InvalidInput, match="too many steps to prove it in float64"):
         solve(Problem("slow", 1, rows, 1.0).mdp(), Hard())
+
+
+def test_discount_one_is_for_the_cpu():
+    for options in ({"device": "gpu"}, {"precision": "float32"}):
+        with pytest.raises(InvalidInput, match="discount 1 is solved in float64 on the CPU"):
+            solve(gambler(4, 0.5), Hard(), **options)
 
 
 def test_learning_needs_a_discount():

@@ -34,7 +34,7 @@ from tsallax.planning.kernels.support_certificates import certify_support
 from tsallax.planning.linear_systems import PolicySystem, permuted, policy_matrix
 from tsallax.planning.mdp import MDP
 from tsallax.planning.operator import Certificate, Iterate, NewtonStart
-from tsallax.planning.termination_proof import longest_duration
+from tsallax.planning.termination_proof import longest_durations
 from tsallax.planning.threads import PARALLEL_TRANSITIONS, thread_blocks
 from tsallax.planning.validation import ULPS
 from tsallax.regularizer import Regularizer
@@ -91,7 +91,8 @@ class Bellman:
         self._shift_high = mdp.discount * (1.0 + row_error)
         if mdp.discount == 1.0 and not finite_horizon:
             # sums of rows may exceed 1 by rounding: the proof of w holds for the stored numbers
-            self.discount = 1.0 - 1.0 / longest_duration(mdp, self.arrays)
+            self._durations = longest_durations(mdp, self.arrays)
+            self.discount = 1.0 - 1.0 / float(self._durations.max())
             self._shift_low, self._shift_high = 0.0, math.nextafter(self.discount, 1.0)
         if self._shift_high >= 1.0 and not finite_horizon:
             raise InvalidInput(f"discount {mdp.discount!r} is too close to 1 for float64")
@@ -136,6 +137,19 @@ class Bellman:
         else:
             found = bellman_sweep.sweep_range(*common, 0, len(v), v, start, updated, policy)
         return updated, policy, *found
+
+    def weighted_enclosure(self, certificate: Certificate) -> tuple[Floats, Floats]:
+        """lower <= V* <= upper without discount, by the expected durations w of episodes.
+
+        Uv + min(d, 0) (w - 1) <= V* <= Uv + max(d, 0) (w - 1), with d = Uv - v: narrower than the
+        certificate where episodes are short.
+        """
+        w, (low, high) = self._durations, certificate.change
+        rounding = certificate.rounding * (w / w.max())
+        lower = certificate.updated + (min(low, 0.0) * (w - 1.0) - rounding)
+        upper = certificate.updated + (max(high, 0.0) * (w - 1.0) + rounding)
+        terminal = self.mdp.terminal
+        return np.where(terminal, 0.0, lower), np.where(terminal, 0.0, upper)
 
     def shifted(self, v: Floats, by: float) -> Floats:
         """v + by, with the terminal states left at zero."""

@@ -41,6 +41,10 @@ def make_operator(
         if not isinstance(mesh, Mesh):
             raise InvalidInput(f"mesh must be a jax.sharding.Mesh, not {type(mesh).__name__}")
         mesh = Mesh(mesh.devices.reshape(-1), (AXIS,))
+    if isinstance(mdp, MDP) and mdp.discount == 1.0:
+        if mesh is not None or device == "gpu" or single:
+            raise InvalidInput("discount 1 is solved in float64 on the CPU, without a mesh")
+        return Bellman(mdp, regularizer)
     if isinstance(mdp, MDP) and mesh is None and not _on_gpu(mdp, device, single):
         return Bellman(mdp, regularizer)
     chosen = None if mesh is not None or device == "auto" else find_device(device)

@@ -155,6 +155,8 @@ def solve(
             max_sweeps=max_sweeps,
             relative_tolerance=relative_tolerance,
             time_limit=time_limit,
+            device=None if device in ("auto", "cpu") else device,
+            precision=None if precision == "float64" else precision,
             mesh=mesh,
         )
         finite = induct_backward(mdp, regularizer, horizon, final_value, tolerance, progress)
@@ -190,6 +192,9 @@ def solve(
         operator.on_host(operator.shifted(certificate.updated, end))
         for end in (certificate.middle, certificate.low, certificate.high)
     )
+    if isinstance(operator, Bellman) and mdp.discount == 1.0:
+        lower, upper = operator.weighted_enclosure(certificate)
+        value = lower + 0.5 * (upper - lower)
     if not math.isfinite(certificate.error):
         lower, upper = np.full_like(lower, -math.inf), np.full_like(upper, math.inf)
     fields: dict[str, Any] = {

@@ -10,7 +10,7 @@ checked with rounding.  Then v + c w with c >= max(Uv - v, 0) is a supersolution
 
     U(v + c w) <= Uv + c (w - 1) <= v + c w,   hence   V* <= Uv + c (w - 1),
 
-and from below in the same way: everything that holds with a discount gamma < 1 holds with
+and from below in the same way.  Everything that holds with a discount gamma < 1 holds with
 1 - 1/max w in its place, where 1/(1 - gamma) is the longest expected duration, max w.
 
 The least such w is the value of the hard MDP in which every step earns 1; policy iteration finds it
@@ -24,7 +24,7 @@ from weakref import WeakKeyDictionary
 import numpy as np
 
 from tsallax.errors import InvalidInput
-from tsallax.planning.forms import named
+from tsallax.planning.forms import frozen, named
 from tsallax.planning.kernels.breadth_first import breadth_first_order
 from tsallax.planning.kernels.end_components import endless_pairs
 from tsallax.planning.kernels.mdp_arrays import Floats, MDPArrays, action_values
@@ -39,24 +39,22 @@ SUFFICIENT_DECREASE = 0.9
 LINEAR_TOLERANCE = 1e-3
 """The residual of the linear systems, in steps."""
 
-_PROVEN: WeakKeyDictionary[MDP, float] = WeakKeyDictionary()
+_PROVEN: WeakKeyDictionary[MDP, Floats] = WeakKeyDictionary()
 """The result for each MDP in memory, which is read-only."""
 
 
-def longest_duration(mdp: MDP, arrays: MDPArrays) -> float:
-    """A proven upper bound on the expected length of an episode, from any state, of any policy.
+def longest_durations(mdp: MDP, arrays: MDPArrays) -> Floats:
+    """w(s): proven upper bounds on the expected number of steps from each state, of any policy.
 
     Refuses an MDP with a policy that never ends, and names states and actions of it.
     """
     if mdp not in _PROVEN:
-        _PROVEN[mdp] = _proven_duration(mdp, arrays)
+        _PROVEN[mdp] = frozen(_proven_durations(mdp, arrays))
     return _PROVEN[mdp]
 
 
-def _proven_duration(mdp: MDP, arrays: MDPArrays) -> float:
+def _proven_durations(mdp: MDP, arrays: MDPArrays) -> Floats:
     _refuse_endless(mdp, arrays)
-    if mdp.n_pairs == 0:
-        return 1.0
     undiscounted = arrays._replace(discount=1.0, rewards=np.zeros(mdp.n_pairs))
     order, _ = breadth_first_order(arrays, np.flatnonzero(mdp.terminal))
     order = order[::-1].copy()
@@ -71,7 +69,7 @@ def _proven_duration(mdp: MDP, arrays: MDPArrays) -> float:
         action_values(undiscounted, w, following)
         decrease = _proven_decrease(mdp, w, following)
         if decrease >= SUFFICIENT_DECREASE:
-            return math.nextafter(float(w.max()) / decrease, math.inf)
+            return np.where(mdp.terminal, 0.0, np.nextafter(w / decrease, math.inf))
     raise InvalidInput(
         "every policy of this MDP ends, but after too many steps to prove it in float64: "
         f"more than {max(float(np.nanmax(w)), 1.0):.2g} on average; use a discount below 1"

@@ -1,0 +1,50 @@
+"""Seconds of `solve_path` for 20 alphas, and those of 20 separate solves with and without gaps.
+
+    python benchmarks/alpha_paths.py
+
+Alphas from a thousandth of the largest reward to the largest reward, to a tolerance of 1e-6.  The
+ratios are separate solves over the path, and separate solves with `gap_certificate`, which the path
+includes, over the path.  Best of three.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from tsallax import Sparse, gap_certificate, problems, solve, solve_path
+
+PROBLEMS = {
+    "garnet": lambda: problems.garnet(10_000, 10, 10, discount=0.99, seed=0),
+    "maze": lambda: problems.maze(100, seed=1),
+    "unicycle": problems.unicycle,
+    "multigoal": problems.multigoal,
+}
+
+
+def seconds(function: Callable[[], Any]) -> tuple[float, Any]:
+    """The least of three durations, and the result."""
+    best, result = np.inf, None
+    for _ in range(3):
+        start = time.perf_counter()
+        result = function()
+        best = min(best, time.perf_counter() - start)
+    return best, result
+
+
+if __name__ == "__main__":
+    print("problem    path s  solves s  gaps s  solves/path  (solves + gaps)/path")
+    for name, make in PROBLEMS.items():
+        mdp = make()
+        alphas = np.geomspace(1e-3, 1.0, 20) * np.abs(mdp.rewards).max()
+        solve_path(mdp, alphas[:2])  # compile
+        path, _ = seconds(lambda: solve_path(mdp, alphas))  # noqa: B023
+        solves, found = seconds(lambda: [solve(mdp, Sparse(a)) for a in alphas.tolist()])  # noqa: B023
+        gaps, _ = seconds(lambda: [gap_certificate(mdp, solution) for solution in found])  # noqa: B023
+        print(
+            f"{name:<10} {path:6.3f} {solves:9.3f} {gaps:7.3f} {solves / path:12.2f} "
+            f"{(solves + gaps) / path:21.2f}"
+        )
