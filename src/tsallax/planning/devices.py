@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from functools import lru_cache
+from typing import Any
+
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -54,9 +57,17 @@ def make_operator(
         if isinstance(mdp, MDP):
             model = StoredSweep(mdp, dtype, mesh)
         else:
-            check_functions(mdp)
-            model = FunctionalSweep(mdp, dtype, mesh)
+            model = _functional_sweep(mdp, dtype, mesh, chosen)
     return JaxBellman(model, regularizer, mdp.discount, single, chosen)
+
+
+@lru_cache(maxsize=8)
+def _functional_sweep(
+    mdp: FunctionalMDP, dtype: Any, mesh: Mesh | None, device: jax.Device | None
+) -> FunctionalSweep:
+    """The sweeps of a model, checked; the last ones are kept, as they take seconds to compile."""
+    check_functions(mdp)
+    return FunctionalSweep(mdp, dtype, mesh)
 
 
 def _on_gpu(mdp: MDP, device: str, single: bool) -> bool:

@@ -162,8 +162,6 @@ def _disproof(
     if (off > 0.125 * (high - low) + 8 * UNIT_ROUNDOFF * size).any():
         return f"the value of {_worst(mdp, off)} is not the centre of its enclosure"
     operator = Bellman(mdp, regularizer)
-    if mdp.discount == 1.0:
-        return _contradicted(operator, centre, low, high)
     pi = pi / sum_by_state(mdp, pi)[mdp.state_of]
     slack = ROUNDING_FACTOR * operator.action_value_rounding(low, high)
     gain = sum_by_state(mdp, pi * mdp.rewards) + operator.alpha * operator.entropy(pi)
@@ -173,20 +171,6 @@ def _disproof(
     rise = np.where(mdp.terminal, 0.0, operator.certify(operator.start(high)).updated - high)
     if not (rise <= slack).all():
         return f"upper is below the optimal value, by a sweep in {_worst(mdp, rise)}"
-    return None
-
-
-def _contradicted(operator: Bellman, centre: Floats, low: Floats, high: Floats) -> str | None:
-    """Whether the enclosure that a sweep proves lies apart from the one claimed.
-
-    Without discount, ends of an enclosure need not rise or fall under a sweep.
-    """
-    proven = operator.certify(operator.start(centre))
-    above = operator.shifted(proven.updated, proven.low) - high
-    below = low - operator.shifted(proven.updated, proven.high)
-    apart = np.maximum(above, below)
-    if (apart > 0.0).any():
-        return f"the value of {_worst(operator.mdp, apart)} is outside its enclosure, by a sweep"
     return None
 
 
