@@ -65,6 +65,7 @@ def assert_same_as_one_process(n: int, garnet: Path, out: Path) -> None:
         np.testing.assert_allclose(getattr(found, name), getattr(one, name), rtol=1e-12, atol=1e-12)
 
 
+@pytest.mark.slow
 def test_four_devices_of_one_process_prove_the_same_as_one():
     flags = {"XLA_FLAGS": "--xla_force_host_platform_device_count=4", "JAX_PLATFORMS": "cpu"}
     tests = str(Path(__file__).parents[1])
