@@ -61,7 +61,7 @@ def test_help_imports_no_numerical_library():
     [
         ("dance", ["dance", "tsallax --help"]),
         ("--dance", ["--dance", "tsallax --help"]),
-        ("solve", ["FILE_OR_ENV", "tsallax solve --help"]),
+        ("solve", ["SOURCE", "tsallax solve --help"]),
         ("solve a.npz --speed 9", ["--speed", "tsallax solve --help"]),
         ("solve a.npz b.npz --alpha 1", ["extra argument", "tsallax solve --help"]),
         ("solve a.npz --alpha", ["--alpha", "--help"]),

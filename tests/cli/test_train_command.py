@@ -270,7 +270,7 @@ def test_a_configuration_that_was_edited_is_refused(copied: Path, capsys, old, n
         ("CartPole-v1 --explore tsallis --episodes 3", ["--set explore_q=1.5"]),
         ("CartPole-v1 --set lerning_rate=1 --episodes 3", ["did you mean learning_rate"]),
         ("CartPole-v1 --set seed=1 --seed 1 --episodes 3", ["seed is given twice"]),
-        ("CartPole-v1 --steps 9 --set buffer_size=100000000000000", ["memory", "buffer_size"]),
+        ("CartPole-v1 --steps 9 --set net_arch=[10000000,10000000]", ["memory", "net_arch"]),
         ("CartPole-v1", ["--episodes or --steps"]),
         ("--episodes 3", ["no environment", "Reacher-v5"]),
         ("--resume", ["no environment"]),

@@ -48,7 +48,7 @@ def test_a_worker_ends_with_the_process_that_watches_it(tmp_path):
     alive, held = os.pipe()
     program = (
         "from tsallax.cli.worker_process import prepare_worker; import os, time\n"
-        "prepare_worker(); print('ready', flush=True); os.write(1, b'gloo'); time.sleep(100)"
+        "prepare_worker(); os.write(1, b'gloo'); print('ready', flush=True); time.sleep(100)"
     )
     worker = subprocess.Popen(
         [sys.executable, "-c", program],

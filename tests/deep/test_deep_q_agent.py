@@ -41,7 +41,8 @@ def test_observations_of_the_wrong_size_are_refused(ask):
 
 BAD_AGENTS = [
     ({"alhpa": 0.1}, "unknown option 'alhpa': did you mean alpha"),
-    ({"buffer_size": 10**14}, "not enough memory for the networks and a replay of 10"),
+    ({"buffer_size": 10**14}, "buffer_size must be an integer of at least 1 and below"),
+    ({"net_arch": [10**7, 10**7]}, "not enough memory for the networks and a replay of"),
     ({"seed": True}, "seed must be an integer"),
     ({"actions": None}, "give actions, such as actions=31"),
     ({"actions": 1}, "at least 2"),

@@ -102,7 +102,7 @@ def test_actions_that_are_close_have_names_of_their_own():
         {"grid": (15, 15)}, {"grid": (15, 1, 12)}, {"size": 0.0}, {"goal_scale": -1.0},
         {"obstacle_scale": float("nan")}, {"goal": (1.0, float("inf"))}, {"obstacle": (1.0,)},
         {"speeds": (1.0, 1.0)}, {"speeds": (1.0,)}, {"turn": 0.0}, {"time_step": -0.1},
-        {"discount": 1.0},
+        {"discount": 1.5},
     ],
 )  # fmt: skip
 def test_unusable_parameters_are_named(options):

@@ -101,7 +101,7 @@ class FunctionalMDP:
 
         >>> from tsallax import problems
         >>> problems.inventory(capacity=20, lead_time=1, max_order=5).to_mdp()
-        MDP(126 states, 6 actions, 756 pairs, 10836 transitions, discount 0.99, 0.1 MB)
+        MDP(126 states, 6 actions, 756 pairs, 9996 transitions, discount 0.99, 0.1 MB)
         """
         branches = self.n_pairs * self.events.size
         if branches > MAX_STORED_BRANCHES:
