@@ -13,6 +13,8 @@ SLOW = (
     "one action more than a power of two",
     "longest row",
     "longest row, equal values",
+    "nearly equal values",
+    "one value above many",
 )
 """Cases of which others are examples, too; each shape is a compilation."""
 

@@ -42,7 +42,7 @@ def assert_same(found, stored):
     np.testing.assert_allclose(found.visitation, stored.visitation, rtol=1e-10, atol=1e-13)
 
 
-@pytest.mark.parametrize("unrolled", [16, 1])
+@pytest.mark.parametrize("unrolled", [pytest.param(16, marks=pytest.mark.slow), 1])
 def test_a_table_is_worth_what_it_is_in_the_stored_mdp(unrolled, monkeypatch):
     monkeypatch.setattr(functional_sweep, "UNROLLED_ACTIONS", unrolled)
     assert_same(
