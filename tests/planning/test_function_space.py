@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from tsallax import InvalidInput
-from tsallax.planning.function_space import product, read_space
+from tsallax.planning.function_space import read_space
 from tsallax.planning.precision import double_precision
 
 GIVEN = [5, (2, 3), ([-1.5, 0.0, 4.0], 2), (np.arange(-2, 3), [1.0, 10.0, 100.0])]
@@ -43,8 +43,8 @@ def test_what_is_no_coordinate_is_outside(given, outside):
     assert 0 <= index < 5
 
 
-def test_a_product_has_the_axes_of_its_factors():
-    space = product(read_space("states", (2, 3)), read_space("actions", 4))
+def test_an_element_is_described_by_its_coordinates():
+    space = read_space("states", (2, 3, 4))
     assert space.sizes == (2, 3, 4)
     assert space.describe(23) == "(1, 2, 3)"
 

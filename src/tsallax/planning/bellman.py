@@ -33,7 +33,7 @@ from tsallax.planning.kernels.sparse_linear import max_abs
 from tsallax.planning.kernels.support_certificates import certify_support
 from tsallax.planning.linear_systems import PolicySystem, permuted, policy_matrix
 from tsallax.planning.mdp import MDP
-from tsallax.planning.operator import Certificate, Iterate, NewtonStart
+from tsallax.planning.operator import Certificate, Iterate, NewtonStart, enclosure_ends
 from tsallax.planning.termination_proof import longest_durations
 from tsallax.planning.threads import PARALLEL_TRANSITIONS, thread_blocks
 from tsallax.planning.validation import ULPS
@@ -111,8 +111,7 @@ class Bellman:
         updated, policy, low, high, used = self.sweep(iterate)
         size = max_abs(v)
         rounding = self._rounding(max(size, max_abs(updated)))
-        down = _gain(self._shift_high if low < 0 else self._shift_low) * low
-        up = _gain(self._shift_high if high > 0 else self._shift_low) * high
+        down, up = enclosure_ends((low, high), (self._shift_low, self._shift_high))
         rounding += 4 * UNIT_ROUNDOFF * max(-down, up, 0.0)
         return Certificate(
             updated=updated,
@@ -364,7 +363,3 @@ def kernel_arrays(mdp: MDP) -> MDPArrays:
 
 def _unsigned(index: NDArray[np.signedinteger]) -> NDArray[np.unsignedinteger]:
     return index.view(f"u{index.itemsize}")
-
-
-def _gain(shift: float) -> float:
-    return shift / (1.0 - shift)

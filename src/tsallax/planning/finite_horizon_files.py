@@ -12,7 +12,8 @@ from tsallax.errors import InvalidInput
 from tsallax.files import npz
 from tsallax.planning import mdp_files
 from tsallax.planning.mdp import MDP
-from tsallax.regularizer import Regularizer, by_name
+from tsallax.planning.solution_files import read_regularizer
+from tsallax.regularizer import Regularizer
 
 FORMAT = npz.Format(
     name="tsallax-finite-horizon-solution",
@@ -59,9 +60,7 @@ def read(path: str | PathLike[str]) -> dict[str, Any]:
 
 def _fields(arrays: dict[str, Any]) -> dict[str, Any]:
     mdp = MDP(**mdp_files.arguments(arrays))
-    name = str(arrays["regularizer"])
-    parameters = {"hard": (), "tsallis": ("alpha", "q")}.get(name, ("alpha",))
-    regularizer = by_name(name, **{key: float(arrays[key]) for key in parameters})
+    regularizer = read_regularizer(arrays)
     values, errors = arrays["values"], arrays["errors"]
     rows = len(values)
     if rows < 2 or values.shape[1] != mdp.n_states or errors.shape != (rows,):

@@ -128,11 +128,6 @@ def read_space(name: str, given: Any) -> Space:
     return space
 
 
-def product(*spaces: Space) -> Space:
-    """The product of spaces, its coordinates those of its factors one after the other."""
-    return Space(tuple(axis for space in spaces for axis in space.axes), single=False)
-
-
 def _read_axis(name: str, given: Any) -> Axis:
     if checks.is_integer(given):
         return Axis(checks.count(name, given, below=2**31))

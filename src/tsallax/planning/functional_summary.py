@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from tsallax.planning.evaluation import performance_bound
 from tsallax.planning.functional_solution import FunctionalSolution
-from tsallax.planning.summary import aligned, proven_digits, regularizer_text
+from tsallax.planning.summary import aligned, proven_digits, regularizer_text, shared_numbers
 
 
 @dataclass(frozen=True)
@@ -46,30 +45,12 @@ def summarize_functional(source: str, solution: FunctionalSolution) -> Functiona
     >>> summary.states, summary.actions, summary.post_decision_states, summary.events
     (15, 3, 15, 5)
     """
-    mdp, regularizer = solution.mdp, solution.regularizer
+    mdp = solution.mdp
     return FunctionalSummary(
-        source=source,
-        states=mdp.n_states,
-        actions=mdp.n_actions,
-        pairs=mdp.n_pairs,
+        **shared_numbers(source, solution),
         post_decision_states=None if mdp.post is None else mdp.post.size,
         events=mdp.events.size,
-        discount=mdp.discount,
-        regularizer=regularizer.name,
-        alpha=float(regularizer.alpha),
-        q=None if regularizer.name == "hard" else regularizer.q,
-        method=solution.method,
-        tolerance=float(solution.tolerance),
-        iterations=solution.iterations,
-        sweeps=solution.sweeps,
-        seconds=solution.seconds,
-        converged=solution.converged,
-        error=solution.error,
-        value_min=float(solution.value.min()),
-        value_max=float(solution.value.max()),
-        support_ratio=solution.support_ratio,
         regularized_return=solution.regularized_return,
-        performance_bound=performance_bound(mdp, regularizer),
     )
 
 

@@ -131,3 +131,17 @@ class Operator(Protocol):
 
         `lower` is another value function of which Uv >= v holds.
         """
+
+
+def enclosure_ends(change: tuple[float, float], shifts: tuple[float, float]) -> tuple[float, float]:
+    """k(min d) and k'(max d): how far V* is from Uv by MacQueen's bounds, before rounding.
+
+    `change` is the min and max of d = Uv - v, and `shifts` are b and B, between which U moves with
+    its argument (see `planning.bellman`).
+    """
+    (low, high), (least, most) = change, shifts
+    return _gain(most if low < 0 else least) * low, _gain(most if high > 0 else least) * high
+
+
+def _gain(shift: float) -> float:
+    return shift / (1.0 - shift)

@@ -92,11 +92,16 @@ def read(path: str | PathLike[str], max_bytes: int | None = None) -> dict[str, A
         raise error.of(path) from None
 
 
-def _fields(arrays: dict[str, Any]) -> dict[str, Any]:
-    mdp = MDP(**mdp_files.arguments(arrays))
+def read_regularizer(arrays: Mapping[str, Any]) -> Regularizer:
+    """The regulariser of a file, from its name and its numbers."""
     name = str(arrays["regularizer"])
     parameters = {"hard": (), "tsallis": ("alpha", "q")}.get(name, ("alpha",))
-    regularizer = by_name(name, **{key: float(arrays[key]) for key in parameters})
+    return by_name(name, **{key: float(arrays[key]) for key in parameters})
+
+
+def _fields(arrays: dict[str, Any]) -> dict[str, Any]:
+    mdp = MDP(**mdp_files.arguments(arrays))
+    regularizer = read_regularizer(arrays)
     for key in BY_STATE + BY_PAIR:
         array = arrays[key].astype(np.float64, copy=False)
         if arrays["converged"] and not np.isfinite(array).all():

@@ -58,7 +58,7 @@ def summarize(source: str, solution: Solution, evaluated: bool = True) -> Summar
     >>> forest.states, forest.pairs, forest.support_ratio, forest.certified_ratio
     (3, 6, 0.5, 1.0)
     """
-    mdp, regularizer = solution.mdp, solution.regularizer
+    mdp = solution.mdp
     expected_return, entropy, regularized_return = math.nan, math.nan, solution.regularized_return
     proven_in, proven_out, certified_ratio, gap = None, None, math.nan, math.nan
     if evaluated:
@@ -68,35 +68,38 @@ def summarize(source: str, solution: Solution, evaluated: bool = True) -> Summar
         certified_ratio = (proven_in + proven_out) / mdp.n_pairs
         gap = float(mdp.initial @ gap_certificate(mdp, solution))
     return Summary(
-        source=source,
-        states=mdp.n_states,
+        **shared_numbers(source, solution),
         terminal=int(np.count_nonzero(mdp.terminal)),
-        actions=mdp.n_actions,
-        pairs=mdp.n_pairs,
         transitions=int(mdp.transitions.nnz),
-        discount=mdp.discount,
-        regularizer=regularizer.name,
-        alpha=float(regularizer.alpha),
-        q=None if regularizer.name == "hard" else regularizer.q,
-        method=solution.method,
-        tolerance=float(solution.tolerance),
-        iterations=solution.iterations,
-        sweeps=solution.sweeps,
-        seconds=solution.seconds,
-        converged=solution.converged,
-        error=solution.error,
-        value_min=float(solution.value.min()),
-        value_max=float(solution.value.max()),
-        support_ratio=solution.support_ratio,
         certified_in=proven_in,
         certified_out=proven_out,
         certified_ratio=certified_ratio,
         expected_return=expected_return,
         entropy=entropy,
         regularized_return=regularized_return,
-        performance_bound=performance_bound(mdp, regularizer),
         gap_certificate=gap,
     )
+
+
+def shared_numbers(source: str, solution: Any) -> dict[str, Any]:
+    """The numbers that the summaries of stored models and of models from functions share."""
+    mdp, regularizer = solution.mdp, solution.regularizer
+    copied = ("method", "iterations", "sweeps", "seconds", "converged", "error", "support_ratio")
+    return {
+        "source": source,
+        "states": mdp.n_states,
+        "actions": mdp.n_actions,
+        "pairs": mdp.n_pairs,
+        "discount": mdp.discount,
+        "regularizer": regularizer.name,
+        "alpha": float(regularizer.alpha),
+        "q": None if regularizer.name == "hard" else regularizer.q,
+        "tolerance": float(solution.tolerance),
+        "value_min": float(solution.value.min()),
+        "value_max": float(solution.value.max()),
+        "performance_bound": performance_bound(mdp, regularizer),
+        **{name: getattr(solution, name) for name in copied},
+    }
 
 
 def _returns(solution: Solution) -> tuple[float, float, float]:

@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 
 from tsallax.errors import InvalidInput
 from tsallax.planning.accelerator.device_sweep import FixedPolicy, SweepModel
-from tsallax.planning.operator import Certificate, Iterate, NewtonStart
+from tsallax.planning.operator import Certificate, Iterate, NewtonStart, enclosure_ends
 from tsallax.planning.precision import double_precision
 from tsallax.regularizer import Regularizer
 
@@ -141,8 +141,7 @@ class JaxBellman:
             self.model.refuse()  # returns where the values overflow
             low, high, size = -math.inf, math.inf, math.inf
         rounding = self._rounding(size)
-        down = _gain(self._shift_high if low < 0 else self._shift_low) * low
-        up = _gain(self._shift_high if high > 0 else self._shift_low) * high
+        down, up = enclosure_ends((low, high), (self._shift_low, self._shift_high))
         rounding += 4 * self._unit * max(-down, up, 0.0)
         return Certificate(
             updated=found.updated,
@@ -312,7 +311,3 @@ def _direction(r: Array, p: Array, v: Array, beta: float, omega: float) -> Array
 def _matrix(x: Array, base: Array, followed: Array) -> Array:
     """(I - gamma T_pi) x, from base = r_pi and followed = r_pi + gamma T_pi x."""
     return x - (followed - base)
-
-
-def _gain(shift: float) -> float:
-    return shift / (1.0 - shift)
