@@ -452,7 +452,7 @@ class Fleet:
         if not known or len(ends) != n or not 0 <= self.steps < MAX_STEPS:
             raise InvalidInput("damaged: its description is of another fleet")
         self._loop.restore(arrays, slots, self.steps)
-        one = jax.eval_shape(self._loop.acting_state, 0)
+        one = jax.eval_shape(lambda: self._loop.acting_state(0))
         for i, record in enumerate(self.records):
             returns, running = (arrays.get(f"record.{i}.{x}") for x in ("returns", "running"))
             if returns is None or running is None or (returns.ndim, running.ndim) != (1, 0):
@@ -465,8 +465,8 @@ class Fleet:
 
 
 def _is_factory(env: Any) -> bool:
-    """Whether it is a function that makes an environment, and not one itself."""
-    return callable(env) and not isinstance(env, Environment) and not hasattr(env, "step")
+    """Whether it is a function or class that makes an environment, and not one itself."""
+    return callable(env) and (isinstance(env, type) or not hasattr(env, "step"))
 
 
 def _arguments(spec: EnvironmentSpec) -> dict[str, Any]:
