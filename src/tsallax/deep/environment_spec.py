@@ -19,6 +19,7 @@ from tsallax.envs.discretize import Discretize
 from tsallax.envs.gymnasium.adapter import GymnasiumAdapter
 from tsallax.envs.jax.catalogue import jax_environment
 from tsallax.envs.jax.environment import Environment
+from tsallax.envs.observation_format import ObservationFormat
 from tsallax.errors import InvalidInput
 
 BACKENDS = ("auto", "jax", "gymnasium")
@@ -68,6 +69,28 @@ class EnvironmentSpec:
     def levels(self) -> Any:
         """The number of levels in each dimension of the grid of actions."""
         return None if self.discretize is None else self.discretize.levels
+
+    @property
+    def observation(self) -> ObservationFormat:
+        """The form in which the agent sees observations."""
+        return ObservationFormat.vector(self.observation_size)
+
+    @property
+    def choices(self) -> tuple[int, ...] | None:
+        """The number of choices in each dimension of an action; None where actions are real."""
+        if self.discretize is not None:
+            return self.discretize.levels
+        return None if self.n_actions is None else (self.n_actions,)
+
+    @property
+    def factored(self) -> bool:
+        """Whether an action is chosen dimension by dimension rather than by one number."""
+        return False
+
+    @property
+    def masked(self) -> bool:
+        """Whether the environment says which actions it allows."""
+        return False
 
     def encode(self, observation: Any) -> tuple[NDArray[np.float32], bool]:
         """Observations as rows of a matrix, and whether it was a single one."""
