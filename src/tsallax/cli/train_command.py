@@ -10,6 +10,7 @@ import typer
 
 from tsallax.cli.arguments import key_values
 from tsallax.cli.output import aligned, print_line, training_length, warnings_as_notes
+from tsallax.cli.user_modules import search_current_folder
 from tsallax.errors import InvalidInput
 
 if TYPE_CHECKING:
@@ -119,6 +120,7 @@ def train(
         from tsallax.files import yaml_text
         from tsallax.runs.training import open_run
 
+        search_current_folder(env)
         from_file = {} if config is None else with_current_names(yaml_text.read(config))
         _train(open_run(given, from_file, out, resume))
 

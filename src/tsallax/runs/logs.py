@@ -78,8 +78,7 @@ def import_tensorboard() -> Any:
     try:
         import tensorboardX
     except ImportError:
-        remedy = "pip install 'tsallax[tensorboard]'"
-        raise InvalidInput(f"--tensorboard needs tensorboardX: {remedy}") from None
+        raise InvalidInput("--tensorboard needs tensorboardX: pip install tensorboardX") from None
     return tensorboardX
 
 

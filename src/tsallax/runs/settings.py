@@ -127,13 +127,13 @@ def to_yaml(settings: Settings) -> str:
     flat = to_flat(settings)
     defaults = to_flat(Settings(Run(algorithm=settings.run.algorithm), type(settings.config)()))
     lines = [f"{name}: {yaml_text.scalar(value)}" for name, value in flat.items()]
-    width = max(len(line) for line in lines if len(line) < 40) + 2
+    width = max(len(line) for line in lines if len(line) < 40)
     fields = [*dataclasses.fields(Run), *dataclasses.fields(settings.config)]
     for i, (line, field) in enumerate(zip(lines, fields, strict=True)):
         default = defaults[field.name]
         changed = flat[field.name] != default and default is not None
         note = f" (default: {yaml_text.scalar(default)})" if changed else ""
-        lines[i] = f"{line:<{width}}# {field.metadata.get('help', '')}{note}"
+        lines[i] = f"{line:<{width}}  # {field.metadata.get('help', '')}{note}"
     n = len(dataclasses.fields(Run))
     head = "# Options of tsallax train --config FILE; one that a file leaves out has its default."
     section = f"# Options of {settings.run.algorithm}."

@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from tsallax.deep.options import to_mapping, with_current_names
+from tsallax.deep.options import to_mapping, with_current_names, without_unused
 from tsallax.envs.jax.catalogue import jax_environment
 from tsallax.errors import InvalidInput
 from tsallax.files import yaml_text
@@ -142,7 +142,7 @@ def _stored_options(folder: Path, resume: bool) -> dict[str, Any] | None:
             raise InvalidInput(
                 "holds a run: add --resume to continue it, or give another --out", source=source
             )
-        return with_current_names(yaml_text.read(folder / CONFIG_FILE))
+        return without_unused(with_current_names(yaml_text.read(folder / CONFIG_FILE)))
     if folder.is_dir() and any(folder.iterdir()):
         raise InvalidInput("is not empty and holds no run: give another --out", source=source)
     parent = next(path for path in (folder, *folder.absolute().parents) if path.exists())
