@@ -56,7 +56,8 @@ def _reshapes(name: str, build: Build, spec: EnvironmentSpec, old: Any, new: Any
     """Whether the change of one option alone changes the shapes; False where it is invalid."""
     values = {**to_mapping(old), name: to_mapping(new)[name]}
     try:
-        return _shapes(build, spec, from_mapping(type(old), values)) != _shapes(build, spec, old)
+        alone = from_mapping(type(old), values)
+        return bool(_shapes(build, spec, alone) != _shapes(build, spec, old))
     except InvalidInput:
         return False
 
