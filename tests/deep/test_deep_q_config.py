@@ -24,6 +24,11 @@ REFUSED = [
     ({"explore": "tsallis", "explore_q": 0.0}, "explore_q must be a number above 0"),
     ({"update": "tsallis", "update_q": NAN}, "update_q must be a number above 0"),
     ({"epsilon": "1:-0.1:100"}, "epsilon must be a number of at least 0 and up to 1"),
+    (
+        {"epsilon": 0.1},
+        "epsilon is for explore=epsilon, not sparse: give explore=epsilon, or un",
+    ),
+    ({"explore": "soft", "epsilon": "1:0.1:50"}, "epsilon is for explore=epsilon, not soft"),
     ({"uniform_share": -0.2}, "uniform_share must be a number"),
     ({"beta": 2.0}, "beta must be a number"),
     ({"gamma": 1.0}, "gamma must be a number of at least 0 and below 1, got 1.0"),

@@ -48,6 +48,26 @@ def test_a_description_gives_the_same_specification_again(make):
     assert again.host is None, "environments are made when they are first used"
 
 
+class Configurable(Episodic):
+    """An environment whose options have the names of arguments of ours."""
+
+    def __init__(self, **options: Any) -> None:
+        super().__init__()
+        self.options = options
+
+
+def test_options_of_an_environment_may_have_any_name():
+    gymnasium.register("Configurable-v0", Configurable)
+    names = ("actions", "continuous", "env", "n_envs", "name", "options", "owned", "source", "n")
+    options = {name: number for number, name in enumerate(names)}
+    try:
+        spec = spec_of("Configurable-v0", options=options)
+        for made in (spec.host, spec.evaluation_environment()):
+            assert made._members[0].unwrapped.options == options
+    finally:
+        del gymnasium.registry["Configurable-v0"]
+
+
 SPACES = {
     "discrete observations": (Discrete(7), Discrete(3)),
     "a matrix of observations": (Box(-1, 1, (2, 3)), Discrete(3)),

@@ -196,11 +196,15 @@ class EnvironmentSpec:
         self, source: Any, n: int, owned: bool | None = None, **options: Any
     ) -> GymnasiumAdapter:
         continuous = self.n_actions is None
-        if isinstance(source, str):
-            options = {"n_envs": n, **self.options, **options}
-        else:
-            options = {"owned": owned}
-        made = GymnasiumAdapter(source, actions=self.levels, continuous=continuous, **options)
+        by_id = isinstance(source, str)
+        made = GymnasiumAdapter(
+            source,
+            actions=self.levels,
+            n_envs=n if by_id else 1,
+            continuous=continuous,
+            owned=owned,
+            options={**self.options, **options} if by_id else None,
+        )
         try:
             for name in ("observation_shape", "observation_size", "n_actions", "action_shape"):
                 _require_same(made.name, name, getattr(made, name), getattr(self, name))
@@ -251,7 +255,7 @@ def make_spec(
     if backend == "jax":
         raise InvalidInput("there is no such environment in JAX", source=str(env), omit="backend")
     n = n_envs if isinstance(env, str) else 1
-    host = GymnasiumAdapter(env, actions=actions, n_envs=n, continuous=continuous, **options)
+    host = GymnasiumAdapter(env, actions=actions, n_envs=n, continuous=continuous, options=options)
     return EnvironmentSpec(
         **{name: getattr(host, name) for name in SIZES},
         low=host.action_low,

@@ -125,10 +125,11 @@ class Fleet:
         self.config = self.members[0].config
         """The options of the first member; those that shape the program are the same for all."""
         self._kind = learner_of(self.config)
-        self.spec = make_spec(
-            env, actions=actions, n_envs=1, continuous=self._kind.continuous_actions, backend="jax"
-        )
-        assert self.spec.jax is not None
+        continuous = self._kind.continuous_actions
+        self.spec = make_spec(env, actions=actions, n_envs=1, continuous=continuous)
+        if self.spec.jax is None:
+            problem = "a fleet needs an environment in JAX: train each agent by itself"
+            raise InvalidInput(problem, source=self.spec.name)
         self.environment: Environment = self.spec.jax
         self.actions = None if actions is None else np.asarray(actions).tolist()
         self.together = jax.default_backend() != "cpu" if together is None else together

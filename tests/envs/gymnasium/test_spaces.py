@@ -13,7 +13,7 @@ from tsallax.envs import GymnasiumAdapter
 
 
 def test_discrete_observations_are_one_hot_and_actions_start_at_their_start() -> None:
-    host = GymnasiumAdapter("FrozenLake-v1", is_slippery=False)
+    host = GymnasiumAdapter("FrozenLake-v1", options={"is_slippery": False})
     assert host.observation_size == 16
     assert host.reset([0])[0].argmax() == 0
     observations, *_ = host.step([2])
