@@ -327,7 +327,7 @@ def test_the_options_of_an_agent_are_changed_and_not_assigned():
     with pytest.raises(AttributeError, match=r"DeepQ.change\(name=value\)"):
         agent.config = agent.config
     agent.learn(steps=30).change(learning_rate=0.005, explore="soft")
-    assert agent.config.learning_rate == 0.005
+    assert agent.config.learning_rate == (0.005, 0.005, 0)
     assert agent.changes == [(30, "explore", "sparse", "soft"), (30, "learning_rate", 0.01, 0.005)]
     assert agent.change(explore="soft").changes == agent.changes[:2]
     assert (agent.policy([0.0, 0.0]) > 0).all()

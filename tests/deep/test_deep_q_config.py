@@ -32,7 +32,7 @@ REFUSED = [
     ({"uniform_share": -0.2}, "uniform_share must be a number"),
     ({"beta": 2.0}, "beta must be a number"),
     ({"gamma": 1.0}, "gamma must be a number of at least 0 and below 1, got 1.0"),
-    ({"learning_rate": "fast"}, "learning_rate must be a number above 0, got 'fast'"),
+    ({"learning_rate": "fast"}, "learning_rate must be a number or start:end:steps, got 'fast'"),
     ({"batch_size": 0}, "batch_size must be an integer of at least 1, got 0"),
     ({"batch_size": True}, "batch_size must be an integer"),
     ({"learning_starts": -1}, "learning_starts must be an integer of at least 0"),
