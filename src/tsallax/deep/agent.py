@@ -22,7 +22,7 @@ from typing import Any, ClassVar, Self
 import jax
 import jax.numpy as jnp
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 
 from tsallax import checks, provenance
 from tsallax.deep import checkpoint, options, replay
@@ -80,6 +80,7 @@ class Agent:
             continuous=self.continuous_actions,
             backend=backend,
             options=env_options,
+            factored=getattr(settings, "factored", None),
         )
         self._start(spec, settings, seed)
 
@@ -150,7 +151,10 @@ class Agent:
 
     @property
     def actions(self) -> NDArray[np.float32] | None:
-        """The real actions by their numbers, where they were made by a grid."""
+        """The real actions by their numbers, where they were made by a grid.
+
+        Where actions are factored, the levels of each dimension: (dimensions, most levels).
+        """
         return self.spec.table
 
     @property
@@ -344,9 +348,10 @@ class Agent:
         known = f"  support {support[0]:.2g}" if support and not math.isnan(support[0]) else ""
         return f"{rate:.0f} steps/s  return {self.history.recent():.4g}{known}"
 
-    def predict(self, observation: ArrayLike, deterministic: bool = True) -> Any:
+    def predict(self, observation: Any, deterministic: bool = True) -> Any:
         """An action for an observation, or one for each of several, as the environment takes it.
 
+        Several actions are an array, or a list where the actions are tuples or dicts.
         Greedy, or sampled from the policy that explores, without its share of uniform actions.
         """
         x, single = self.spec.encode(observation)
@@ -358,8 +363,7 @@ class Agent:
         actions = self.spec.decode(np.asarray(action))
         if not single:
             return actions
-        discrete = self.spec.n_actions is not None and self.spec.table is None
-        return int(actions[0]) if discrete else np.asarray(actions[0])
+        return int(actions[0]) if self.spec.action.space.kind == "discrete" else actions[0]
 
     def evaluate(
         self,
