@@ -237,8 +237,10 @@ def memory() -> None:
     import jax
 
     from tsallax.deep import replay
+    from tsallax.envs.observation_format import ObservationFormat
 
-    ring = jax.eval_shape(lambda: replay.init(1_000_000, 10, (), "int32"))
+    vectors = ObservationFormat.vector(10)
+    ring = jax.eval_shape(lambda: replay.init(1_000_000, vectors, (), "int32"))
     total = sum(leaf.size * leaf.dtype.itemsize for leaf in jax.tree.leaves(ring))
     raw = 1_000_000 * (10 * 4 * 2 + 4 + 4 + 1)
     print(f"a million transitions: {total / 1e6:.1f} MB, {total / raw:.3f} times the raw numbers")

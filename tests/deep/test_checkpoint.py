@@ -352,7 +352,6 @@ DAMAGE = [
     ("config", "net_arch", [16] * 1000, "at most 100 layers"),
     ("config", "n_step", 10**9, "n_step must be"),
     ("config", "train_freq", 10**12, "train_freq must be"),
-    ("config", "alpha", 0.2, "learner.knobs is not that of its options"),
     ("arrays", "history.tally", np.array([-40.0, 0, 0, 0]), "history.tally counts -40.0 cycles"),
     ("arrays", "history.tally", np.full(4, np.nan), "history.tally counts nan cycles"),
     ("arrays", "history.lengths", np.array([-1]), "episodes in progress"),

@@ -448,9 +448,11 @@ class Agent:
             "predictions": self._predictions,
             "provenance": provenance.of_training(),
         }
-        learner = self._learner if replay else self._algorithm.acting_state(self._learner)
-        arrays = checkpoint.flatten("learner.", learner)
-        if replay:
+        if not replay:
+            acting = self._algorithm.acting_state(self._learner)
+            arrays = checkpoint.flatten("learner.", acting)
+        else:
+            arrays = checkpoint.flatten_learner("learner.", self._learner, self.steps)
             arrays |= self._loop.arrays(between_episodes=not self.history.lengths.any())
         history = {f"history.{k}": v for k, v in self.history.arrays().items()}
         checkpoint.write(path, about, {**arrays, **history})
@@ -475,7 +477,9 @@ class Agent:
                 made = f"{steps} steps and {predictions} predictions"
                 raise InvalidInput(f"damaged: it cannot have made {made}")
             history = _history(arrays, steps, spec.n_envs)
-            read_learner = _learner_with_replay if about["replay"] else _acting_learner
+            read_learner = _acting_learner
+            if about["replay"]:
+                read_learner = partial(_learner_with_replay, steps=steps)
             agent = cls.__new__(cls)
             agent._start(spec, config, about["seed"], partial(read_learner, arrays))
             agent.steps, agent._predictions, agent.history = steps, predictions, history
@@ -487,8 +491,7 @@ class Agent:
 
     def restore_acting(self, state: Any, steps: int) -> None:
         """Act like another agent with these options, by its acting state after so many steps."""
-        knobs = self._learner.knobs
-        self._learner = self._algorithm.restore_acting(state, self._learner)._replace(knobs=knobs)
+        self._learner = self._algorithm.restore_acting(state, self._learner)
         self.steps, self._has_replay = steps, False
 
 
@@ -508,12 +511,11 @@ def _history(arrays: Mapping[str, NDArray[Any]], steps: int, n_envs: int) -> His
 
 
 def _learner_with_replay(
-    arrays: dict[str, NDArray[Any]], algorithm: Algorithm, key: jax.Array, knobs: Any
+    arrays: dict[str, NDArray[Any]], algorithm: Algorithm, key: jax.Array, knobs: Any, steps: int
 ) -> Any:
-    """The learner in the arrays of a file."""
-    learner = checkpoint.restore("learner.", jax.eval_shape(algorithm.init, key, knobs), arrays)
-    checkpoint.require_same("learner.knobs", learner.knobs, knobs)
-    return learner
+    """The learner in the arrays of a file, written after so many steps."""
+    like = jax.eval_shape(algorithm.init, key, knobs)
+    return checkpoint.restore_learner("learner.", like, arrays, steps)._replace(knobs=knobs)
 
 
 def _acting_learner(
@@ -524,9 +526,7 @@ def _acting_learner(
     state = checkpoint.restore("learner.", like, arrays)
     least = dataclasses.replace(algorithm.config, buffer_size=1, batch_size=1)
     small: Any = dataclasses.replace(algorithm, config=least)  # type: ignore[type-var]
-    learner = algorithm.restore_acting(state, _init(small, key, knobs))
-    checkpoint.require_same("learner.knobs", learner.knobs, knobs)
-    return learner
+    return algorithm.restore_acting(state, _init(small, key, knobs))
 
 
 _init = jax.jit(lambda algorithm, key, knobs: algorithm.init(key, knobs), static_argnums=0)

@@ -62,7 +62,7 @@ class Record:
     finished_at: int | None = None
     """The number of steps after which it had its episodes; None while it learns."""
     acting_state: Any = field(default=None, repr=False)
-    """The network and knobs, once it is finished."""
+    """What it acts by, once it is finished."""
 
 
 class Diverged(FloatingPointError):
@@ -289,7 +289,8 @@ class Fleet:
         """Play episodes with one agent, without learning; the same as `DeepQ.evaluate`."""
         checks.count("episodes", episodes)
         self._check_member(member)
-        learner = self._algorithm.restore_acting(self._acting_state(member), self._slot(0))
+        learner = self._slot(0)._replace(knobs=_take(self._knobs, member))
+        learner = self._algorithm.restore_acting(self._acting_state(member), learner)
         default = evaluation_seed(self.members[member].seed)
         return play_jax(
             self._algorithm,
@@ -354,7 +355,7 @@ class Fleet:
             "finished_at": [r.finished_at for r in self.records],
             "provenance": provenance.of_training(),
         }
-        arrays = checkpoint.flatten("learner.", self._learner)
+        arrays = checkpoint.flatten("learner.", self._learner._replace(knobs=None))
         arrays |= checkpoint.flatten("feed.", self._episodes)
         for i, record in enumerate(self.records):
             arrays[f"record.{i}.returns"] = np.asarray(record.returns, np.float64)
@@ -399,9 +400,9 @@ class Fleet:
         learners, episodes = jax.eval_shape(
             lambda: jax.tree.map(lambda x: x[: len(slots)], self._first_state())
         )
-        self._learner = checkpoint.restore("learner.", learners, arrays)
+        self._learner = checkpoint.restore("learner.", learners._replace(knobs=None), arrays)
         knobs = jax.tree.map(lambda x: x[jnp.asarray(slots)], self._knobs)
-        checkpoint.require_same("learner.knobs", self._learner.knobs, knobs)
+        self._learner = self._learner._replace(knobs=knobs)
         self._episodes = checkpoint.restore("feed.", episodes, arrays)
         one = jax.eval_shape(lambda x: jax.tree.map(lambda leaf: leaf[0], x), learners)
         like = self._algorithm.acting_state(one)
