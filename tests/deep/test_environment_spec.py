@@ -88,6 +88,26 @@ def test_a_description_of_version_0_1_that_makes_no_sense_is_refused(key, value,
         from_description({**OLD, key: value})
 
 
+class Configurable(Episodic):
+    """An environment whose options have the names of arguments of ours."""
+
+    def __init__(self, **options: Any) -> None:
+        super().__init__()
+        self.options = options
+
+
+def test_options_of_an_environment_may_have_any_name():
+    gymnasium.register("Configurable-v0", Configurable)
+    names = ("actions", "continuous", "env", "n_envs", "name", "options", "owned", "source", "n")
+    options = {name: number for number, name in enumerate(names)}
+    try:
+        spec = spec_of("Configurable-v0", options=options)
+        for made in (spec.host, spec.evaluation_environment()):
+            assert made._members[0].unwrapped.options == options
+    finally:
+        del gymnasium.registry["Configurable-v0"]
+
+
 SPACES = {
     "discrete observations": (Discrete(7), Discrete(3)),
     "a matrix of observations": (Box(-1, 1, (2, 3)), Discrete(3)),

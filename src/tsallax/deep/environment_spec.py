@@ -194,16 +194,15 @@ class EnvironmentSpec:
         self, source: Any, n: int, owned: bool | None = None, **options: Any
     ) -> GymnasiumAdapter:
         continuous = self.n_actions is None
-        if isinstance(source, str):
-            options = {"n_envs": n, **self.options, **options}
-        else:
-            options = {"owned": owned}
+        by_id = isinstance(source, str)
         made = GymnasiumAdapter(
             source,
             actions=self.levels,
+            n_envs=n if by_id else 1,
             continuous=continuous,
             factored=None if continuous else self.factored,
-            **options,
+            owned=owned,
+            options={**self.options, **options} if by_id else None,
         )
         try:
             _require_same(made, self)
@@ -258,7 +257,7 @@ def make_spec(
         raise InvalidInput("there is no such environment in JAX", source=str(env), omit="backend")
     n = n_envs if isinstance(env, str) else 1
     host = GymnasiumAdapter(
-        env, actions=actions, n_envs=n, continuous=continuous, factored=factored, **options
+        env, actions=actions, n_envs=n, continuous=continuous, factored=factored, options=options
     )
     return EnvironmentSpec(
         name=host.name,

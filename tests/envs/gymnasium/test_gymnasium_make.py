@@ -23,7 +23,7 @@ def test_environments_that_cannot_be_made_are_refused_in_one_line(
     env: Any, options: Any, message: str
 ) -> None:
     with refused(message):
-        GymnasiumAdapter(env, **options)
+        GymnasiumAdapter(env, options=options)
 
 
 def test_what_is_not_installed_is_named() -> None:

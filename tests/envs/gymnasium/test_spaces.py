@@ -14,7 +14,7 @@ from tsallax.envs import GymnasiumAdapter
 
 
 def test_discrete_observations_and_actions_are_counted_from_their_start() -> None:
-    host = GymnasiumAdapter("FrozenLake-v1", is_slippery=False)
+    host = GymnasiumAdapter("FrozenLake-v1", options={"is_slippery": False})
     assert host.observation_size == 16
     assert host.reset([0]).tolist() == [0]
     observations, *_ = host.step([2])

@@ -34,7 +34,7 @@ class GymnasiumAdapter:
         factored: number actions in each dimension; default: except for Discrete and a Box of one or
             two dimensions.
         owned: whether `close` closes it; default: if it was given by its id.
-        options: further arguments of `gymnasium.make`, such as render_mode="rgb_array".
+        options: further arguments of `gymnasium.make`, such as {"render_mode": "rgb_array"}.
 
     >>> env = GymnasiumAdapter("CartPole-v1", n_envs=2)
     >>> env.reset([0, 1]).shape, env.n_actions, env.limit
@@ -53,7 +53,7 @@ class GymnasiumAdapter:
         continuous: bool = False,
         factored: bool | None = None,
         owned: bool | None = None,
-        **options: Any,
+        options: Mapping[str, Any] | None = None,
     ) -> None:
         gymnasium = import_gymnasium(str(env))
         self._owned = isinstance(env, str) if owned is None else owned
@@ -61,10 +61,10 @@ class GymnasiumAdapter:
         self.name = env if isinstance(env, str) else _name(env)
         n_envs = checks.count("n_envs", n_envs)
         if not isinstance(env, str) and (options or n_envs != 1):
-            given = ", ".join([*options, *(["n_envs"] if n_envs != 1 else [])])
+            given = ", ".join([*(options or ()), *(["n_envs"] if n_envs != 1 else [])])
             raise InvalidInput(f"{given}: only for an environment given by its id, not made yet")
         if isinstance(env, str):
-            members = [make(env, **options) for _ in range(n_envs)]
+            members = [make(env, options) for _ in range(n_envs)]
         elif self._vector or isinstance(env, gymnasium.Env):
             members = [env]
         else:
@@ -161,7 +161,7 @@ class GymnasiumAdapter:
     def frame(self) -> NDArray[np.uint8]:
         """An image (height, width, 3) of the (first) environment, with render_mode="rgb_array"."""
         if self._members[0].render_mode not in ("rgb_array", "rgb_array_list"):
-            remedy = ("render_mode", "'rgb_array'")
+            remedy = ("options", "{'render_mode': 'rgb_array'}")
             raise InvalidInput("cannot be drawn", source=self.name, add=remedy)
         try:
             with warnings.catch_warnings():
