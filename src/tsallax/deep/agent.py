@@ -33,6 +33,7 @@ from tsallax.deep.history import History
 from tsallax.deep.loop import MAX_CYCLES, Loop, Segment
 from tsallax.deep.loop_gymnasium import GymnasiumLoop, episode_seed
 from tsallax.deep.loop_jax import JaxLoop
+from tsallax.deep.memory_size import require_memory
 from tsallax.deep.training_schedule import (
     MAX_STEPS,
     SaveSchedule,
@@ -109,7 +110,7 @@ class Agent:
         self.history = History(running=np.zeros(spec.n_envs), lengths=np.zeros(spec.n_envs, int))
         self.saved_at: int | None = None
         """The number of steps after which it was last saved with its replay memory."""
-        self._algorithm, self._learner = self._build(make_learner or _init)
+        self._algorithm, self._learner = self._build(make_learner)
         self._has_replay = True
         self._action_table = None if spec.table is None else jnp.asarray(spec.table)
         self._loop: Loop = (
@@ -128,12 +129,16 @@ class Agent:
         raise NotImplementedError
 
     def _build(
-        self, make_learner: Callable[[Algorithm, jax.Array, Any], Any]
+        self, make_learner: Callable[[Algorithm, jax.Array, Any], Any] | None
     ) -> tuple[Algorithm, Any]:
         """The algorithm and the learner."""
         try:
             algorithm, (knobs,) = self.build_algorithm(self.spec, [self.config])
-            learner = make_learner(algorithm, jax.random.PRNGKey(self.seed), knobs)
+            key = jax.random.PRNGKey(self.seed)
+            if make_learner is None:
+                shapes = jax.eval_shape(algorithm.init, key, knobs)
+                require_memory(self.spec.name, shapes, self.config.buffer_size)
+            learner = (make_learner or _init)(algorithm, key, knobs)
             return algorithm, jax.block_until_ready(learner)
         except (MemoryError, RuntimeError) as error:
             if not isinstance(error, MemoryError) and "RESOURCE_EXHAUSTED" not in str(error):
@@ -515,6 +520,7 @@ def _learner_with_replay(
 ) -> Any:
     """The learner in the arrays of a file, written after so many steps."""
     like = jax.eval_shape(algorithm.init, key, knobs)
+    arrays = checkpoint.with_integer_observations("learner.", like, arrays)
     return checkpoint.restore_learner("learner.", like, arrays, steps)._replace(knobs=knobs)
 
 

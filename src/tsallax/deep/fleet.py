@@ -126,7 +126,12 @@ class Fleet:
         """The options of the first member; those that shape the program are the same for all."""
         self._kind = learner_of(self.config)
         self.spec = make_spec(
-            env, actions=actions, n_envs=1, continuous=self._kind.continuous_actions, backend="jax"
+            env,
+            actions=actions,
+            n_envs=1,
+            continuous=self._kind.continuous_actions,
+            backend="jax",
+            factored=getattr(self.config, "factored", None),
         )
         assert self.spec.jax is not None
         self.environment: Environment = self.spec.jax
