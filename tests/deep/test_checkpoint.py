@@ -332,13 +332,18 @@ DAMAGE = [
     ("config", "alpha", -1, "alpha must be a number of at least"),
     ("about", "world", MISSING, "world"),
     ("about", "world", "Corridor-v0", "its description is wrong"),
-    ("world", "observation_shape", 7, "its description is wrong"),
-    ("world", "observation_size", MISSING, "observation_size"),
-    ("world", "n_actions", None, "None actions with the levels (3,)"),
-    ("world", "n_actions", 4, "4 actions with the levels (3,)"),
-    ("world", "n_actions", 0, "n_actions must be an integer of at least 1"),
-    ("world", "observation_size", 0, "observation_size must be an integer of at least 1"),
-    ("world", "observation_size", 10**15, "observations of shape (2,) and size"),
+    ("world", "observations", 7, "its description is wrong"),
+    ("world", "observations", MISSING, "observation_size"),
+    ("seen", "kind", "graph", "unknown kind of space 'graph'"),
+    ("seen", "shape", 7, "its description is wrong"),
+    ("seen", "shape", [0], "size of a space must be an integer of at least 1"),
+    ("seen", "shape", [10**15], "learner."),
+    ("world", "actions", None, "its description is wrong"),
+    ("actions", "levels", None, "DeepQ needs a finite number of actions"),
+    ("actions", "levels", [4], "learner."),
+    ("actions", "levels", [3, 3], "2 numbers of levels for 1 action dimension"),
+    ("actions", "levels", [10**9], "actions: 1000000000 are more than"),
+    ("actions", "factored", 2, "factored must be True or False"),
     ("world", "n_envs", 10**12, "history.running has shape"),
     ("world", "limit", 0, "limit must be"),
     ("config", "buffer_size", 10**9, "learner.replay."),
@@ -353,7 +358,7 @@ DAMAGE = [
     ("arrays", "history.episode_step", np.zeros(2), "history.episode_step has type float64"),
     ("about", "predictions", 2**40, "cannot have made"),
     ("world", "n_envs", 2, "history.running has shape"),
-    ("world", "low", None, "bounds nan to 1"),
+    ("action space", "low", [], "low and high: 0 and 1 dimensions"),
 ]
 
 
@@ -362,7 +367,10 @@ def test_contents_that_make_no_sense_are_refused_in_one_line(
     part, key, value, message, contents, tmp_path
 ):
     about, arrays = contents
-    parts = {"about": about, "arrays": arrays, "config": about["config"], "world": about["world"]}
+    world = about["world"]
+    parts = {"about": about, "arrays": arrays, "config": about["config"], "world": world}
+    parts |= {"seen": world["observations"]["space"], "actions": world["actions"]}
+    parts["action space"] = world["actions"]["space"]
     parts[part][key] = value
     if value is MISSING:
         del parts[part][key]
@@ -560,3 +568,17 @@ def test_an_agent_without_its_replay_is_small_and_acts_the_same(trained, tmp_pat
     for agent in (small, DeepQ.load(tmp_path / "again", CORRIDOR)):
         with pytest.raises(InvalidInput, match="without its replay: it can act, but not learn"):
             agent.learn(steps=1)
+
+
+def test_one_hot_observations_of_version_0_1_become_integers(tmp_path):
+    agent = DeepQ("FrozenLake-v1", **TINY).learn(episodes=4)
+    agent.save(tmp_path / "agent")
+    about, arrays = checkpoint.read(tmp_path / "agent")
+    seen = arrays.pop("learner.replay.observations")
+    rows = arrays["learner.replay.rows"]
+    one_hot = np.eye(16, dtype=np.float32)[seen].reshape(len(rows), 32)
+    arrays["learner.replay.rows"] = np.concatenate([one_hot, rows], 1)
+    checkpoint.write(tmp_path / "old", about, arrays)
+    old = DeepQ.load(tmp_path / "old")
+    assert_same(old, agent)
+    assert_same(old.learn(episodes=2), agent.learn(episodes=2))

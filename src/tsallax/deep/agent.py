@@ -22,7 +22,7 @@ from typing import Any, ClassVar, Self
 import jax
 import jax.numpy as jnp
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 
 from tsallax import checks, provenance
 from tsallax.deep import checkpoint, options, replay
@@ -33,6 +33,7 @@ from tsallax.deep.history import History
 from tsallax.deep.loop import MAX_CYCLES, Loop, Segment
 from tsallax.deep.loop_gymnasium import GymnasiumLoop, episode_seed
 from tsallax.deep.loop_jax import JaxLoop
+from tsallax.deep.memory_size import require_memory
 from tsallax.deep.option_changes import (
     Change,
     changes_between,
@@ -91,6 +92,7 @@ class Agent:
             continuous=self.continuous_actions,
             backend=backend,
             options=env_options,
+            factored=getattr(settings, "factored", None),
         )
         self._start(spec, settings, seed)
 
@@ -121,7 +123,7 @@ class Agent:
         self.history = History(running=np.zeros(spec.n_envs), lengths=np.zeros(spec.n_envs, int))
         self.saved_at: int | None = None
         """The number of steps after which it was last saved with its replay memory."""
-        self._algorithm, self._learner = self._build(make_learner or _init)
+        self._algorithm, self._learner = self._build(make_learner)
         self._has_replay = True
         self._action_table = None if spec.table is None else jnp.asarray(spec.table)
         self._loop: Loop = (
@@ -140,12 +142,16 @@ class Agent:
         raise NotImplementedError
 
     def _build(
-        self, make_learner: Callable[[Algorithm, jax.Array, Any], Any]
+        self, make_learner: Callable[[Algorithm, jax.Array, Any], Any] | None
     ) -> tuple[Algorithm, Any]:
         """The algorithm and the learner."""
         try:
             algorithm, (knobs,) = self.build_algorithm(self.spec, [self.config])
-            learner = make_learner(algorithm, jax.random.PRNGKey(self.seed), knobs)
+            key = jax.random.PRNGKey(self.seed)
+            if make_learner is None:
+                shapes = jax.eval_shape(algorithm.init, key, knobs)
+                require_memory(self.spec.name, shapes, self.config.buffer_size)
+            learner = (make_learner or _init)(algorithm, key, knobs)
             return algorithm, jax.block_until_ready(learner)
         except (MemoryError, RuntimeError) as error:
             if not isinstance(error, MemoryError) and "RESOURCE_EXHAUSTED" not in str(error):
@@ -205,7 +211,10 @@ class Agent:
 
     @property
     def actions(self) -> NDArray[np.float32] | None:
-        """The real actions by their numbers, where they were made by a grid."""
+        """The real actions by their numbers, where they were made by a grid.
+
+        Where actions are factored, the levels of each dimension: (dimensions, most levels).
+        """
         return self.spec.table
 
     @property
@@ -453,9 +462,10 @@ class Agent:
         known = f"  support {support[0]:.2g}" if support and not math.isnan(support[0]) else ""
         return f"{rate:.0f} steps/s  return {self.history.recent():.4g}{known}"
 
-    def predict(self, observation: ArrayLike, deterministic: bool = True) -> Any:
+    def predict(self, observation: Any, deterministic: bool = True) -> Any:
         """An action for an observation, or one for each of several, as the environment takes it.
 
+        Several actions are an array, or a list where the actions are tuples or dicts.
         Greedy, or sampled from the policy that explores, without its share of uniform actions.
         """
         x, single = self.spec.encode(observation)
@@ -467,8 +477,7 @@ class Agent:
         actions = self.spec.decode(np.asarray(action))
         if not single:
             return actions
-        discrete = self.spec.n_actions is not None and self.spec.table is None
-        return int(actions[0]) if discrete else np.asarray(actions[0])
+        return int(actions[0]) if self.spec.action.space.kind == "discrete" else actions[0]
 
     def evaluate(
         self,
@@ -629,6 +638,7 @@ def _learner_with_replay(
 ) -> Any:
     """The learner in the arrays of a file, written after so many steps."""
     like = jax.eval_shape(algorithm.init, key, knobs)
+    arrays = checkpoint.with_integer_observations("learner.", like, arrays)
     return checkpoint.restore_learner("learner.", like, arrays, steps)._replace(knobs=knobs)
 
 

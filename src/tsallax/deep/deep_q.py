@@ -419,6 +419,7 @@ def build_algorithm(
     """The algorithm of agents whose options differ only in KNOBS, and the knobs of each."""
     if spec.choices is None:
         raise InvalidInput("DeepQ needs a finite number of actions", source=spec.name)
+    _check_network(spec, configs[0].network)
     rules = [_rules(config) for config in configs]
     explore, update = (tuple(dict.fromkeys(column)) for column in zip(*rules))
     names = (*KNOBS, "learning_starts", "target_update_interval")
@@ -437,6 +438,17 @@ def build_algorithm(
         for config, (e, u) in zip(configs, rules)
     ]
     return algorithm, knobs
+
+
+def _check_network(spec: EnvironmentSpec, kind: str | None) -> None:
+    """Refuse a network that cannot take the observations."""
+    images = spec.observation.kind == "image"
+    if images and kind == "mlp":
+        problem = "network=mlp cannot learn from its observations, which are images"
+        raise InvalidInput(problem, source=spec.name, add=("network", "cnn"))
+    if not images and kind == "cnn":
+        problem = "its observations are not images: network=cnn needs a Box of bytes (uint8)"
+        raise InvalidInput(problem, source=spec.name, omit="network")
 
 
 def _rules(c: DeepQConfig) -> tuple[Rule, Rule]:

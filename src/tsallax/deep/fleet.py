@@ -125,8 +125,13 @@ class Fleet:
         self.config = self.members[0].config
         """The options of the first member; those that shape the program are the same for all."""
         self._kind = learner_of(self.config)
-        continuous = self._kind.continuous_actions
-        self.spec = make_spec(env, actions=actions, n_envs=1, continuous=continuous)
+        self.spec = make_spec(
+            env,
+            actions=actions,
+            n_envs=1,
+            continuous=self._kind.continuous_actions,
+            factored=getattr(self.config, "factored", None),
+        )
         if self.spec.jax is None:
             problem = "a fleet needs an environment in JAX: train each agent by itself"
             raise InvalidInput(problem, source=self.spec.name)
