@@ -27,7 +27,7 @@ class Count(gymnasium.Env):  # type: ignore[type-arg]
 
     def step(self, action: Any) -> Any:
         assert action in self.action_space
-        self.taken.append(int(action))
+        self.taken.append(action if isinstance(action, tuple | dict) else int(action))
         self.count += 1
         ended, cut = self.count == self.end, self.count == self.cut
         return self.observation(), float(self.count), ended, cut, {}

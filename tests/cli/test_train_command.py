@@ -8,6 +8,7 @@ import time
 from pathlib import Path
 from typing import Any
 
+import gymnasium
 import numpy as np
 import pytest
 
@@ -186,6 +187,35 @@ def test_an_environment_with_a_module_keeps_its_options(tmp_path: Path, capsys):
     assert (np.diff(episodes["step"]) > 0).all()
 
 
+MAZE = """
+import gymnasium
+from gymnasium.envs.classic_control import CartPoleEnv
+gymnasium.register("CurrentFolder-v0", CartPoleEnv, max_episode_steps=9)
+"""
+
+
+def test_an_environment_of_the_current_folder_is_found_also_by_the_printed_commands(
+    tmp_path: Path, capsys, monkeypatch
+):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(sys, "path", [*sys.path])
+    monkeypatch.delitem(gymnasium.registry, "CurrentFolder-v0", raising=False)
+    (tmp_path / "current_folder_maze.py").write_text(MAZE)
+    task = "current_folder_maze:CurrentFolder-v0"
+    code, out, err = call(capsys, f"train {task} --episodes 2 --set net_arch=8 --out run")
+    assert (code, err) == (0, "")
+    for note in ("", "continues after 2 episodes"):  # to evaluate it, then to extend it
+        command = shlex.split(out.rpartition(": tsallax ")[2])
+        monkeypatch.delitem(sys.modules, "current_folder_maze")
+        monkeypatch.delitem(gymnasium.registry, "CurrentFolder-v0")
+        monkeypatch.setattr(sys, "path", [p for p in sys.path if p != str(tmp_path)])
+        code, _, err = call(capsys, *command)
+        assert (code, note in err) == (0, True), command
+        code, out, err = call(capsys, f"train {task} --resume --out run")
+        assert (code, err) == (0, "")
+    assert rows(tmp_path / "run" / logs.EPISODES) == 4
+
+
 def test_ddpg_is_chosen_by_its_name(tmp_path: Path, capsys, monkeypatch):
     monkeypatch.setattr(tsallax.DDPG, "learn", lambda *_, **__: None)
     task = f"train MultiGoal-v0 --algorithm ddpg --episodes 2 --out {tmp_path / 'run'}"
@@ -291,7 +321,7 @@ def test_wrong_input_is_one_line_and_writes_nothing(tmp_path: Path, capsys, line
 def test_missing_libraries_are_named_before_anything_is_written(tmp_path, capsys, monkeypatch):
     line = f"train CartPole-v1 --episodes 1 --out {tmp_path / 'run'}"
     monkeypatch.setitem(sys.modules, "tensorboardX", None)
-    assert_error(call(capsys, line, "--tensorboard"), "pip install 'tsallax[tensorboard]'")
+    assert_error(call(capsys, line, "--tensorboard"), "pip install tensorboardX")
     monkeypatch.setitem(sys.modules, "gymnasium", None)
     assert_error(call(capsys, line), "CartPole-v1", "pip install gymnasium")
     assert not list(tmp_path.iterdir())

@@ -84,7 +84,7 @@ def test_a_loaded_agent_is_the_agent(trained, saved, contents):
 
 def test_learning_goes_on_from_a_file_as_if_it_had_never_stopped(trained, saved, tmp_path):
     agent = DeepQ.load(saved, CORRIDOR)
-    for steps in (2, 2, 66):
+    for steps in (132, 134, 200):
         agent.learn(steps=steps).save(tmp_path / "agent")
         agent = DeepQ.load(tmp_path / "agent", CORRIDOR)
     assert_same(agent, corridor().learn(steps=200))
@@ -96,7 +96,7 @@ def test_cart_pole_goes_on_from_an_episode_boundary_as_if_it_had_never_stopped(t
     agent.save(tmp_path / "agent")
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        resumed = DeepQ.load(tmp_path / "agent").learn(episodes=4)
+        resumed = DeepQ.load(tmp_path / "agent").learn(episodes=8)
     assert_same(resumed, cart_pole().learn(episodes=8))
     assert np.isfinite(resumed.history["trace_support"]).all()
 
@@ -113,7 +113,7 @@ def test_several_environments_go_on_from_where_all_begin_an_episode(tmp_path):
     agent.save(tmp_path / "agent")
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        resumed = DeepQ.load(tmp_path / "agent").learn(steps=12)
+        resumed = DeepQ.load(tmp_path / "agent").learn(steps=36)
     assert_same(resumed, poles().learn(steps=36))
     DeepQ.load(tmp_path / "agent").save(tmp_path / "again")
     about, arrays = checkpoint.read(tmp_path / "agent")
@@ -135,12 +135,12 @@ def test_several_environments_go_on_from_where_all_begin_an_episode(tmp_path):
 def test_cart_pole_in_the_middle_of_an_episode_starts_a_new_one_and_says_so(tmp_path):
     """The transition before it becomes the last of its episode: n-step returns stop there."""
     agent = cart_pole().learn(episodes=2)
-    agent.learn(steps=3).save(tmp_path / "agent")
+    agent.learn(steps=agent.steps + 3).save(tmp_path / "agent")
     resumed = DeepQ.load(tmp_path / "agent")
     before = flags(resumed)[: agent.steps]
     assert before[-1] == 0
     with pytest.warns(UserWarning, match="the episode that was under way is lost"):
-        resumed.learn(episodes=1)
+        resumed.learn(episodes=3)
     assert resumed.steps == agent.steps + resumed.history["episode_length"][-1]
     assert flags(resumed)[: agent.steps] == [*before[:-1], 2]
 
@@ -162,7 +162,7 @@ def test_a_vector_environment_goes_on_with_new_episodes_and_says_so(tmp_path):
     resumed = DeepQ.load(tmp_path / "agent", env=cart_poles().spec.source)
     assert_same(resumed, agent)
     with pytest.warns(UserWarning, match="is lost"):
-        resumed.learn(steps=30)
+        resumed.learn(steps=60)
     assert resumed.steps == 60
 
 
@@ -332,13 +332,18 @@ DAMAGE = [
     ("config", "alpha", -1, "alpha must be a number of at least"),
     ("about", "world", MISSING, "world"),
     ("about", "world", "Corridor-v0", "its description is wrong"),
-    ("world", "observation_shape", 7, "its description is wrong"),
-    ("world", "observation_size", MISSING, "observation_size"),
-    ("world", "n_actions", None, "None actions with the levels (3,)"),
-    ("world", "n_actions", 4, "4 actions with the levels (3,)"),
-    ("world", "n_actions", 0, "n_actions must be an integer of at least 1"),
-    ("world", "observation_size", 0, "observation_size must be an integer of at least 1"),
-    ("world", "observation_size", 10**15, "observations of shape (2,) and size"),
+    ("world", "observations", 7, "its description is wrong"),
+    ("world", "observations", MISSING, "observation_size"),
+    ("seen", "kind", "graph", "unknown kind of space 'graph'"),
+    ("seen", "shape", 7, "its description is wrong"),
+    ("seen", "shape", [0], "size of a space must be an integer of at least 1"),
+    ("seen", "shape", [10**15], "learner."),
+    ("world", "actions", None, "its description is wrong"),
+    ("actions", "levels", None, "DeepQ needs a finite number of actions"),
+    ("actions", "levels", [4], "learner."),
+    ("actions", "levels", [3, 3], "2 numbers of levels for 1 action dimension"),
+    ("actions", "levels", [10**9], "actions: 1000000000 are more than"),
+    ("actions", "factored", 2, "factored must be True or False"),
     ("world", "n_envs", 10**12, "history.running has shape"),
     ("world", "limit", 0, "limit must be"),
     ("config", "buffer_size", 10**9, "learner.replay."),
@@ -347,14 +352,13 @@ DAMAGE = [
     ("config", "net_arch", [16] * 1000, "at most 100 layers"),
     ("config", "n_step", 10**9, "n_step must be"),
     ("config", "train_freq", 10**12, "train_freq must be"),
-    ("config", "alpha", 0.2, "learner.knobs is not that of its options"),
     ("arrays", "history.tally", np.array([-40.0, 0, 0, 0]), "history.tally counts -40.0 cycles"),
     ("arrays", "history.tally", np.full(4, np.nan), "history.tally counts nan cycles"),
     ("arrays", "history.lengths", np.array([-1]), "episodes in progress"),
     ("arrays", "history.episode_step", np.zeros(2), "history.episode_step has type float64"),
     ("about", "predictions", 2**40, "cannot have made"),
     ("world", "n_envs", 2, "history.running has shape"),
-    ("world", "low", None, "bounds nan to 1"),
+    ("action space", "low", [], "low and high: 0 and 1 dimensions"),
 ]
 
 
@@ -363,7 +367,10 @@ def test_contents_that_make_no_sense_are_refused_in_one_line(
     part, key, value, message, contents, tmp_path
 ):
     about, arrays = contents
-    parts = {"about": about, "arrays": arrays, "config": about["config"], "world": about["world"]}
+    world = about["world"]
+    parts = {"about": about, "arrays": arrays, "config": about["config"], "world": world}
+    parts |= {"seen": world["observations"]["space"], "actions": world["actions"]}
+    parts["action space"] = world["actions"]["space"]
     parts[part][key] = value
     if value is MISSING:
         del parts[part][key]
@@ -453,7 +460,7 @@ def test_odd_arrays_are_refused_in_one_line(seeds, contents, tmp_path):
         else:
             agent.predict([0.0, 0.0])
             with contextlib.suppress(FloatingPointError):
-                agent.learn(steps=30)
+                agent.learn(steps=agent.steps + 30)
     assert len(messages) > 0.3 * len(seeds)
     assert "\n" not in "".join(messages)
 
@@ -561,3 +568,17 @@ def test_an_agent_without_its_replay_is_small_and_acts_the_same(trained, tmp_pat
     for agent in (small, DeepQ.load(tmp_path / "again", CORRIDOR)):
         with pytest.raises(InvalidInput, match="without its replay: it can act, but not learn"):
             agent.learn(steps=1)
+
+
+def test_one_hot_observations_of_version_0_1_become_integers(tmp_path):
+    agent = DeepQ("FrozenLake-v1", **TINY).learn(episodes=4)
+    agent.save(tmp_path / "agent")
+    about, arrays = checkpoint.read(tmp_path / "agent")
+    seen = arrays.pop("learner.replay.observations")
+    rows = arrays["learner.replay.rows"]
+    one_hot = np.eye(16, dtype=np.float32)[seen].reshape(len(rows), 32)
+    arrays["learner.replay.rows"] = np.concatenate([one_hot, rows], 1)
+    checkpoint.write(tmp_path / "old", about, arrays)
+    old = DeepQ.load(tmp_path / "old")
+    assert_same(old, agent)
+    assert_same(old.learn(episodes=2), agent.learn(episodes=2))

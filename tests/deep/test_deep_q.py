@@ -19,11 +19,13 @@ from scipy.stats import chisquare
 
 from numpy_network import Floats, backward, double, forward
 from tsallax.deep import adam, deep_q, replay
+from tsallax.deep.action_layout import ActionLayout
 from tsallax.deep.deep_q import DeepQLearning, Learner, knobs_of
 from tsallax.deep.deep_q_config import DeepQConfig
 from tsallax.deep.options import with_defaults
 from tsallax.deep.regularizer_choice import Choice
 from tsallax.deep.replay import Transition
+from tsallax.envs.observation_format import ObservationFormat
 
 INPUTS, ACTIONS, HIDDEN, STEPS = 3, 5, (8, 6), 40
 add = jax.jit(replay.add)
@@ -77,17 +79,31 @@ def value_of(rule: str, z: Floats, alpha: float) -> float:
 class Recorded:
     """A learner that has stored some transitions, and those transitions as plain rows.
 
-    Its algorithm selects among all regularisers, so that tests share compiled programs.
+    Its algorithm selects among all regularisers, so that tests share compiled programs. An action
+    has one of the `choices` in each dimension; with `masked`, states allow some actions only.
     """
 
-    def __init__(self, rules: Any = RULES, **options: Any) -> None:
+    def __init__(
+        self,
+        rules: Any = RULES,
+        choices: tuple[int, ...] = (ACTIONS,),
+        factored: bool = False,
+        masked: bool = False,
+        **options: Any,
+    ) -> None:
         common = {"batch_size": 16, "buffer_size": STEPS, "net_arch": HIDDEN, "alpha": 0.3}
         common |= {"learning_rate": 0.01, "gamma": 0.9, "beta": "0.4:1:80", "output_scale": 2.0}
         self.config = c = DeepQConfig(**{**common, **options})
         explore = "hard" if c.explore == "epsilon" else c.explore
         which = [[name for name, _ in rules].index(rule) for rule in (explore, c.update)]
         choice, static = Choice(rules), with_defaults(c, deep_q.KNOBS)
-        self.algorithm = DeepQLearning(INPUTS, ACTIONS, HIDDEN, choice, choice, static)
+        layout = ActionLayout(choices, factored)
+        self.algorithm = DeepQLearning(
+            ObservationFormat.vector(INPUTS), layout, masked, HIDDEN, choice, choice, False, static
+        )
+        ends = np.cumsum(choices)
+        self.dimensions = [np.arange(end - n, end) for n, end in zip(choices, ends, strict=True)]
+        self.masked = masked
         learner = init(self.algorithm, jax.random.PRNGKey(0), knobs_of(c, *which))
         moved = np.random.default_rng(1).normal(size=64).astype(np.float32)
         shift = jax.tree.map(lambda x: np.asarray(x) + np.resize(0.2 * moved, x.shape), learner[0])
@@ -99,12 +115,21 @@ class Recorded:
         x = rng.normal(size=(STEPS + 1, INPUTS)).astype(np.float32)
         ends = rng.choice([0, 1, 2], size=STEPS, p=[0.7, 0.2, 0.1])
         self.x, self.after = x[:-1], x[1:] + np.float32(0.1)
-        self.action = rng.integers(ACTIONS, size=STEPS).astype(np.int32)
+        sizes = [len(outputs) for outputs in self.dimensions]
+        numbers = np.stack([rng.integers(n, size=STEPS) for n in sizes], 1).astype(np.int32)
+        self.outputs = numbers + [outputs[0] for outputs in self.dimensions]
+        self.action = numbers if self.algorithm.layout.factored else numbers[:, 0]
         self.reward = rng.normal(size=STEPS).astype(np.float32)
         self.terminated, self.ended = ends == 1, ends > 0
         columns = (self.x, self.action, self.reward, self.after, self.terminated, ends == 2)
+        self.mask = np.ones((STEPS, sum(sizes)), bool)
+        if self.masked:
+            self.mask = rng.random(self.mask.shape) < 0.5
+            for outputs in self.dimensions:
+                self.mask[np.arange(STEPS), rng.choice(outputs, STEPS)] = True
         for i in range(STEPS):
-            rows = Transition(*(column[i : i + 1] for column in columns))
+            mask = self.mask[i : i + 1] if self.masked else None
+            rows = Transition(*(column[i : i + 1] for column in columns), mask=mask)
             self.learner = self.learner._replace(replay=add(self.learner.replay, rows, i))
         self.written = STEPS
         return self
@@ -131,24 +156,26 @@ class Recorded:
             if self.terminated[last]:
                 continue
             _, q = forward(target, self.after[last : last + 1].astype(np.float64))
-            if c.double:
-                _, online = forward(net, self.after[last : last + 1].astype(np.float64))
-                p = policy_of(c.update, online[0], alpha)
-                value = p @ q[0] + alpha * entropy_of(c.update, p)
-            else:
-                value = value_of(c.update, q[0], alpha)
-            if c.relative_entropy:
-                value -= alpha * entropy_of(c.update, np.full(ACTIONS, 1 / ACTIONS))
-            y[j] += factor * value
+            _, online = forward(net, self.after[last : last + 1].astype(np.float64))
+            for outputs in self.dimensions:
+                some = outputs[self.mask[last, outputs]]
+                p = policy_of(c.update, online[0, some], alpha)
+                value = p @ q[0, some] + alpha * entropy_of(c.update, p)
+                if not c.double:
+                    value = value_of(c.update, q[0, some], alpha)
+                if c.relative_entropy:
+                    value -= alpha * entropy_of(c.update, np.full(len(some), 1 / len(some)))
+                y[j] += factor * value / len(self.dimensions)
         layers, q = forward(net, self.x[index].astype(np.float64))
-        error = y - q[np.arange(16), self.action[index]]
+        chosen = np.arange(16)[:, None], self.outputs[index]
+        error = y - q[chosen].mean(1)
         cost, slope = error**2, 2 * error
         if c.huber is not None:
             far = np.abs(error) > c.huber
             cost = np.where(far, c.huber * (2 * np.abs(error) - c.huber), cost)
             slope = np.where(far, 2 * c.huber * np.sign(error), slope)
-        dq = np.zeros((16, ACTIONS))
-        dq[np.arange(16), self.action[index]] = -weight * slope / 16
+        dq = np.zeros(q.shape)
+        dq[chosen] = (-weight * slope / 16 / len(self.dimensions))[:, None]
         g, _ = backward(net, layers, dq)
         norm = np.sqrt(sum((leaf**2).sum() for leaf in jax.tree.leaves(g)))
         if c.max_grad_norm is not None:
@@ -179,7 +206,8 @@ ALL = {
     "double": True, "huber": 0.5, "max_grad_norm": 0.2, "relative_entropy": True,
     "shared_value": True, "n_step": 3, "priority": 0.6,
 }  # fmt: skip
-ROWS = {"update": "sparse", **ALL, "initial_value": 0.1, "rules": RULES[:1]}
+ROWS_OPTIONS = {"update": "sparse", **ALL, "rules": RULES[:1]}
+ROWS = {**ROWS_OPTIONS, "initial_value": 0.1}
 UPDATES = {"sparse": {}, "hard": {}, "soft": {}, "tsallis": {"update_q": 1.5}}
 
 
@@ -187,6 +215,23 @@ UPDATES = {"sparse": {}, "hard": {}, "soft": {}, "tsallis": {"update_q": 1.5}}
 @pytest.mark.parametrize("update", UPDATES)
 def test_an_update_is_the_one_of_the_formulas(update, options):
     check_updates({"update": update, **UPDATES[update], **options})
+
+
+FACTORED = {"choices": (3, 2, 4), "factored": True, **ALL, "update": "sparse", "rules": RULES[:1]}
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"masked": True, **ROWS_OPTIONS},
+        FACTORED,
+        {"masked": True, **FACTORED},
+        {**FACTORED, "double": False, "choices": (3, 3)},
+    ],
+    ids=["masked", "factored", "factored and masked", "equal dimensions"],
+)
+def test_factored_and_masked_updates_are_those_of_the_formulas(options):
+    check_updates(options)
 
 
 def test_an_update_by_rows_as_with_many_actions_is_the_one_of_the_formulas(monkeypatch):
@@ -302,3 +347,91 @@ def test_an_action_of_probability_zero_is_never_drawn_whatever_the_rounding(n, m
     draw = jax.jit(lambda corner, p: deep_q.sample_rows(corner, p))
     for corner in (0.0, 2**-23, 1 - 2**-22, 1 - 2**-23):
         assert np.all(p[np.arange(500), draw(corner, p)] > 0)
+
+
+CRITICS = {"critics": 2, "huber": 0.5, "update": "sparse", "rules": RULES[:1]}
+
+
+def test_the_critics_learn_towards_one_target_which_is_their_mean():
+    """An update of twins that are equal is the update of each of them alone."""
+    both, alone = (Recorded(**{**CRITICS, "critics": n}).store() for n in (2, 1))
+    online, target = alone.learner.online, alone.learner.target
+    twice = jax.tree.map(lambda x: np.stack([x, x]), (online, target))
+    both.learner = both.learner._replace(online=twice[0], target=twice[1])
+    key = jax.random.PRNGKey(0)
+    one, metrics = learn(alone.algorithm, alone.learner, STEPS, key)
+    two, twin_metrics = learn(both.algorithm, both.learner, STEPS, key)
+    for i in range(2):
+        same(jax.tree.map(lambda x, i=i: x[i], two.online), one.online)
+    assert float(twin_metrics.value) == pytest.approx(float(metrics.value), rel=1e-5)
+    assert float(twin_metrics.loss) == pytest.approx(2 * float(metrics.loss), rel=1e-5)
+    different = jax.tree.map(
+        lambda x: x * np.float32([1, 2]).reshape(2, *[1] * (x.ndim - 1)), twice
+    )
+    apart = both.learner._replace(online=different[0])
+    q = both.algorithm.values(apart, both.x)
+    single = [
+        np.asarray(alone.algorithm.values(alone.learner._replace(online=net), both.x))
+        for net in (online, jax.tree.map(lambda x: 2 * x, online))
+    ]
+    np.testing.assert_allclose(q, np.mean(single, 0), rtol=1e-5, atol=1e-6)
+
+
+def test_several_gradient_steps_are_several_updates_and_tau_moves_the_target():
+    several = Recorded(**ROWS_OPTIONS, gradient_steps=3, tau=0.1).store()
+    once = Recorded(**ROWS_OPTIONS).store()
+    key = jax.random.PRNGKey(0)
+    after, metrics = learn(several.algorithm, several.learner, STEPS, key)
+    step, losses = once.learner, []
+    for sub in jax.random.split(key, 3):
+        target = step.target
+        step, found = learn(once.algorithm, step, STEPS, sub)
+        moved = jax.tree.map(
+            lambda t, o: 0.9 * np.asarray(t) + 0.1 * np.asarray(o), target, step.online
+        )
+        step = step._replace(target=moved)
+        losses.append(float(found.loss))
+    same(after.online, step.online)
+    same(after.target, step.target)
+    assert float(metrics.loss) == pytest.approx(np.mean(losses), rel=1e-4)
+    kept = several.algorithm.copy(after)
+    jax.tree.map(np.testing.assert_array_equal, kept.target, after.target)
+
+
+@pytest.mark.parametrize("scale", [1e-3, 1.0, 1e4])
+def test_alpha_follows_the_support_whatever_the_scale_of_the_values(scale):
+    """Networks are frozen by a tiny learning rate: only alpha moves."""
+    config = DeepQConfig(
+        alpha="auto", support=0.4, learning_rate=1e-30, batch_size=32, buffer_size=64, gamma=0.9
+    )
+    choice = Choice((("sparse", None),))
+    static = with_defaults(config, deep_q.KNOBS)
+    layout, form = ActionLayout((4, 3), factored=True), ObservationFormat.vector(INPUTS)
+    algorithm = DeepQLearning(form, layout, False, HIDDEN, choice, choice, True, static)
+    learner = init(algorithm, jax.random.PRNGKey(0), knobs_of(config))
+    output = learner.online.output
+    output = output._replace(weight=output.weight * np.float32(scale * 100))
+    online = learner.online._replace(output=output)
+    rng = np.random.default_rng(0)
+    x = rng.normal(size=(64, INPUTS)).astype(np.float32)
+    rows = Transition(
+        x, rng.integers(3, size=(64, 2)), np.zeros(64), x, np.zeros(64, bool), np.zeros(64, bool)
+    )
+    learner = learner._replace(online=online, target=online, replay=add(learner.replay, rows, 0))
+
+    @jax.jit
+    def many(learner: Learner) -> Learner:
+        def body(i: Any, learner: Learner) -> Learner:
+            return algorithm.learn(learner, 64, jax.random.PRNGKey(i))[0]
+
+        return jax.lax.fori_loop(0, 4000, body, learner)
+
+    learner = many(learner)
+    alpha = float(np.exp(learner.log_alpha))
+    q = np.asarray(algorithm.values(learner, x), np.float64)
+    shares = []
+    for row in q:
+        for part in (row[:4], row[4:]):
+            p = policy_of("sparse", part, alpha)
+            shares.append((1 / (p**2).sum() - 1) / (len(part) - 1))
+    assert np.mean(shares) == pytest.approx(0.4, abs=0.05)

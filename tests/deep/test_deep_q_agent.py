@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import gymnasium
+import jax
 import numpy as np
 import pytest
+from gymnasium.spaces import Box, Dict, Discrete, MultiBinary, MultiDiscrete, Tuple
 
-from small_agents import CORRIDOR, cart_pole, corridor, trained
+from refusals import refused
+from small_agents import CORRIDOR, TINY, Episodic, cart_pole, corridor, trained
 from tsallax import DeepQ
 from tsallax.errors import InvalidInput
 
@@ -57,3 +61,71 @@ def test_bad_arguments_are_refused_in_one_line(arguments, message):
     with pytest.raises(InvalidInput, match=r"^[^\n]*$") as refusal:
         DeepQ(CORRIDOR, **{"actions": 3, **arguments})
     assert message in str(refusal.value)
+
+
+class Structured(Episodic):
+    """An action that is a dict, and an observation that is a tuple."""
+
+    def __init__(self) -> None:
+        seen = Tuple([Discrete(3), Box(-1, 1, (2,))])
+        super().__init__(seen, Dict(gear=Discrete(3, start=1), turn=Box(-1, 1, (1,))))
+
+
+IMAGES = Box(0, 255, (9, 8, 3), np.uint8)
+FORMS = {
+    "several choices": (lambda: Episodic(None, MultiDiscrete([3, 2])), None, (3, 2)),
+    "bits": (lambda: Episodic(None, MultiBinary(3)), None, (2, 2, 2)),
+    "structures": (Structured, 3, (3, 3)),
+    "three real dimensions": (lambda: Episodic(None, Box(-1, 1, (3,))), 5, (5, 5, 5)),
+    "integers": (lambda: Episodic(Discrete(7)), None, (2,)),
+    "images": (lambda: Episodic(IMAGES), None, (2,)),
+}
+
+
+SLOW = ("several choices", "bits", "three real dimensions")
+
+
+@pytest.mark.parametrize(
+    "case", [pytest.param(case, marks=[pytest.mark.slow] * (case in SLOW)) for case in FORMS]
+)
+def test_agents_learn_act_and_are_saved_in_any_form_of_spaces(case, tmp_path):
+    make, actions, choices = FORMS[case]
+    env, other = make(), make()
+    agent = DeepQ(env, actions=actions, **TINY).learn(steps=30)
+    assert agent.spec.choices == choices
+    assert agent.spec.factored == (case not in ("integers", "images"))
+    assert agent.evaluate(2, env=other).returns.tolist() == [5.0, 5.0]
+    seen = [env.observation_space.sample() for _ in range(4)]
+    agent.save(tmp_path / "agent")
+    again = DeepQ.load(tmp_path / "agent")
+    for x, y in zip(jax.tree.leaves(agent._learner), jax.tree.leaves(again._learner), strict=True):
+        np.testing.assert_array_equal(x, y)
+    for deterministic in (True, False):
+        chosen = again.predict(seen, deterministic)
+        assert len(chosen) == 4
+        assert all(action in env.action_space for action in chosen)
+        assert agent.predict(seen[0], deterministic) in env.action_space
+    shares = np.add.reduceat(agent.policy(seen), np.cumsum((0, *choices[:-1])), axis=1)
+    np.testing.assert_allclose(shares, 1, rtol=1e-5)
+    assert agent.q(seen).shape == (4, sum(choices))
+
+
+def test_factored_actions_of_a_jax_environment_are_the_levels_of_each_dimension():
+    agent = DeepQ("MultiGoal-v0", actions=(3, 5), factored=True, **TINY).learn(steps=40)
+    assert agent.spec.n_actions == 8
+    host = DeepQ(gymnasium.make("tsallax/MultiGoal-v0"), actions=(3, 5), factored=True, **TINY)
+    host.learn(steps=4)
+    for one in (agent, host):
+        action = one.predict(np.zeros((6, 2)), deterministic=False)
+        assert action.shape == (6, 2)
+        levels = one.spec.discretize.level_table
+        assert np.isin(action[:, 0], levels[0, :3].astype("f4")).all()
+        assert np.isin(action[:, 1], levels[1].astype("f4")).all()
+    assert agent.evaluate(3).returns.shape == (3,)
+
+
+def test_a_network_that_cannot_take_the_observations_is_refused():
+    with refused("Episodic: network=mlp cannot learn from", "such as network=cnn"):
+        DeepQ(Episodic(IMAGES), network="mlp", **TINY)
+    with refused("Episodic: its observations are not images"):
+        DeepQ(Episodic(), network="cnn", **TINY)

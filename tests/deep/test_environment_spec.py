@@ -8,7 +8,7 @@ from typing import Any
 import gymnasium
 import numpy as np
 import pytest
-from gymnasium.spaces import Box, Discrete
+from gymnasium.spaces import Box, Discrete, MultiDiscrete, Tuple
 
 import tsallax
 from small_agents import CORRIDOR, TINY, Episodic, cart_pole
@@ -39,6 +39,9 @@ def test_an_id_is_the_jax_environment_where_there_is_one():
         lambda: spec_of("CartPole-v1", n_envs=2),
         lambda: spec_of("FrozenLake-v1", options={"is_slippery": False}),
         lambda: spec_of("Pendulum-v1", 3),
+        lambda: spec_of("Reacher-v5", 3, factored=True),
+        lambda: spec_of("Blackjack-v1"),
+        lambda: spec_of(Episodic(None, Tuple([Discrete(2), Box(-1, 1, (2,))])), 3),
     ],
 )
 def test_a_description_gives_the_same_specification_again(make):
@@ -48,12 +51,71 @@ def test_a_description_gives_the_same_specification_again(make):
     assert again.host is None, "environments are made when they are first used"
 
 
+OLD = {
+    "name": "Env-v0", "observation_size": 6, "observation_shape": [2, 3], "first_observation": None,
+    "n_actions": 9, "first_action": 0, "action_shape": [1, 2], "low": [-1.0, 0.0],
+    "high": [1.0, 1.0], "levels": [3, 3], "jax": False, "n_envs": 1, "limit": None, "options": {},
+    "by_name": True,
+}  # fmt: skip
+"""A description of version 0.1."""
+
+
+def test_a_description_of_version_0_1_gives_the_same_spaces():
+    real = from_description(OLD)
+    assert (real.n_actions, real.levels, real.factored) == (9, (3, 3), False)
+    assert real.encode(np.ones((4, 2, 3)))[0].shape == (4, 6)
+    assert real.decode(np.array([8])).tolist() == [[[1.0, 1.0]]]
+    integer = {**OLD, "observation_shape": [], "first_observation": 2, "first_action": 5}
+    discrete = from_description({**integer, "levels": None, "low": None, "high": None})
+    assert discrete.encode(7)[0].tolist() == [5]
+    assert discrete.decode(np.array([8])).tolist() == [13]
+    vector = from_description({**OLD, "n_actions": None, "levels": None})
+    assert (vector.n_actions, vector.low, vector.high) == (None, (-1.0, 0.0), (1.0, 1.0))
+
+
+@pytest.mark.parametrize(
+    ("key", "value", "message"),
+    [
+        ("n_actions", None, "with the levels"),
+        ("n_actions", 4, "4 actions with the levels [3, 3]"),
+        ("n_actions", 0, "n_actions must be an integer of at least 1"),
+        ("observation_size", 0, "observation_size must be an integer of at least 1"),
+        ("observation_size", 10**15, "observations of shape (2, 3) and size"),
+    ],
+)
+def test_a_description_of_version_0_1_that_makes_no_sense_is_refused(key, value, message):
+    with pytest.raises(InvalidInput, check=lambda e: message in str(e)):
+        from_description({**OLD, key: value})
+
+
+class Configurable(Episodic):
+    """An environment whose options have the names of arguments of ours."""
+
+    def __init__(self, **options: Any) -> None:
+        super().__init__()
+        self.options = options
+
+
+def test_options_of_an_environment_may_have_any_name():
+    gymnasium.register("Configurable-v0", Configurable)
+    names = ("actions", "continuous", "env", "n_envs", "name", "options", "owned", "source", "n")
+    options = {name: number for number, name in enumerate(names)}
+    try:
+        spec = spec_of("Configurable-v0", options=options)
+        for made in (spec.host, spec.evaluation_environment()):
+            assert made._members[0].unwrapped.options == options
+    finally:
+        del gymnasium.registry["Configurable-v0"]
+
+
 SPACES = {
     "discrete observations": (Discrete(7), Discrete(3)),
     "a matrix of observations": (Box(-1, 1, (2, 3)), Discrete(3)),
     "actions from five": (Box(-1, 1, (2,)), Discrete(3, start=5)),
     "a matrix of actions": (Box(-1, 1, (2,)), Box(-1, 1, (1, 2))),
     "actions without dimensions": (Box(-1, 1, (2,)), Box(-1, 1, ())),
+    "several actions": (Box(-1, 1, (2,)), MultiDiscrete([3, 2])),
+    "images": (Box(0, 255, (9, 8, 3), np.uint8), Discrete(3)),
 }
 
 
@@ -64,9 +126,11 @@ def test_observations_are_encoded_and_actions_decoded_as_the_environment_has_the
     one, _ = env.reset(seed=0)
     rows, single = spec.encode(one)
     assert single
-    assert rows.shape == (1, spec.observation_size)
+    assert rows.shape == (1, *spec.observation.shape)
+    assert rows.dtype == spec.observation.dtype
     assert spec.encode(np.stack([one, one]))[0].tolist() == [*rows.tolist()] * 2
-    for action in spec.decode(np.arange(spec.n_actions)):
+    numbers = np.arange(spec.n_actions)
+    for action in spec.decode(np.stack([numbers % 2] * 2, 1) if spec.factored else numbers):
         assert env.action_space.contains(action)
 
 

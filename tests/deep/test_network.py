@@ -13,6 +13,8 @@ import pytest
 from numpy_network import double, forward
 from tsallax.deep import adam, network
 from tsallax.deep.network import Network
+from tsallax.envs.observation_format import ObservationFormat
+from tsallax.errors import InvalidInput
 
 INPUTS, HIDDEN, OUTPUTS = 4, (8, 6), 5
 
@@ -110,3 +112,52 @@ def test_fresh_weights_are_uniform_in_the_range_of_their_inputs():
 def test_a_common_value_starts_at_nothing():
     plain, common = (values(init(HIDDEN, c, 0.1), *some_inputs())[0] for c in (False, True))
     assert np.array_equal(plain, common)
+
+
+def test_integers_are_one_hot_vectors():
+    net = some_network(common=True)
+    numbers, vectors = np.array([2, 0, 3], np.int32), np.eye(INPUTS, dtype=np.float32)[[2, 0, 3]]
+    close(network.values(net, numbers), network.values(net, vectors))
+    linear = some_network(common=False, hidden=())
+    close(network.values(linear, numbers), network.values(linear, vectors))
+    rows = network.output_rows(linear, np.array([1, 4, 0]))
+    chosen = np.asarray(network.values(linear, vectors))[np.arange(3), [1, 4, 0]]
+    close(network.action_values(linear.body, rows, numbers), chosen)
+
+
+@pytest.mark.parametrize("sides", [(10, 9), (40, 36)])
+def test_images_pass_through_convolutions(sides):
+    """Against sums over windows, in NumPy."""
+    form = ObservationFormat.image(*sides, 2)
+    net = network.init(jax.random.PRNGKey(0), form, (8,), 3, 1.0)
+    x = np.random.default_rng(0).integers(256, size=(2, *sides, 2)).astype(np.uint8)
+    y = x.astype(np.float64) / 255
+    for layer, (_, side, stride) in zip(
+        net.body.convolutions, network.convolution_shapes(min(sides)), strict=True
+    ):
+        windows = np.lib.stride_tricks.sliding_window_view(y, (side, side), (1, 2))
+        windows = windows[:, ::stride, ::stride]  # (images, rows, columns, channels, side, side)
+        y = np.einsum("nijcab,abcf->nijf", windows, np.asarray(layer.weight, np.float64))
+        y = np.maximum(y + np.asarray(layer.bias), 0)
+    hidden = net.body.hidden[0]
+    h = np.maximum(y.reshape(2, -1) @ np.asarray(hidden.weight) + np.asarray(hidden.bias), 0)
+    expected = h @ np.asarray(net.output.weight).T
+    np.testing.assert_allclose(network.values(net, x), expected, rtol=1e-4, atol=1e-5)
+
+
+def test_images_that_are_too_small_are_refused():
+    with pytest.raises(InvalidInput, match="too small"):
+        network.init(jax.random.PRNGKey(0), ObservationFormat.image(2, 9, 1), (8,), 3, 1.0)
+
+
+def test_with_layer_norm_the_scale_of_the_inputs_of_a_layer_does_not_matter():
+    net = some_network(common=False)
+    x, _ = some_inputs()
+    hidden = net.body.hidden
+    scaled = tuple(layer._replace(weight=5 * layer.weight, bias=5 * layer.bias) for layer in hidden)
+    other = net._replace(body=net.body._replace(hidden=scaled))
+    close(network.values(net, x, True), network.values(other, x, True))
+    h = np.asarray(x @ hidden[0].weight + hidden[0].bias, np.float64)
+    h = np.maximum((h - h.mean(1, keepdims=True)) / h.std(1, keepdims=True), 0)
+    one = net.body._replace(hidden=hidden[:1])
+    np.testing.assert_allclose(network.features(one, x, True), h, rtol=1e-3, atol=1e-4)

@@ -17,7 +17,9 @@ from scipy.stats import chisquare
 
 from tsallax.deep import replay
 from tsallax.deep.replay import Batch, Replay, Transition
+from tsallax.envs.observation_format import ObservationFormat
 
+vector = ObservationFormat.vector
 add = jax.jit(replay.add)
 prioritize = jax.jit(replay.prioritize, static_argnums=3)
 sample = jax.jit(replay.sample, static_argnums=(2, 5, 6))
@@ -31,7 +33,7 @@ class Recorder:
     """Writes random transitions to a memory and to a list, each marked by its number in time."""
 
     def __init__(self, capacity: int, n_envs: int, seed: int = 0, valid: float = 1.0) -> None:
-        self.memory = replay.init(capacity, 2, (), jnp.int32)
+        self.memory = replay.init(capacity, vector(2), (), jnp.int32)
         self.rng = np.random.default_rng(seed)
         self.capacity, self.n_envs, self.valid = capacity, n_envs, valid
         self.rows: list[dict[str, float]] = []
@@ -100,7 +102,7 @@ def of_priorities(weight: NDArray[np.floating]) -> Replay:
     mark = np.arange(n, dtype=np.float32)[:, None]
     never = np.zeros(n, bool)
     rows = Transition(mark, never, mark[:, 0], mark, never, never, weight > 0)
-    memory = add(replay.init(n, 1, (), jnp.int32), rows, 0)
+    memory = add(replay.init(n, vector(1), (), jnp.int32), rows, 0)
     there = np.flatnonzero(weight)
     index = np.resize(there, n)
     return prioritize(memory, index, weight[index], 1.0)
@@ -113,17 +115,17 @@ def probabilities(memory: Replay) -> NDArray[np.float64]:
 
 @pytest.mark.parametrize("capacity", [1, 2, 7, 60])
 def test_the_priorities_fit_the_capacity_and_waste_less_than_a_block(capacity):
-    memory = jax.eval_shape(lambda: replay.init(capacity, 3, (), jnp.int32))
+    memory = jax.eval_shape(lambda: replay.init(capacity, vector(3), (), jnp.int32))
     blocks, side = memory.priority.shape
     assert capacity <= memory.priority.size < capacity + side
     assert memory.sums.shape == (blocks,)
     assert memory.capacity == capacity
-    several = jax.eval_shape(lambda: replay.init(capacity, 3, (), jnp.int32, n_envs=4))
+    several = jax.eval_shape(lambda: replay.init(capacity, vector(3), (), jnp.int32, n_envs=4))
     assert several.capacity == -(-capacity // 4) * 4
 
 
 def test_a_million_transitions_take_hardly_more_than_their_raw_bytes():
-    memory = jax.eval_shape(lambda: replay.init(1_000_000, 10, (), jnp.int32))
+    memory = jax.eval_shape(lambda: replay.init(1_000_000, vector(10), (), jnp.int32))
     held = sum(math.prod(x.shape) * x.dtype.itemsize for x in jax.tree.leaves(memory))
     raw = 1_000_000 * (10 * 4 * 2 + 4 + 4 + 1)
     assert held < 1.1 * raw
@@ -275,3 +277,29 @@ def test_importance_weights_are_those_of_prioritised_replay():
     number, w = rng.normal(size=FULL), found.astype(np.float64)
     mean = (w * number[np.asarray(batch.index)]).sum() / w.sum()
     assert mean == pytest.approx(number.mean(), abs=1e-3)
+
+
+def test_integers_images_and_masks_come_back_as_they_were_written():
+    """n-step returns take the observation and the mask at the end of their steps."""
+    rng, capacity, n_actions = np.random.default_rng(5), 12, 11
+    for form in (ObservationFormat.integer(500), ObservationFormat.image(4, 3, 2)):
+        memory = replay.init(capacity, form, (2,), jnp.int32, mask_size=n_actions)
+        high = 500 if form.kind == "integer" else 256
+        seen = rng.integers(high, size=(capacity + 1, *form.shape)).astype(form.dtype)
+        masks = rng.random((capacity, n_actions)) < 0.5
+        actions = rng.integers(9, size=(capacity, 2)).astype(np.int32)
+        flag, reward = np.zeros(1, bool), np.zeros(1, np.float32)
+        for i in range(capacity):
+            one = slice(i, i + 1)
+            after = seen[i + 1 : i + 2]
+            row = Transition(seen[one], actions[one], reward, after, flag, flag, mask=masks[one])
+            memory = add(memory, row, i)
+        assert memory.observations.dtype == form.dtype
+        assert memory.rows.shape == (capacity, 4)
+        batch = sample(memory, jax.random.PRNGKey(0), 8, capacity, 0.9, 1, 3)
+        first = np.asarray(batch.index)
+        last = np.minimum(first + 2, capacity - 1)
+        assert np.array_equal(batch.observation, seen[first])
+        assert np.array_equal(batch.next_observation, seen[last + 1])
+        assert np.array_equal(batch.mask, masks[last])
+        assert np.array_equal(batch.action, actions[first])

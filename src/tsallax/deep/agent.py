@@ -22,7 +22,7 @@ from typing import Any, ClassVar, Self
 import jax
 import jax.numpy as jnp
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 
 from tsallax import checks, provenance
 from tsallax.deep import checkpoint, options, replay
@@ -33,12 +33,20 @@ from tsallax.deep.history import History
 from tsallax.deep.loop import MAX_CYCLES, Loop, Segment
 from tsallax.deep.loop_gymnasium import GymnasiumLoop, episode_seed
 from tsallax.deep.loop_jax import JaxLoop
+from tsallax.deep.memory_size import require_memory
+from tsallax.deep.option_changes import (
+    Change,
+    changes_between,
+    from_plain,
+    require_same_shapes,
+)
 from tsallax.deep.training_schedule import (
     MAX_STEPS,
     SaveSchedule,
     TrainingSchedule,
     is_false,
     next_multiple,
+    passes_multiple,
 )
 from tsallax.envs.gymnasium.adapter import GymnasiumAdapter
 from tsallax.errors import InvalidInput
@@ -46,7 +54,11 @@ from tsallax.interrupts import deferred
 from tsallax.progress import bar
 
 SEGMENT_SECONDS = 0.5
-"""About how long a segment of training runs between two callbacks."""
+"""About how long a segment of training runs; the progress bar moves after each."""
+CALLBACK_EVERY = 1_000
+"""Steps from one call of a callback to the next."""
+RETURN_EVERY, RETURN_EPISODES = 1_000, 100
+"""After how many steps the mean return of how many training episodes may end the training."""
 
 
 class Agent:
@@ -80,6 +92,7 @@ class Agent:
             continuous=self.continuous_actions,
             backend=backend,
             options=env_options,
+            factored=getattr(settings, "factored", None),
         )
         self._start(spec, settings, seed)
 
@@ -103,12 +116,14 @@ class Agent:
             made = f"{spec.n_envs} environments are already made"
             raise InvalidInput(made, source=spec.name, omit="n_envs")
         self.spec = spec
-        self.config = dataclasses.replace(config, n_envs=spec.n_envs)
+        self._config = dataclasses.replace(config, n_envs=spec.n_envs)
+        self.changes: list[Change] = []
+        """The options that changed since the agent was made, with the steps at which they did."""
         self.steps = 0
         self.history = History(running=np.zeros(spec.n_envs), lengths=np.zeros(spec.n_envs, int))
         self.saved_at: int | None = None
         """The number of steps after which it was last saved with its replay memory."""
-        self._algorithm, self._learner = self._build(make_learner or _init)
+        self._algorithm, self._learner = self._build(make_learner)
         self._has_replay = True
         self._action_table = None if spec.table is None else jnp.asarray(spec.table)
         self._loop: Loop = (
@@ -127,12 +142,16 @@ class Agent:
         raise NotImplementedError
 
     def _build(
-        self, make_learner: Callable[[Algorithm, jax.Array, Any], Any]
+        self, make_learner: Callable[[Algorithm, jax.Array, Any], Any] | None
     ) -> tuple[Algorithm, Any]:
         """The algorithm and the learner."""
         try:
             algorithm, (knobs,) = self.build_algorithm(self.spec, [self.config])
-            learner = make_learner(algorithm, jax.random.PRNGKey(self.seed), knobs)
+            key = jax.random.PRNGKey(self.seed)
+            if make_learner is None:
+                shapes = jax.eval_shape(algorithm.init, key, knobs)
+                require_memory(self.spec.name, shapes, self.config.buffer_size)
+            learner = (make_learner or _init)(algorithm, key, knobs)
             return algorithm, jax.block_until_ready(learner)
         except (MemoryError, RuntimeError) as error:
             if not isinstance(error, MemoryError) and "RESOURCE_EXHAUSTED" not in str(error):
@@ -144,13 +163,58 @@ class Agent:
             ) from None
 
     @property
+    def config(self) -> Any:
+        """Its options."""
+        return self._config
+
+    @config.setter
+    def config(self, value: Any) -> None:
+        raise AttributeError(
+            f"the options of an agent are not assigned: {type(self).__name__}.change(name=value) "
+            "changes those that can change, and load(path, name=value) continues with others"
+        )
+
+    def change(self, **given: Any) -> Self:
+        """Go on with other options, from the next step on; `changes` records them.
+
+        An option on which the shapes of networks or replay memory depend cannot change.
+
+        >>> from tsallax import DeepQ
+        >>> agent = DeepQ("MultiGoal-v0", actions=3, net_arch=(8,), batch_size=8, buffer_size=48)
+        >>> agent.change(learning_rate=1e-3).changes
+        [Change(step=0, option='learning_rate', before=0.0001, after=0.001)]
+        """
+        new = options.make_config(self.Config, self._config, given)
+        require_same_shapes(self.build_algorithm, self.spec, self._config, new)
+        self.changes += changes_between(self.steps, self._config, new)
+        self._algorithm, (knobs,) = self.build_algorithm(self.spec, [new])
+        self._config, self._loop.algorithm = new, self._algorithm
+        self._learner = self._learner._replace(knobs=knobs)
+        return self
+
+    def parameters(self) -> dict[str, NDArray[np.float32]]:
+        """Copies of the weights of the networks, by their names in files.
+
+        >>> from tsallax import DeepQ
+        >>> agent = DeepQ("MultiGoal-v0", actions=3, net_arch=(8,), batch_size=8, buffer_size=48)
+        >>> {name: array.shape for name, array in agent.parameters().items()}
+        {'body.hidden.0.weight': (2, 8), 'body.hidden.0.bias': (8,),
+         'output.weight': (9, 8), 'output.bias': (9,)}
+        """
+        named = checkpoint.flatten("", self._learner.online)
+        return {name: np.array(array) for name, array in named.items()}
+
+    @property
     def environment(self) -> str:
         """The name of the environment."""
         return self.spec.name
 
     @property
     def actions(self) -> NDArray[np.float32] | None:
-        """The real actions by their numbers, where they were made by a grid."""
+        """The real actions by their numbers, where they were made by a grid.
+
+        Where actions are factored, the levels of each dimension: (dimensions, most levels).
+        """
         return self.spec.table
 
     @property
@@ -178,23 +242,32 @@ class Agent:
         eval_every: int | None = None,
         eval_episodes: int = 20,
         eval_env: Any = None,
+        best_to: str | PathLike[str] | None = None,
+        stop_at_return: float | None = None,
         save_to: str | PathLike[str] | None = None,
         save_every: int | None = None,
         callback: Callable[[Self], bool | None] | None = None,
+        callback_every: int = CALLBACK_EVERY,
         progress: bool | None = None,
     ) -> Self:
-        """Learn for so many more episodes or steps, whichever is reached first.
+        """Learn until the agent has so many episodes or steps in all, whichever is reached first.
 
         Args:
-            episodes: episodes to finish.
-            steps: transitions to make; several environments make several at a time.
+            episodes: finished episodes in all, those before this call included.
+            steps: transitions in all; several environments make several at a time.
             eval_every: evaluate after so many episodes, or steps where only steps are given.
             eval_episodes: episodes of an evaluation, which does not change the training.
             eval_env: the environment to evaluate in; default: another one like that of training.
+            best_to: a file for the agent, without its replay memory, whenever its greedy return in
+                an evaluation is higher than in all evaluations before.
+            stop_at_return: end the training when the greedy return of an evaluation is at least
+                this; without `eval_every`, the mean of the last 100 training episodes, which is
+                looked at every 1,000 steps.
             save_to: a file to save the agent to on the way and at the end.
             save_every: steps between two such files; default: a minute of training. A Gymnasium
                 environment is saved when its episode ends, or after ten times as long.
-            callback: called with the agent about twice a second; False ends the training.
+            callback: a function of the agent that ends the training by returning False.
+            callback_every: steps from one call of it to the next.
             progress: show a progress bar; default: on a terminal.
 
         Ctrl-C ends it after the segment at hand, in a state that can be saved and continued.
@@ -203,27 +276,50 @@ class Agent:
         goals = {"episodes": episodes, "steps": steps}
         intervals = {"eval_every": eval_every, "save_every": save_every}
         counts = {**goals, **intervals, "eval_episodes": eval_episodes}
-        self._check_learn(callback, eval_env, save_to, counts)
-        schedule = TrainingSchedule(*self._position(), **goals, **intervals)
+        counts["callback_every"] = callback_every
+        files = {"save_to": save_to, "best_to": best_to}
+        self._check_learn(callback, eval_env, files, counts)
+        if stop_at_return is not None:
+            checks.number("stop_at_return", stop_at_return)
+        stops = [save_every, callback_every if callback is not None else None]
+        if stop_at_return is not None and eval_every is None:
+            stops.append(RETURN_EVERY)
+        schedule = TrainingSchedule(
+            *self._position(),
+            **goals,
+            eval_every=eval_every,
+            stop_every=[every for every in stops if every is not None],
+        )
         saves = SaveSchedule(self.steps, save_every)
+        reached = self.reached(stop_at_return, eval_every is not None)
+        if schedule.finished(*self._position()) and not reached:
+            warnings.warn(
+                f"{self.environment}: nothing is learned: steps and episodes are counted in all, "
+                f"and this agent has {self.steps} steps and {self.history.episodes} episodes",
+                stacklevel=2,
+            )
         with (
             bar(self.environment, progress) as report,
             deferred() as interrupted,
             self._saved_on_error(save_to),
         ):
             begin, first = time.monotonic(), self.steps
-            while not schedule.finished(*self._position()) and not interrupted():
+            while not (schedule.finished(*self._position()) or reached or interrupted()):
                 before = self._position()
                 self._run_segment(schedule, save_to is not None and saves.due(self.steps))
                 rate = (self.steps - first) / max(time.monotonic() - begin, 1e-9)
                 if schedule.evaluation_due(before, self._position()):
                     self._record_evaluation(eval_episodes, eval_env)
+                    if best_to is not None and self.history.is_best():
+                        self.save(best_to, replay=False)
+                reached = self.reached(stop_at_return, eval_every is not None)
                 can_save = self._can_be_saved() or saves.overdue(self.steps)
                 if save_to is not None and can_save and saves.due(self.steps):
                     self.save(save_to)
                     saves.saved(self.steps)
                 report(schedule.fraction_done(*self._position()), self._status(rate))
-                if callback is not None and is_false(callback(self)):
+                due = passes_multiple(before[0], self.steps, callback_every)
+                if callback is not None and due and is_false(callback(self)):
                     break
             if save_to is not None:
                 self.save(save_to)
@@ -232,16 +328,23 @@ class Agent:
         return self
 
     def _check_learn(
-        self, callback: Any, eval_env: Any, save_to: Any, counts: dict[str, int | None]
+        self,
+        callback: Any,
+        eval_env: Any,
+        files: Mapping[str, Any],
+        counts: Mapping[str, int | None],
     ) -> None:
         """Refuse arguments of `learn` before any step."""
         for name, value in counts.items():
             if value is not None:
                 checks.count(name, value)
-        if counts["save_every"] is not None and save_to is None:
+        if counts["save_every"] is not None and files["save_to"] is None:
             raise InvalidInput("save_every needs a file", add=("save_to", "agent.npz"))
-        if save_to is not None:
-            checks.output_file("save_to", save_to)
+        for name, path in files.items():
+            if path is not None:
+                checks.output_file(name, path)
+        if files["best_to"] is not None and counts["eval_every"] is None:
+            raise InvalidInput("best_to needs evaluations", add=("eval_every", 100))
         if self.spec.is_training_environment(eval_env):
             problem = f"{self.environment} is the environment of training: give another one"
             raise InvalidInput(problem, source="eval_env")
@@ -251,13 +354,28 @@ class Agent:
             raise InvalidInput("no number of episodes or steps", add=("episodes", 1000))
         if not self._has_replay:
             raise InvalidInput("this agent was saved without its replay: it can act, but not learn")
-        last = self.steps + (counts["steps"] or 0)
+        last = counts["steps"] or 0
         if last >= MAX_STEPS:
             raise InvalidInput(f"steps must be less than 2^30 in all, got {last}")
         if counts["eval_every"] is not None and (self.spec.jax is None or eval_env is not None):
             self.spec.evaluation_environment(eval_env).close()
         if self.spec.jax is None:
             self.spec.training_environment()
+
+    def reached(self, stop_at_return: float | None, evaluated: bool) -> bool:
+        """Whether `learn` would end at this return: by the last evaluation, or by training.
+
+        The answer is a function of the history at the last multiple of 1,000 steps, so that it
+        does not depend on where a training was interrupted.
+        """
+        if stop_at_return is None:
+            return False
+        if evaluated:
+            last = self.history.columns["evaluation_return"][-1:]
+        else:
+            at = self.steps // RETURN_EVERY * RETURN_EVERY
+            last = [self.history.mean_return(at, RETURN_EPISODES)]
+        return bool(last and last[0] >= stop_at_return)
 
     def _position(self) -> tuple[int, int]:
         """The numbers of steps and of finished episodes."""
@@ -344,9 +462,10 @@ class Agent:
         known = f"  support {support[0]:.2g}" if support and not math.isnan(support[0]) else ""
         return f"{rate:.0f} steps/s  return {self.history.recent():.4g}{known}"
 
-    def predict(self, observation: ArrayLike, deterministic: bool = True) -> Any:
+    def predict(self, observation: Any, deterministic: bool = True) -> Any:
         """An action for an observation, or one for each of several, as the environment takes it.
 
+        Several actions are an array, or a list where the actions are tuples or dicts.
         Greedy, or sampled from the policy that explores, without its share of uniform actions.
         """
         x, single = self.spec.encode(observation)
@@ -358,8 +477,7 @@ class Agent:
         actions = self.spec.decode(np.asarray(action))
         if not single:
             return actions
-        discrete = self.spec.n_actions is not None and self.spec.table is None
-        return int(actions[0]) if discrete else np.asarray(actions[0])
+        return int(actions[0]) if self.spec.action.space.kind == "discrete" else actions[0]
 
     def evaluate(
         self,
@@ -442,11 +560,14 @@ class Agent:
             "steps": self.steps,
             "replay": replay,
             "predictions": self._predictions,
+            "changes": self.changes,
             "provenance": provenance.of_training(),
         }
-        learner = self._learner if replay else self._algorithm.acting_state(self._learner)
-        arrays = checkpoint.flatten("learner.", learner)
-        if replay:
+        if not replay:
+            acting = self._algorithm.acting_state(self._learner)
+            arrays = checkpoint.flatten("learner.", acting)
+        else:
+            arrays = checkpoint.flatten_learner("learner.", self._learner, self.steps)
             arrays |= self._loop.arrays(between_episodes=not self.history.lengths.any())
         history = {f"history.{k}": v for k, v in self.history.arrays().items()}
         checkpoint.write(path, about, {**arrays, **history})
@@ -454,11 +575,18 @@ class Agent:
             self.saved_at = self.steps
 
     @classmethod
-    def load(cls, path: str | PathLike[str], env: Any = None, max_bytes: int | None = None) -> Self:
+    def load(
+        cls,
+        path: str | PathLike[str],
+        env: Any = None,
+        max_bytes: int | None = None,
+        **given: Any,
+    ) -> Self:
         """Read an agent from a file; `env` replaces the environment, which is made when needed.
 
-        The sizes that the file describes are compared with those of its arrays before anything is
-        allocated. `max_bytes` is that of `load_agent`.
+        Further arguments are options that change, as by `change`. The sizes that the file describes
+        are compared with those of its arrays before anything is allocated. `max_bytes` is that of
+        `load_agent`.
         """
         about, arrays = checkpoint.read(path, max_bytes)
         with checkpoint.errors_of(path):
@@ -471,7 +599,9 @@ class Agent:
                 made = f"{steps} steps and {predictions} predictions"
                 raise InvalidInput(f"damaged: it cannot have made {made}")
             history = _history(arrays, steps, spec.n_envs)
-            read_learner = _learner_with_replay if about["replay"] else _acting_learner
+            read_learner = _acting_learner
+            if about["replay"]:
+                read_learner = partial(_learner_with_replay, steps=steps)
             agent = cls.__new__(cls)
             agent._start(spec, config, about["seed"], partial(read_learner, arrays))
             agent.steps, agent._predictions, agent.history = steps, predictions, history
@@ -479,12 +609,12 @@ class Agent:
             if agent._has_replay:
                 agent._loop.restore(arrays, agent._learner, history.episodes)
             agent.saved_at = steps
-        return agent
+            agent.changes = from_plain(about.get("changes", []), steps)
+        return agent.change(**given) if given else agent
 
     def restore_acting(self, state: Any, steps: int) -> None:
         """Act like another agent with these options, by its acting state after so many steps."""
-        knobs = self._learner.knobs
-        self._learner = self._algorithm.restore_acting(state, self._learner)._replace(knobs=knobs)
+        self._learner = self._algorithm.restore_acting(state, self._learner)
         self.steps, self._has_replay = steps, False
 
 
@@ -504,12 +634,12 @@ def _history(arrays: Mapping[str, NDArray[Any]], steps: int, n_envs: int) -> His
 
 
 def _learner_with_replay(
-    arrays: dict[str, NDArray[Any]], algorithm: Algorithm, key: jax.Array, knobs: Any
+    arrays: dict[str, NDArray[Any]], algorithm: Algorithm, key: jax.Array, knobs: Any, steps: int
 ) -> Any:
-    """The learner in the arrays of a file."""
-    learner = checkpoint.restore("learner.", jax.eval_shape(algorithm.init, key, knobs), arrays)
-    checkpoint.require_same("learner.knobs", learner.knobs, knobs)
-    return learner
+    """The learner in the arrays of a file, written after so many steps."""
+    like = jax.eval_shape(algorithm.init, key, knobs)
+    arrays = checkpoint.with_integer_observations("learner.", like, arrays)
+    return checkpoint.restore_learner("learner.", like, arrays, steps)._replace(knobs=knobs)
 
 
 def _acting_learner(
@@ -520,9 +650,7 @@ def _acting_learner(
     state = checkpoint.restore("learner.", like, arrays)
     least = dataclasses.replace(algorithm.config, buffer_size=1, batch_size=1)
     small: Any = dataclasses.replace(algorithm, config=least)  # type: ignore[type-var]
-    learner = algorithm.restore_acting(state, _init(small, key, knobs))
-    checkpoint.require_same("learner.knobs", learner.knobs, knobs)
-    return learner
+    return algorithm.restore_acting(state, _init(small, key, knobs))
 
 
 _init = jax.jit(lambda algorithm, key, knobs: algorithm.init(key, knobs), static_argnums=0)

@@ -29,14 +29,29 @@ class Algorithm(Protocol):
         """The learner before the first step."""
 
     def act(
-        self, learner: Any, observation: Array, step: ArrayLike, key: Array
+        self,
+        learner: Any,
+        observation: Array,
+        step: ArrayLike,
+        key: Array,
+        mask: Array | None = None,
     ) -> tuple[Array, Array]:
-        """An exploring action for each observation, and the mean support ratio of the policy."""
+        """An exploring action for each observation, and the mean support ratio of the policy.
 
-    def greedy(self, learner: Any, observation: Array) -> Array:
+        A `mask` (n, number of actions) says which actions are allowed; None allows all.
+        """
+
+    def greedy(self, learner: Any, observation: Array, mask: Array | None = None) -> Array:
         """The best action for each observation."""
 
-    def sample(self, learner: Any, observation: Array, step: ArrayLike, key: Array) -> Array:
+    def sample(
+        self,
+        learner: Any,
+        observation: Array,
+        step: ArrayLike,
+        key: Array,
+        mask: Array | None = None,
+    ) -> Array:
         """An action of the stochastic policy for each observation."""
 
     def store(self, learner: Any, transition: Transition, step: ArrayLike) -> Any:
@@ -49,7 +64,7 @@ class Algorithm(Protocol):
         """Copy the online network to the target network."""
 
     def acting_state(self, learner: Any) -> Any:
-        """The part of a learner that `greedy` and `sample` depend on."""
+        """The part of a learner, beside its knobs, that `greedy` and `sample` depend on."""
 
     def restore_acting(self, state: Any, learner: Any) -> Any:
         """The learner with an acting state put in: it acts like the one the state came from."""

@@ -14,19 +14,24 @@ import jax.numpy as jnp
 import numpy as np
 from numpy.typing import NDArray
 
+from tsallax.deep import replay
 from tsallax.errors import InvalidInput
 from tsallax.files import npz
 from tsallax.files.npz import Format
 
-AGENT = Format("tsallax agent", 1, "agent", "agent.save", {"json": ("U", 0)})
+AGENT = Format("tsallax agent", 1, "agent", "agent.save", {"json": ("U", 0)}, max_ratio=100)
 
 T = TypeVar("T")
 
 
 def write(path: str | PathLike[str], about: dict[str, Any], arrays: dict[str, Any]) -> None:
-    """Write a description, as JSON, and named arrays."""
+    """Write a description, as JSON, and named arrays.
+
+    Integers and images are compressed: real numbers would hardly become smaller.
+    """
     text = json.dumps({**about, "arrays": sorted(arrays)})
-    npz.write(path, AGENT, {"json": text, **arrays})
+    integers = [name for name, x in arrays.items() if x.dtype.kind in "iu" and x.size > 1000]
+    npz.write(path, AGENT, {"json": text, **arrays}, compressed=integers)
 
 
 def read(
@@ -93,10 +98,48 @@ def restore(prefix: str, like: T, arrays: dict[str, Any]) -> T:
     return restored
 
 
-def require_same(name: str, found: Any, expected: Any) -> None:
-    """Refuse a pytree of arrays that differs from what the description says."""
-    if not jax.tree.all(jax.tree.map(np.array_equal, found, expected)):
-        raise InvalidInput(f"damaged: {name} is not that of its options")
+def flatten_learner(prefix: str, learner: Any, steps: int) -> dict[str, NDArray[Any]]:
+    """The arrays of a learner after so many steps, without its knobs and the empty replay rows."""
+    arrays = flatten(prefix, learner._replace(knobs=None))
+    filled = min(steps, learner.replay.capacity)
+    for name in _rings(prefix, arrays):
+        arrays[name] = arrays[name][:filled]
+    return arrays
+
+
+def restore_learner(prefix: str, like: Any, arrays: dict[str, Any], steps: int) -> Any:
+    """A learner of the same shapes as `like`, but without knobs, from `flatten_learner`.
+
+    Its replay memory is filled up with empty rows.
+    """
+    arrays, capacity = dict(arrays), like.replay.capacity
+    for name in _rings(prefix, arrays):
+        rows = arrays[name]
+        if rows.ndim and len(rows) == min(steps, capacity) < capacity:
+            arrays[name] = np.zeros((capacity, *rows.shape[1:]), rows.dtype)
+            arrays[name][: len(rows)] = rows
+    return restore(prefix, like._replace(knobs=None), arrays)
+
+
+def with_integer_observations(
+    prefix: str, like: Any, arrays: dict[str, NDArray[Any]]
+) -> dict[str, NDArray[Any]]:
+    """The arrays of a learner whose replay has integers where version 0.1 wrote one-hot vectors."""
+    name, separate = f"{prefix}replay.rows", f"{prefix}replay.observations"
+    rows, expected = arrays.get(name), like.replay.observations
+    if expected is None or expected.dtype != np.int32 or separate in arrays or rows is None:
+        return arrays
+    n = (rows.shape[-1] - like.replay.rows.shape[1]) // 2 if rows.ndim == 2 else 0
+    if n < 1:
+        return arrays
+    seen = rows[:, : 2 * n].reshape(-1, 2, n).argmax(-1).astype(np.int32)
+    return {**arrays, name: rows[:, 2 * n :], separate: seen}
+
+
+def _rings(prefix: str, arrays: dict[str, Any]) -> list[str]:
+    """The arrays that have a row for each transition of the replay memory."""
+    names = (f"{prefix}replay.{name}" for name in replay.RINGS)
+    return [name for name in names if name in arrays]
 
 
 def _name(path: Any) -> str:

@@ -38,6 +38,7 @@ from tsallax.deep.network import Network
 from tsallax.deep.options import with_defaults
 from tsallax.deep.replay import Batch, Replay, Transition
 from tsallax.deep.running_moments import Moments
+from tsallax.envs.observation_format import ObservationFormat
 from tsallax.errors import InvalidInput
 
 KNOBS = ("sigma", "beta", "learning_rate", "actor_learning_rate", "tau", "action_penalty")
@@ -79,12 +80,11 @@ class Learner(NamedTuple):
 
 
 class ActingState(NamedTuple):
-    """The part of a learner that acting depends on."""
+    """What acting depends on beside the knobs."""
 
     actor: Network
     moments: Moments | None
     noise: Noise
-    knobs: Knobs
 
 
 @dataclass(frozen=True)
@@ -102,6 +102,7 @@ class PolicyGradient:
         c, size, d = self.config, self.observation_size, len(self.low)
         actor = network.init(for_actor, size, c.net_arch, d, c.output_scale)
         critic = network.init(for_critic, size + d, c.net_arch, 1, c.output_scale)
+        vectors = ObservationFormat.vector(size)
         online, sigma = Pair(actor, critic), knobs.sigma.start
         noise = exploration_noise.init(c.noise, for_noise, (c.n_envs, d), actor, sigma)
         return Learner(
@@ -109,7 +110,7 @@ class PolicyGradient:
             target=jax.tree.map(jnp.copy, online),
             actor_adam=adam.init(actor),
             critic_adam=adam.init(critic),
-            replay=replay.init(c.buffer_size, size, (d,), jnp.result_type(float), c.n_envs),
+            replay=replay.init(c.buffer_size, vectors, (d,), jnp.result_type(float), c.n_envs),
             moments=running_moments.init(size) if c.normalize else None,
             rewards=jnp.zeros(2),
             noise=noise,
@@ -117,12 +118,17 @@ class PolicyGradient:
             key=key,
         )
 
-    def greedy(self, learner: Learner, observation: Array) -> Array:
+    def greedy(self, learner: Learner, observation: Array, mask: Array | None = None) -> Array:
         """mu(s; phi^-): an average over recent updates, which varies less than phi."""
         return self._real(self._mu(learner.target.actor, self._inputs(learner, observation)))
 
     def act(
-        self, learner: Learner, observation: Array, step: ArrayLike, key: Array
+        self,
+        learner: Learner,
+        observation: Array,
+        step: ArrayLike,
+        key: Array,
+        mask: Array | None = None,
     ) -> tuple[Array, Array]:
         """An exploring action for each observation; its support ratio is undefined, NaN."""
         key, other = jax.random.split(key)
@@ -132,7 +138,14 @@ class PolicyGradient:
         action = jnp.where(jnp.asarray(step) < self.config.learning_starts, anything, moved)
         return self._real(action), jnp.full((), jnp.nan)
 
-    def sample(self, learner: Learner, observation: Array, step: ArrayLike, key: Array) -> Array:
+    def sample(
+        self,
+        learner: Learner,
+        observation: Array,
+        step: ArrayLike,
+        key: Array,
+        mask: Array | None = None,
+    ) -> Array:
         """mu(s; phi^-) with noise; that of `ou` is drawn from its stationary distribution."""
         actor = learner.target.actor
         return self._real(self._explore(learner, actor, observation, step, key, None))
@@ -210,15 +223,13 @@ class PolicyGradient:
         return learner
 
     def acting_state(self, learner: Learner) -> ActingState:
-        """The target actor, the moments of observations, the noise and the knobs."""
-        return ActingState(learner.target.actor, learner.moments, learner.noise, learner.knobs)
+        """The target actor, the moments of observations and the noise."""
+        return ActingState(learner.target.actor, learner.moments, learner.noise)
 
     def restore_acting(self, state: ActingState, learner: Learner) -> Learner:
         """The learner with the fields of an acting state, its actor online as well."""
         pair = learner.online._replace(actor=state.actor)
-        return learner._replace(
-            online=pair, target=pair, moments=state.moments, noise=state.noise, knobs=state.knobs
-        )
+        return learner._replace(online=pair, target=pair, moments=state.moments, noise=state.noise)
 
     def _explore(
         self,

@@ -8,9 +8,14 @@
     theta^- <- theta every c steps
 
 With explore = update = Sparse(alpha) and n_step = 1 this is the paper's algorithm; Soft, Hard and
-Tsallis give the others. With more steps, r_j is the discounted sum of their rewards and s'_j what
-they led to. Epsilon-greedy is Hard with a share of uniform actions. Everything here is a pure
-function of one agent; many agents are the same functions under `jax.vmap`.
+Tsallis give the others. Epsilon-greedy is Hard with a share of uniform actions. With more steps,
+r_j is the discounted sum of their rewards and s'_j what they led to.
+
+Factored, an action has a number for each of D dimensions and Q(s, a) = mean_d Q_d(s, a_d): the
+policy is the product of the policies of the Q_d, the value the mean of their values. An action that
+a state does not allow has Q = -inf.
+
+Everything here is a pure function of one agent; many agents are these functions under `jax.vmap`.
 """
 
 from collections.abc import Sequence
@@ -19,30 +24,38 @@ from typing import NamedTuple
 
 import jax
 import jax.numpy as jnp
-from jax import Array
+from jax import Array, lax
 from jax.typing import ArrayLike
 
-from tsallax.deep import adam, linear_schedule, network, replay
+from tsallax.deep import adam, linear_schedule, network, replay, reward_scale, running_moments
+from tsallax.deep.action_layout import ActionLayout
 from tsallax.deep.adam import Adam
 from tsallax.deep.algorithm import Metrics
-from tsallax.deep.deep_q_config import DeepQConfig
+from tsallax.deep.deep_q_config import AUTO, DeepQConfig
 from tsallax.deep.environment_spec import EnvironmentSpec
 from tsallax.deep.linear_schedule import Linear
 from tsallax.deep.network import Body, Layer, Network
 from tsallax.deep.options import hidden_layers, with_defaults
 from tsallax.deep.regularizer_choice import Choice
 from tsallax.deep.replay import Batch, Replay, Transition
+from tsallax.deep.reward_scale import RewardScale
+from tsallax.deep.running_moments import Moments
+from tsallax.envs.observation_format import ObservationFormat
 from tsallax.errors import InvalidInput
 
 KNOBS = (
-    "explore", "update", "alpha", "explore_q", "update_q", "epsilon", "uniform_share", "beta",
-    "learning_rate",
+    "explore", "update", "alpha", "support", "explore_q", "update_q", "epsilon", "uniform_share",
+    "beta", "learning_rate",
 )  # fmt: skip
 """The options in which agents that share a compiled program may differ."""
 
 DENSE_ACTIONS = 2
 """With up to so many actions for each transition of a batch, Adam updates the whole output layer;
 with more, the rows of the batch's actions (`adam.update_rows`)."""
+ALPHA_RATE = 0.01
+"""How far log(alpha) moves with an update, times the missing share of the support."""
+MAX_LOG_ALPHA = 50.0
+"""Within it, alpha and its reciprocal are far from the limits of single precision."""
 
 Rule = tuple[str, float | None]
 
@@ -53,9 +66,12 @@ class Knobs(NamedTuple):
     alpha: Linear
     uniform: Linear
     beta: Linear
-    learning_rate: Array
+    learning_rate: Linear
     explore: Array
     update: Array
+    support: Linear
+    adaptive: Array
+    """Whether alpha follows the support."""
 
 
 class Learner(NamedTuple):
@@ -67,93 +83,210 @@ class Learner(NamedTuple):
     replay: Replay
     knobs: Knobs
     key: Array
+    log_alpha: Array | None = None
+    """Where alpha follows the support."""
+    moments: Moments | None = None
+    """Of the observations, where they are normalised."""
+    rewards: RewardScale | None = None
+    """Where rewards are normalised."""
+
+
+ActingState = tuple[Network, Array | None, Moments | None]
+"""Network, log(alpha) and moments: what acting depends on beside the knobs."""
 
 
 @dataclass(frozen=True)
 class DeepQLearning:
     """Algorithm 1 as frozen data: sizes and options that shape the compiled program."""
 
-    observation_size: int
-    n_actions: int
+    observation: ObservationFormat
+    layout: ActionLayout
+    masked: bool
     hidden: tuple[int, ...]
     explore: Choice
     update: Choice
+    adaptive: bool
+    """Whether alpha follows the support, in some of the agents."""
     config: DeepQConfig
 
     def init(self, key: Array, knobs: Knobs) -> Learner:
         """theta = theta^- and an empty memory."""
         key, sub = jax.random.split(key)
-        c = self.config
-        online = network.init(
-            sub, self.observation_size, self.hidden, self.n_actions, c.output_scale, c.shared_value
-        )
-        bias = jnp.full_like(online.output.bias, c.initial_value)
-        online = online._replace(output=online.output._replace(bias=bias))
-        memory = replay.init(c.buffer_size, self.observation_size, (), jnp.int32, c.n_envs)
-        target = jax.tree.map(jnp.copy, online)
-        return Learner(online, target, adam.init(online), memory, knobs, key)
+        c, layout = self.config, self.layout
 
-    def policy(self, learner: Learner, observation: Array, step: ArrayLike) -> Array:
-        """explore.policy(Q(s, .; theta)), without the uniform share."""
-        q, alpha = self.values(learner, observation), linear_schedule.at(learner.knobs.alpha, step)
-        return self.explore.policy(q, learner.knobs.explore, alpha)
+        def one(key: Array) -> Network:
+            sizes = self.observation, self.hidden, layout.n_outputs
+            made = network.init(key, *sizes, c.output_scale, c.shared_value)
+            bias = jnp.full_like(made.output.bias, c.initial_value)
+            return made._replace(output=made.output._replace(bias=bias))
+
+        online = one(sub) if c.critics == 1 else jax.vmap(one)(jax.random.split(sub, c.critics))
+        mask_size = layout.n_outputs if self.masked else 0
+        memory = replay.init(
+            c.buffer_size, self.observation, layout.shape, jnp.int32, c.n_envs, mask_size
+        )
+        normalize = c.normalize_observations and self.observation.kind == "vector"
+        return Learner(
+            online=online,
+            target=jax.tree.map(jnp.copy, online),
+            adam=adam.init(online),
+            replay=memory,
+            knobs=knobs,
+            key=key,
+            log_alpha=jnp.zeros(()) if self.adaptive else None,
+            moments=running_moments.init(self.observation.size) if normalize else None,
+            rewards=reward_scale.init(c.n_envs) if c.normalize_rewards else None,
+        )
+
+    def policy(
+        self, learner: Learner, observation: Array, step: ArrayLike, mask: Array | None = None
+    ) -> Array:
+        """explore.policy(Q(s, .; theta)), without the uniform share, by network outputs."""
+        q = self._rows(learner.online, learner, observation, mask)
+        return self.layout.join(self._explore(learner, q, step))
 
     def values(self, learner: Learner, observation: Array) -> Array:
-        """Q(s, .; theta)."""
-        return network.values(learner.online, observation)
+        """Q(s, .; theta), for each output of the network."""
+        return self._outputs(learner.online, self._inputs(learner, observation))
 
-    def greedy(self, learner: Learner, observation: Array) -> Array:
+    def greedy(self, learner: Learner, observation: Array, mask: Array | None = None) -> Array:
         """argmax_a Q(s, a; theta)."""
-        return jnp.argmax(self.values(learner, observation), -1)
+        q = self._rows(learner.online, learner, observation, mask)
+        return self.layout.numbers(jnp.argmax(q, -1))
 
     def act(
-        self, learner: Learner, observation: Array, step: ArrayLike, key: Array
+        self,
+        learner: Learner,
+        observation: Array,
+        step: ArrayLike,
+        key: Array,
+        mask: Array | None = None,
     ) -> tuple[Array, Array]:
         """An action of the exploring policy for each observation, and the mean support ratio."""
-        p = self.policy(learner, observation, step)
+        q = self._rows(learner.online, learner, observation, mask)
+        p, allowed = self._explore(learner, q, step), q > -jnp.inf
         key, coin, other = jax.random.split(key, 3)
         share = linear_schedule.at(learner.knobs.uniform, step)
-        uniform = jax.random.bernoulli(coin, share, p.shape[:-1])
-        anything = jax.random.randint(other, p.shape[:-1], 0, self.n_actions)
-        action = jnp.where(uniform, anything, sample_rows(key, p))
-        return action, jnp.mean(p > 0)
+        uniform = jax.random.bernoulli(coin, share, p.shape[:-2])
+        if mask is None:
+            anything = jax.random.randint(other, p.shape[:-1], 0, self.layout.sizes)
+        else:
+            anything = sample_rows(other, allowed.astype(p.dtype))
+        action = jnp.where(uniform[..., None], anything, sample_rows(key, p))
+        return self.layout.numbers(action), jnp.sum(p > 0) / jnp.sum(allowed)
 
-    def sample(self, learner: Learner, observation: Array, step: ArrayLike, key: Array) -> Array:
+    def sample(
+        self,
+        learner: Learner,
+        observation: Array,
+        step: ArrayLike,
+        key: Array,
+        mask: Array | None = None,
+    ) -> Array:
         """An action of explore.policy for each observation, without the uniform share."""
-        return sample_rows(key, self.policy(learner, observation, step))
+        q = self._rows(learner.online, learner, observation, mask)
+        return self.layout.numbers(sample_rows(key, self._explore(learner, q, step)))
 
     def store(self, learner: Learner, transition: Transition, step: ArrayLike) -> Learner:
-        """Add a transition of each environment to the memory."""
+        """Add a transition of each environment to the memory and to the running moments."""
+        if learner.moments is not None:
+            moments = running_moments.update(
+                learner.moments, transition.observation, transition.valid
+            )
+            learner = learner._replace(moments=moments)
+        if learner.rewards is not None:
+            rewards = reward_scale.update(learner.rewards, transition, self.config.gamma)
+            learner = learner._replace(rewards=rewards)
         return learner._replace(replay=replay.add(learner.replay, transition, step))
 
     def learn(self, learner: Learner, written: ArrayLike, key: Array) -> tuple[Learner, Metrics]:
-        """One update of theta and of the priorities, from `written` transitions."""
+        """The gradient steps of one update, from `written` transitions."""
+        steps = self.config.gradient_steps
+        if steps == 1:
+            return self._learn_once(learner, written, key)
+
+        def once(learner: Learner, key: Array) -> tuple[Learner, Metrics]:
+            return self._learn_once(learner, written, key)
+
+        learner, metrics = lax.scan(once, learner, jax.random.split(key, steps))
+        return learner, Metrics(*(jnp.mean(x) for x in metrics))
+
+    def _learn_once(
+        self, learner: Learner, written: ArrayLike, key: Array
+    ) -> tuple[Learner, Metrics]:
+        """One step of Adam for theta, and the new priorities of its batch."""
         c, memory = self.config, learner.replay
         batch = replay.sample(memory, key, c.batch_size, written, c.gamma, c.n_envs, c.n_step)
         beta = linear_schedule.at(learner.knobs.beta, written)
         weight = replay.importance(batch, written, memory.capacity, beta)
-        y = batch.reward + batch.discount * self._value(learner, batch, written)
+        reward = batch.reward
+        if learner.rewards is not None:
+            reward = reward / reward_scale.deviation(learner.rewards)
+        value, share = self._value(learner, batch, written)
+        y = reward + batch.discount * value
+        descend = self._descend_rows if self._uses_rows else self._descend_all
+        rate = linear_schedule.at(learner.knobs.learning_rate, written)
+        online, moments, mean, error = descend(learner, batch, weight, y, rate)
+        if c.priority > 0:
+            memory = replay.prioritize(memory, batch.index, error, c.priority)
+        learner = learner._replace(online=online, adam=moments, replay=memory)
+        if c.tau is not None:
+            moved = jax.tree.map(lambda t, o: t + c.tau * (o - t), learner.target, online)
+            learner = learner._replace(target=moved)
+        if learner.log_alpha is not None:
+            missing = linear_schedule.at(learner.knobs.support, written) - share
+            moved = learner.log_alpha + ALPHA_RATE * missing
+            moved = jnp.clip(moved, -MAX_LOG_ALPHA, MAX_LOG_ALPHA)
+            learner = learner._replace(log_alpha=moved)
+        return learner, Metrics(mean, jnp.mean(y))
+
+    @property
+    def _uses_rows(self) -> bool:
+        """Whether the loss takes the rows of the batch's actions out of the output layer."""
+        return not self.layout.factored and self.config.critics == 1
+
+    def _descend_all(
+        self, learner: Learner, batch: Batch, weight: Array, y: Array, rate: Array
+    ) -> tuple[Network, Adam, Array, Array]:
+        """A step of Adam on all networks: they, their moments, the mean loss and the errors."""
+        c, x = self.config, self._inputs(learner, batch.observation)
+        index = self.layout.output_index(batch.action)
+
+        def loss(online: Network) -> tuple[Array, Array]:
+            q = self._every_output(online, x)  # (critics, batch, outputs)
+            chosen = jnp.take_along_axis(q, jnp.broadcast_to(index, (len(q), *index.shape)), -1)
+            error = y - jnp.mean(chosen, -1)
+            cost = jnp.sum(_cost(error, c.huber), 0)
+            return jnp.mean(weight * cost), jnp.mean(error, 0)
+
+        (mean, error), gradient = jax.value_and_grad(loss, has_aux=True)(learner.online)
+        gradient = adam.clip_by_norm(gradient, c.max_grad_norm)
+        online, moments = adam.update(learner.adam, learner.online, gradient, rate)
+        return online, moments, mean, error
+
+    def _descend_rows(
+        self, learner: Learner, batch: Batch, weight: Array, y: Array, rate: Array
+    ) -> tuple[Network, Adam, Array, Array]:
+        """As `_descend_all`, from the rows of the batch's actions alone."""
+        c, x = self.config, self._inputs(learner, batch.observation)
 
         def loss(body: Body, rows: Layer) -> tuple[Array, Array]:
-            error = y - network.action_values(body, rows, batch.observation)
+            error = y - network.action_values(body, rows, x, c.layer_norm)
             return jnp.mean(weight * _cost(error, c.huber)), error
 
         rows = network.output_rows(learner.online, batch.action)
         slopes = jax.value_and_grad(loss, (0, 1), has_aux=True)
-        (mean, error), gradient = slopes(learner.online.body, rows)
-        online, moments = self._descend(learner, batch.action, *gradient)
-        if c.priority > 0:
-            memory = replay.prioritize(memory, batch.index, error, c.priority)
-        learner = learner._replace(online=online, adam=moments, replay=memory)
-        return learner, Metrics(mean, jnp.mean(y))
+        (mean, error), (body, rows) = slopes(learner.online.body, rows)
+        online, moments = self._update_rows(learner, batch.action, body, rows, rate)
+        return online, moments, mean, error
 
-    def _descend(
-        self, learner: Learner, action: Array, body: Body, rows: Layer
+    def _update_rows(
+        self, learner: Learner, action: Array, body: Body, rows: Layer, rate: Array
     ) -> tuple[Network, Adam]:
         """A step of Adam against the gradient of the body and of the rows of the actions."""
-        c, rate = self.config, learner.knobs.learning_rate
-        if self.n_actions <= DENSE_ACTIONS * c.batch_size:
-            gradient = Network(body, adam.scatter_rows(action, rows, self.n_actions))
+        c, n = self.config, self.layout.n_outputs
+        if n <= DENSE_ACTIONS * c.batch_size:
+            gradient = Network(body, adam.scatter_rows(action, rows, n))
             updated: tuple[Network, Adam] = adam.update(
                 learner.adam, learner.online, adam.clip_by_norm(gradient, c.max_grad_norm), rate
             )
@@ -175,29 +308,94 @@ class DeepQLearning:
         return online, Adam(mean, square, count + 1)
 
     def copy(self, learner: Learner) -> Learner:
-        """theta^- <- theta."""
+        """theta^- <- theta, unless theta^- moves with every gradient step."""
+        if self.config.tau is not None:
+            return learner
         return learner._replace(target=jax.tree.map(jnp.copy, learner.online))
 
-    def acting_state(self, learner: Learner) -> tuple[Network, Knobs]:
-        """The online network and the knobs."""
-        return learner.online, learner.knobs
+    def acting_state(self, learner: Learner) -> ActingState:
+        """The online network, alpha and the moments of observations."""
+        return learner.online, learner.log_alpha, learner.moments
 
-    def restore_acting(self, state: tuple[Network, Knobs], learner: Learner) -> Learner:
-        """The learner with the networks and the knobs of an acting state."""
-        return learner._replace(online=state[0], target=state[0], knobs=state[1])
+    def restore_acting(self, state: ActingState, learner: Learner) -> Learner:
+        """The learner with an acting state, its network as target, too."""
+        online, log_alpha, moments = state
+        return learner._replace(online=online, target=online, log_alpha=log_alpha, moments=moments)
 
-    def _value(self, learner: Learner, batch: Batch, step: ArrayLike) -> Array:
-        """update.value(Q(s', .; theta^-)), the value of what follows."""
-        alpha, which = linear_schedule.at(learner.knobs.alpha, step), learner.knobs.update
-        q = network.values(learner.target, batch.next_observation)
+    def _inputs(self, learner: Learner, observation: Array) -> Array:
+        """Observations as the networks take them."""
+        if learner.moments is None:
+            return observation
+        return running_moments.standardize(learner.moments, observation)
+
+    def _every_output(self, parameters: Network, x: Array) -> Array:
+        """The outputs of each critic, (critics, ..., outputs)."""
+        c = self.config
+        if c.critics == 1:
+            return network.values(parameters, x, c.layer_norm)[None]
+        return jax.vmap(network.values, (0, None, None))(parameters, x, c.layer_norm)
+
+    def _outputs(self, parameters: Network, x: Array) -> Array:
+        """The mean outputs of the critics."""
+        q = self._every_output(parameters, x)
+        return q[0] if self.config.critics == 1 else jnp.mean(q, 0)
+
+    def _rows(
+        self, parameters: Network, learner: Learner, observation: Array, mask: Array | None
+    ) -> Array:
+        """Q_d(s, .), (..., dimensions, choices); -inf where an action is not allowed."""
+        q = self._outputs(parameters, self._inputs(learner, observation))
+        return self.layout.split(q if mask is None else jnp.where(mask, q, -jnp.inf))
+
+    def alpha(self, learner: Learner, step: ArrayLike) -> Array:
+        """The coefficient of the entropy."""
+        fixed = linear_schedule.at(learner.knobs.alpha, step)
+        if learner.log_alpha is None:
+            return fixed
+        return jnp.where(learner.knobs.adaptive, jnp.exp(learner.log_alpha), fixed)
+
+    def _explore(self, learner: Learner, q: Array, step: ArrayLike) -> Array:
+        """explore.policy of each dimension of q (..., dimensions, choices)."""
+        rows = q.reshape(-1, q.shape[-1])
+        alpha = self.alpha(learner, step)
+        return self.explore.policy(rows, learner.knobs.explore, alpha).reshape(q.shape)
+
+    def _value(self, learner: Learner, batch: Batch, step: ArrayLike) -> tuple[Array, Array]:
+        """mean_d update.value(Q_d(s', .; theta^-)), and the effective share of the support.
+
+        The share, 0 for a policy of one action and 1 for a uniform one, is that of the policy that
+        explores or of the policy of the update, whichever is larger.
+        """
+        alpha, which = self.alpha(learner, step), learner.knobs.update
+        after = batch.next_observation, batch.mask
+        q = self._rows(learner.target, learner, *after)
+        shape = q.shape[:-1]
+        rows = q.reshape(-1, q.shape[-1])
+        chooses = rows
         if self.config.double:
-            p = self.update.policy(self.values(learner, batch.next_observation), which, alpha)
-            value = jnp.sum(p * q, -1) + alpha * self.update.entropy(p, which)
+            chooses = self._rows(learner.online, learner, *after).reshape(rows.shape)
+            p = self.update.policy(chooses, which, alpha)
+            value = jnp.sum(p * jnp.where(p > 0, rows, 0), -1)
+            value = value + alpha * self.update.entropy(p, which)
         else:
-            value = self.update.value(q, which, alpha)
+            value = self.update.value(rows, which, alpha)
+        allowed = jnp.sum(rows > -jnp.inf, -1)
         if self.config.relative_entropy:
-            value = value - alpha * self.update.max_entropy(self.n_actions, which)
-        return value
+            value = value - alpha * self.update.max_entropy(rows.shape[-1], which)[allowed]
+        share = jnp.zeros(())
+        if self.adaptive:
+            policies = (
+                self.explore.policy(chooses, learner.knobs.explore, alpha),
+                self.update.policy(chooses, which, alpha),
+            )
+            share = jnp.maximum(*(_support_share(p, allowed) for p in policies))
+        return jnp.mean(value.reshape(shape), -1), share
+
+
+def _support_share(p: Array, allowed: Array) -> Array:
+    """(1 / sum p^2 - 1) / (n - 1) of distributions p over n `allowed` actions, their mean."""
+    effective = 1 / jnp.sum(p * p, -1)
+    return jnp.mean((effective - 1) / jnp.maximum(allowed - 1, 1))
 
 
 def _cost(error: Array, huber: float | None) -> Array:
@@ -219,19 +417,38 @@ def build_algorithm(
     spec: EnvironmentSpec, configs: Sequence[DeepQConfig]
 ) -> tuple[DeepQLearning, list[Knobs]]:
     """The algorithm of agents whose options differ only in KNOBS, and the knobs of each."""
-    if spec.n_actions is None:
+    if spec.choices is None:
         raise InvalidInput("DeepQ needs a finite number of actions", source=spec.name)
+    _check_network(spec, configs[0].network)
     rules = [_rules(config) for config in configs]
     explore, update = (tuple(dict.fromkeys(column)) for column in zip(*rules))
     names = (*KNOBS, "learning_starts", "target_update_interval")
-    sizes = spec.observation_size, spec.n_actions, hidden_layers(configs[0], spec.name)
-    static = with_defaults(configs[0], names)
-    algorithm = DeepQLearning(*sizes, Choice(explore), Choice(update), static)
+    algorithm = DeepQLearning(
+        observation=spec.observation,
+        layout=ActionLayout(spec.choices, spec.factored),
+        masked=spec.masked,
+        hidden=hidden_layers(configs[0], spec.name),
+        explore=Choice(explore),
+        update=Choice(update),
+        adaptive=any(config.alpha == AUTO for config in configs),
+        config=with_defaults(configs[0], names),
+    )
     knobs = [
         knobs_of(config, explore.index(e), update.index(u))
         for config, (e, u) in zip(configs, rules)
     ]
     return algorithm, knobs
+
+
+def _check_network(spec: EnvironmentSpec, kind: str | None) -> None:
+    """Refuse a network that cannot take the observations."""
+    images = spec.observation.kind == "image"
+    if images and kind == "mlp":
+        problem = "network=mlp cannot learn from its observations, which are images"
+        raise InvalidInput(problem, source=spec.name, add=("network", "cnn"))
+    if not images and kind == "cnn":
+        problem = "its observations are not images: network=cnn needs a Box of bytes (uint8)"
+        raise InvalidInput(problem, source=spec.name, omit="network")
 
 
 def _rules(c: DeepQConfig) -> tuple[Rule, Rule]:
@@ -242,6 +459,14 @@ def _rules(c: DeepQConfig) -> tuple[Rule, Rule]:
 def knobs_of(config: DeepQConfig, explore: int = 0, update: int = 0) -> Knobs:
     """The knobs of one agent's configuration; `explore` and `update` index its regularisers."""
     share = config.epsilon if config.explore == "epsilon" else config.uniform_share
-    numbers = config.alpha, share, config.beta, config.learning_rate
+    adaptive = config.alpha == AUTO
+    alpha = Linear(1.0, 1.0, 0) if adaptive else config.alpha
+    schedules = {
+        "alpha": alpha,
+        "uniform": share,
+        "beta": config.beta,
+        "learning_rate": config.learning_rate,
+        "support": config.support,
+    }
     which = {"explore": jnp.int32(explore), "update": jnp.int32(update)}
-    return Knobs(*jax.tree.map(jnp.float32, numbers), **which)
+    return Knobs(**jax.tree.map(jnp.float32, schedules), **which, adaptive=jnp.asarray(adaptive))

@@ -15,38 +15,28 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tsallax import checks
+from tsallax.envs.action_format import ActionFormat
 from tsallax.envs.discretize import Discretize
 from tsallax.envs.gymnasium.adapter import GymnasiumAdapter
 from tsallax.envs.jax.catalogue import jax_environment
 from tsallax.envs.jax.environment import Environment
+from tsallax.envs.observation_encoding import ObservationEncoding
+from tsallax.envs.observation_format import ObservationFormat
+from tsallax.envs.space_description import SpaceDescription
 from tsallax.errors import InvalidInput
 
 BACKENDS = ("auto", "jax", "gymnasium")
-SIZES = (
-    "name", "observation_size", "observation_shape", "first_observation", "first_action",
-    "action_shape", "n_actions", "n_envs", "limit",
-)  # fmt: skip
-"""The fields of a specification that a `GymnasiumAdapter` has as well."""
 
 
 @dataclass(kw_only=True)
 class EnvironmentSpec:
-    """An environment's name and sizes, and how to make it."""
+    """An environment's name, the forms of its observations and actions, and how to make it."""
 
     name: str
-    observation_size: int
-    observation_shape: tuple[int, ...]
-    first_observation: int | None = None
-    """The first observation, where observations are integers."""
-    n_actions: int | None
-    """None where actions are continuous."""
-    first_action: int = 0
-    """The first action of the environment, where actions are integers."""
-    action_shape: tuple[int, ...]
-    low: tuple[float, ...] | None
-    high: tuple[float, ...] | None
-    discretize: Discretize | None
-    """The grid that numbers real actions."""
+    encoding: ObservationEncoding
+    """The space of the observations, and how they are stored."""
+    action: ActionFormat
+    """The space of the actions, and how they are numbered."""
     jax: Environment | None = None
     """The environment, where it is written in JAX."""
     n_envs: int = 1
@@ -59,49 +49,77 @@ class EnvironmentSpec:
     host: GymnasiumAdapter | None = None
     """The Gymnasium environments of training, once they are made."""
 
-    @cached_property
-    def table(self) -> NDArray[np.float32] | None:
-        """The real actions by their numbers."""
-        return None if self.discretize is None else self.discretize.table.astype(np.float32)
+    @property
+    def observation(self) -> ObservationFormat:
+        """The form in which the agent sees observations."""
+        return self.encoding.format
 
     @property
-    def levels(self) -> Any:
-        """The number of levels in each dimension of the grid of actions."""
-        return None if self.discretize is None else self.discretize.levels
+    def observation_size(self) -> int:
+        """The length of a vector, the number of integers, or the number of bytes of an image."""
+        return self.encoding.format.size
 
-    def encode(self, observation: Any) -> tuple[NDArray[np.float32], bool]:
-        """Observations as rows of a matrix, and whether it was a single one."""
-        if self.first_observation is not None:
-            numbers = np.asarray(observation)
-            n, first = self.observation_size, self.first_observation
-            if numbers.dtype.kind not in "iu" or numbers.ndim > 1:
-                raise InvalidInput(f"observation {observation!r}: {self.name} has integers")
-            if np.any(numbers < first) or np.any(numbers >= first + n):
-                last = first + n - 1
-                raise InvalidInput(f"observation {observation!r}: not from {first} to {last}")
-            rows = np.zeros((numbers.size, n), np.float32)
-            rows[np.arange(numbers.size), numbers.reshape(-1) - first] = 1.0
-            return rows, numbers.ndim == 0
-        shape = self.observation_shape
+    @property
+    def choices(self) -> tuple[int, ...] | None:
+        """The number of choices in each dimension of an action; None where actions are real."""
+        return self.action.choices
+
+    @property
+    def factored(self) -> bool:
+        """Whether an action is chosen dimension by dimension rather than by one number."""
+        return self.action.factored
+
+    @property
+    def n_actions(self) -> int | None:
+        """The number of actions, or of all choices of factored ones; None for real ones."""
+        return self.action.n_actions
+
+    @property
+    def masked(self) -> bool:
+        """Whether the environment says which actions it allows."""
+        return False
+
+    @property
+    def low(self) -> tuple[float, ...] | None:
+        """The lower bounds of real actions."""
+        return self.action.bounds[0]
+
+    @property
+    def high(self) -> tuple[float, ...] | None:
+        """The upper bounds of real actions."""
+        return self.action.bounds[1]
+
+    @property
+    def discretize(self) -> Discretize | None:
+        """The grid that numbers real actions."""
+        return self.action.discretize
+
+    @property
+    def levels(self) -> tuple[int, ...] | None:
+        """The number of levels of each real dimension of an action; None where it has none."""
+        return self.action.levels or None
+
+    @cached_property
+    def table(self) -> NDArray[np.float32] | None:
+        """The real actions by their numbers; those of factored ones by dimension and number."""
+        grid = self.discretize
+        if grid is None:
+            return None
+        return np.asarray(grid.level_table if self.factored else grid.table, np.float32)
+
+    def encode(self, observation: Any) -> tuple[NDArray[Any], bool]:
+        """Observations as they are stored, and whether it was a single one."""
         try:
-            array = np.asarray(observation, np.float32)
-        except (TypeError, ValueError):
-            problem = f"{self.name} has numbers of shape {shape}"
-            raise InvalidInput(f"observation {observation!r}: {problem}") from None
-        if np.isnan(array).any():
+            stored, single = self.encoding.encode_given(observation)
+        except InvalidInput as error:
+            raise InvalidInput(f"observation {error.problem}: that of {self.name}") from None
+        if stored.dtype.kind == "f" and np.isnan(stored).any():
             raise InvalidInput(f"observation {observation!r}: contains NaN")
-        single = array.shape == shape
-        if not single and array.shape[1:] != shape:
-            raise InvalidInput(f"observation of shape {array.shape}: {self.name} has {shape}")
-        return array.reshape(-1, self.observation_size), single
+        return stored, single
 
-    def decode(self, actions: NDArray[Any]) -> NDArray[Any]:
-        """Actions as the environment takes them."""
-        if self.table is not None:
-            return np.asarray(self.table[actions]).reshape(-1, *self.action_shape)
-        if self.n_actions is None:
-            return actions.reshape(-1, *self.action_shape)
-        return actions + self.first_action
+    def decode(self, actions: NDArray[Any]) -> Any:
+        """Actions as the environment takes them: an array, or a list for a Tuple or Dict."""
+        return self.action.decode(actions)
 
     def training_environment(self) -> GymnasiumAdapter:
         """The Gymnasium environments to learn in, made at the first call."""
@@ -155,8 +173,11 @@ class EnvironmentSpec:
     def describe(self) -> dict[str, Any]:
         """Plain data, for a file, from which `from_description` makes an equal specification."""
         return {
-            **{name: getattr(self, name) for name in (*SIZES, "low", "high")},
-            "levels": self.levels,
+            "name": self.name,
+            "observations": self.encoding.describe(),
+            "actions": self.action.describe(),
+            "n_envs": self.n_envs,
+            "limit": self.limit,
             "jax": self.jax is not None,
             "options": dict(self.options),
             "by_name": isinstance(self.source, str),
@@ -173,14 +194,18 @@ class EnvironmentSpec:
         self, source: Any, n: int, owned: bool | None = None, **options: Any
     ) -> GymnasiumAdapter:
         continuous = self.n_actions is None
-        if isinstance(source, str):
-            options = {"n_envs": n, **self.options, **options}
-        else:
-            options = {"owned": owned}
-        made = GymnasiumAdapter(source, actions=self.levels, continuous=continuous, **options)
+        by_id = isinstance(source, str)
+        made = GymnasiumAdapter(
+            source,
+            actions=self.levels,
+            n_envs=n if by_id else 1,
+            continuous=continuous,
+            factored=None if continuous else self.factored,
+            owned=owned,
+            options={**self.options, **options} if by_id else None,
+        )
         try:
-            for name in ("observation_shape", "observation_size", "n_actions", "action_shape"):
-                _require_same(made.name, name, getattr(made, name), getattr(self, name))
+            _require_same(made, self)
         except InvalidInput:
             made.close()
             raise
@@ -211,6 +236,7 @@ def make_spec(
     continuous: bool,
     backend: str = "auto",
     options: Mapping[str, Any] | None = None,
+    factored: bool | None = None,
 ) -> EnvironmentSpec:
     """The specification of an id, a JAX environment or a Gymnasium environment."""
     checks.one_of("backend", backend, BACKENDS)
@@ -224,16 +250,21 @@ def make_spec(
     if isinstance(env, str) and backend != "gymnasium" and not options:
         found = jax_environment(env)
     if found is not None:
-        return _jax_spec(found, actions=actions, n_envs=n_envs, continuous=continuous)
+        return _jax_spec(
+            found, actions=actions, n_envs=n_envs, continuous=continuous, factored=factored
+        )
     if backend == "jax":
         raise InvalidInput("there is no such environment in JAX", source=str(env), omit="backend")
     n = n_envs if isinstance(env, str) else 1
-    host = GymnasiumAdapter(env, actions=actions, n_envs=n, continuous=continuous, **options)
+    host = GymnasiumAdapter(
+        env, actions=actions, n_envs=n, continuous=continuous, factored=factored, options=options
+    )
     return EnvironmentSpec(
-        **{name: getattr(host, name) for name in SIZES},
-        low=host.action_low,
-        high=host.action_high,
-        discretize=host.discretize,
+        name=host.name,
+        encoding=host.encoding,
+        action=host.action,
+        n_envs=host.n_envs,
+        limit=host.limit,
         source=env,
         options=options,
         host=host,
@@ -254,30 +285,36 @@ def _check_options(env: Any, backend: str, options: Mapping[str, Any]) -> None:
 
 
 def _jax_spec(
-    environment: Environment, *, actions: Any, n_envs: int, continuous: bool
+    environment: Environment, *, actions: Any, n_envs: int, continuous: bool, factored: bool | None
 ) -> EnvironmentSpec:
     """The specification of a JAX environment, whose actions are real vectors."""
-    grid = None
-    if not continuous:
-        if actions is None:
-            problem = "its actions are real numbers"
-            raise InvalidInput(problem, source=environment.name, add=("actions", 31))
-        grid = Discretize.of(environment.action_low, environment.action_high, actions)
+    if not continuous and actions is None:
+        problem = "its actions are real numbers"
+        raise InvalidInput(problem, source=environment.name, add=("actions", 31))
+    space = _box(
+        (environment.action_size,), low=environment.action_low, high=environment.action_high
+    )
     by_id = jax_environment(environment.name) is environment
+    try:
+        action = ActionFormat.of(space, actions, continuous=continuous, factored=factored)
+    except InvalidInput as error:
+        raise error.of(environment.name) from None
     return EnvironmentSpec(
         name=environment.name,
-        observation_size=environment.observation_size,
-        observation_shape=(environment.observation_size,),
-        n_actions=None if grid is None else len(grid),
-        action_shape=(environment.action_size,),
-        low=environment.action_low,
-        high=environment.action_high,
-        discretize=grid,
+        encoding=ObservationEncoding(_box((environment.observation_size,)), flat=continuous),
+        action=action,
         jax=environment,
         n_envs=n_envs,
         limit=environment.limit,
         source=environment.name if by_id else environment,
     )
+
+
+def _box(
+    shape: tuple[int, ...], low: tuple[float, ...] = (), high: tuple[float, ...] = ()
+) -> SpaceDescription:
+    """A box of float32."""
+    return SpaceDescription(kind="box", shape=shape, dtype="float32", low=low, high=high)
 
 
 def from_description(about: Mapping[str, Any], env: Any = None) -> EnvironmentSpec:
@@ -286,30 +323,53 @@ def from_description(about: Mapping[str, Any], env: Any = None) -> EnvironmentSp
     With `env`, that of another environment, which must have the described sizes. An id that names
     a module to import is not used: a file must not choose what code runs.
     """
+    about = with_spaces(about)
     if env is not None:
         return _replacement(about, env)
-    low, high = (None if about[end] is None else tuple(about[end]) for end in ("low", "high"))
-    name, levels = str(about["name"]), about["levels"]
+    name = str(about["name"])
     by_id = bool(about["by_name"]) and ":" not in name
     spec = EnvironmentSpec(
         name=name,
-        observation_size=checks.count("observation_size", about["observation_size"]),
-        observation_shape=_counts(about, "observation_shape"),
-        first_observation=_integer(about, "first_observation"),
-        n_actions=_integer(about, "n_actions", at_least=1),
-        first_action=int(about["first_action"]),
-        action_shape=_counts(about, "action_shape"),
-        low=low,
-        high=high,
-        discretize=None if levels is None else Discretize.of(low, high, levels),  # type: ignore[arg-type]
+        encoding=ObservationEncoding.from_description(about["observations"]),
+        action=ActionFormat.from_description(about["actions"]),
         jax=jax_environment(name) if about["jax"] and by_id else None,
         n_envs=checks.count("n_envs", about["n_envs"]),
         limit=_integer(about, "limit", at_least=1),
         source=name if by_id else None,
         options=dict(about["options"]),
     )
-    _check_sizes(spec)
+    if spec.jax is not None:
+        of_jax = (spec.jax.observation_size, spec.jax.action_low, spec.jax.action_high)
+        if of_jax != (spec.observation_size, spec.low, spec.high):
+            raise InvalidInput(f"damaged: its sizes are not those of {spec.name}")
     return spec
+
+
+def with_spaces(about: Mapping[str, Any]) -> dict[str, Any]:
+    """A description of version 0.1, which had sizes in place of spaces, as it is written now."""
+    if "observations" in about:
+        return dict(about)
+    found = {key: about[key] for key in ("name", "jax", "n_envs", "limit", "options", "by_name")}
+    size = checks.count("observation_size", about["observation_size"])
+    shape, first = _counts(about, "observation_shape"), about["first_observation"]
+    seen = _box(shape) if first is None else _discrete(size, int(first))
+    if first is None and size != math.prod(shape):
+        raise InvalidInput(f"damaged: observations of shape {shape} and size {size}")
+    n, levels = _integer(about, "n_actions", at_least=1), about["levels"]
+    if n is not None and levels is None:
+        space = _discrete(n, int(about["first_action"]))
+    else:
+        bounds = {end: tuple(map(float, about[end])) for end in ("low", "high")}
+        space = _box(_counts(about, "action_shape"), **bounds)
+    action = ActionFormat(space, None if levels is None and n is None else tuple(levels or ()))
+    if action.n_actions != n:
+        raise InvalidInput(f"damaged: {n} actions with the levels {levels}")
+    found["observations"] = ObservationEncoding(seen, flat=n is None).describe()
+    return {**found, "actions": action.describe()}
+
+
+def _discrete(n: int, start: int) -> SpaceDescription:
+    return SpaceDescription(kind="discrete", dtype="int64", sizes=(n,), start=(start,))
 
 
 def _counts(about: Mapping[str, Any], name: str) -> tuple[int, ...]:
@@ -320,43 +380,39 @@ def _integer(about: Mapping[str, Any], name: str, at_least: int = -(2**62)) -> i
     return None if about[name] is None else checks.count(name, about[name], at_least)
 
 
-def _check_sizes(spec: EnvironmentSpec) -> None:
-    """Refuse a description whose sizes contradict each other."""
-    size, shape = spec.observation_size, spec.observation_shape
-    if spec.first_observation is None and size != math.prod(shape):
-        raise InvalidInput(f"damaged: observations of shape {shape} and size {size}")
-    if spec.discretize is not None and spec.n_actions != len(spec.discretize):
-        levels = spec.discretize.levels
-        raise InvalidInput(f"damaged: {spec.n_actions} actions with the levels {levels}")
-    bounds = spec.low, spec.high
-    if spec.n_actions is None or spec.discretize is not None:
-        lengths = {-1 if bound is None else len(bound) for bound in bounds}
-        if lengths != {math.prod(spec.action_shape)}:
-            raise InvalidInput(f"damaged: bounds {bounds} of actions of shape {spec.action_shape}")
-    if spec.jax is not None:
-        of_jax = (spec.jax.observation_size, spec.jax.action_low, spec.jax.action_high)
-        if of_jax != (spec.observation_size, *bounds):
-            raise InvalidInput(f"damaged: its sizes are not those of {spec.name}")
-
-
 def _replacement(about: Mapping[str, Any], env: Any) -> EnvironmentSpec:
-    """The specification of another environment, refused if its sizes are not as described."""
+    """The specification of another environment, refused if its spaces are not as described."""
+    described = from_description({**about, "by_name": False})
+    continuous = described.n_actions is None
     spec = make_spec(
         env,
-        actions=about["levels"],
-        n_envs=int(about["n_envs"]),
-        continuous=about["n_actions"] is None,
+        actions=described.levels,
+        n_envs=described.n_envs,
+        continuous=continuous,
         backend="auto" if about["jax"] or isinstance(env, Environment) else "gymnasium",
         options=about["options"] if env == about["name"] else {},
+        factored=None if continuous else described.factored,
     )
-    found = json.loads(json.dumps(spec.describe()))
-    for key in ("observation_shape", "first_observation", "n_actions", "low", "high", "n_envs"):
-        _require_same(spec.name, key, found[key], json.loads(json.dumps(about[key])))
+    _require_same(spec, described)
+    if spec.n_envs != described.n_envs:
+        problem = f"has n_envs {spec.n_envs}, but the agent was made for {described.n_envs}"
+        raise InvalidInput(problem, source=spec.name)
     return spec
 
 
-def _require_same(name: str, what: str, found: Any, expected: Any) -> None:
-    """Refuse an environment that differs from the one that the agent was made for."""
-    if found != expected:
-        problem = f"has {what} {found}, but the agent was made for {expected}"
-        raise InvalidInput(problem, source=name)
+def _require_same(found: EnvironmentSpec | GymnasiumAdapter, expected: EnvironmentSpec) -> None:
+    """Refuse an environment whose spaces differ from those that the agent was made for."""
+    seen, wanted = (each.encoding.space for each in (found, expected))
+    acts, known = (each.action.space for each in (found, expected))
+    compared: dict[str, tuple[Any, Any]] = {
+        "observation_shape": (seen.shape, wanted.shape),
+        "observations": (seen.without_types(), wanted.without_types()),
+        "observation format": (found.encoding.format, expected.encoding.format),
+        "n_actions": (found.action.n_actions, expected.action.n_actions),
+        "action_shape": (acts.shape, known.shape),
+        "actions": (acts.without_types(), known.without_types()),
+    }
+    for what, (one, other) in compared.items():
+        if one != other:
+            problem = f"has {what} {one}, but the agent was made for {other}"
+            raise InvalidInput(problem, source=found.name)

@@ -70,7 +70,7 @@ class Record:
     finished_at: int | None = None
     """The number of steps after which it had its episodes; None while it learns."""
     acting_state: Any = field(default=None, repr=False)
-    """The network and knobs, once it is finished."""
+    """What it acts by, once it is finished."""
 
 
 class Diverged(FloatingPointError):
@@ -153,6 +153,7 @@ class Fleet:
             actions=actions,
             n_envs=1,
             continuous=self._kind.continuous_actions,
+            factored=getattr(self.config, "factored", None),
             backend=backend,
             options=env_options,
         )
@@ -348,6 +349,7 @@ class Fleet:
         default = evaluation_seed(self.members[member].seed)
         return self._loop.play(
             self._acting_state(member),
+            member=member,
             step=self.records[member].finished_at or self.steps,
             episodes=episodes,
             deterministic=deterministic,

@@ -41,6 +41,8 @@ class Segment(NamedTuple):
 class Loop(Protocol):
     """Runs an algorithm in environments, and holds the state of the episodes in progress."""
 
+    algorithm: Any
+    """The algorithm that acts, stores and learns; it may be replaced between two segments."""
     resumes_mid_episode: bool
     """Whether saved arrays hold enough to continue within an episode."""
 

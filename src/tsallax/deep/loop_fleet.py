@@ -89,10 +89,11 @@ class JaxFleetLoop:
         self.learners, self.episodes = take(state, np.asarray(slots))
 
     def play(
-        self, state: Any, *, step: int, episodes: int, deterministic: bool, seed: int
+        self, state: Any, *, member: int, step: int, episodes: int, deterministic: bool, seed: int
     ) -> Episodes:
-        """Play episodes with an acting state; the same as those of an agent alone."""
-        learner = self.algorithm.restore_acting(state, take(self.learners, 0))
+        """Play episodes with the acting state of a member; the same as those of an agent alone."""
+        learner = take(self.learners, 0)._replace(knobs=take(self._knobs, member))
+        learner = self.algorithm.restore_acting(state, learner)
         return play_jax(
             self.algorithm,
             self.environment,
@@ -106,7 +107,7 @@ class JaxFleetLoop:
 
     def arrays(self) -> dict[str, NDArray[Any]]:
         """The learners and the episodes in progress, as named arrays."""
-        found = checkpoint.flatten("learner.", self.learners)
+        found = checkpoint.flatten("learner.", self.learners._replace(knobs=None))
         return found | checkpoint.flatten(loop_jax.ARRAYS, self.episodes)
 
     def restore(self, arrays: dict[str, NDArray[Any]], slots: Sequence[int], step: int) -> None:
@@ -114,9 +115,8 @@ class JaxFleetLoop:
         learners, episodes = jax.eval_shape(
             lambda: jax.tree.map(lambda x: x[: len(slots)], self._first_state())
         )
-        self.learners = checkpoint.restore("learner.", learners, arrays)
-        knobs = jax.tree.map(lambda x: x[jnp.asarray(slots)], self._knobs)
-        checkpoint.require_same("learner.knobs", self.learners.knobs, knobs)
+        restored = checkpoint.restore("learner.", learners._replace(knobs=None), arrays)
+        self.learners = restored._replace(knobs=take(self._knobs, jnp.asarray(slots)))
         self.episodes = checkpoint.restore(loop_jax.ARRAYS, episodes, arrays)
 
     def close(self) -> None:

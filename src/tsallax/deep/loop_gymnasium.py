@@ -28,7 +28,7 @@ class GymnasiumEpisodes:
 
     next_episode: list[int]
     """The number of the next episode to start in each environment, counted from 0."""
-    observation: NDArray[np.float32] | None = None
+    observation: NDArray[Any] | None = None
     """The current observations; None where no episode is in progress."""
     action: Any = None
     """The actions chosen for them; None where none are chosen yet."""
@@ -109,19 +109,19 @@ class GymnasiumLoop:
         return found
 
     def restore(self, arrays: dict[str, NDArray[Any]], learner: Any, finished: int) -> None:
-        n, limit = self.spec.n_envs, self.spec.n_actions
+        n = self.spec.n_envs
         begun = arrays.get("begun", np.full(n, finished + 1))
         if begun.shape != (n,) or begun.dtype.kind not in "iu" or begun.min() < 1:
             raise InvalidInput(f"damaged: it cannot have begun {begun} episodes")
         self.episodes = GymnasiumEpisodes((begun - 1).tolist())
         if "pending" not in arrays:
             return
-        seen = jnp.zeros((n, self.spec.observation_size))
+        seen = jnp.zeros((n, *self.spec.observation.shape), self.spec.observation.dtype)
         like = jax.eval_shape(lambda: _act(self.algorithm, learner, seen, jnp.int32(0)))
         found = arrays["pending"], arrays.get("pending_share", np.empty(0))
         same = all((x.shape, x.dtype) == (y.shape, y.dtype) for x, y in zip(found, like))
         action = found[0]
-        if not same or (limit and not ((action >= 0) & (action < limit)).all()):
+        if not same or not self.spec.action.has(action):
             raise InvalidInput(f"damaged: its next action cannot be {action.tolist()}")
         self.episodes.action, self.episodes.support = found
 

@@ -357,7 +357,7 @@ class GymnasiumFleetLoop:
         """The learners and the episodes in progress, as named arrays."""
         learners = self.learners[0] if self.together else _stack_on_host(self.learners)
         now = self.episodes
-        found = checkpoint.flatten("learner.", learners)
+        found = checkpoint.flatten("learner.", learners._replace(knobs=None))
         found |= {f"{ARRAYS}begun": now.begun, f"{ARRAYS}length": now.length}
         if now.rows:
             rows, kept = self._present(), np.minimum(now.length, now.taken.shape[1])
@@ -375,8 +375,8 @@ class GymnasiumFleetLoop:
         knobs = _stack([self._knobs[i] for i in slots])
         keys = jax.ShapeDtypeStruct((n, 2), jnp.uint32)
         like = jax.eval_shape(partial(_init_all, self.algorithm), keys, knobs)
-        learners = checkpoint.restore("learner.", like, arrays)
-        checkpoint.require_same("learner.knobs", learners.knobs, knobs)
+        learners = checkpoint.restore("learner.", like._replace(knobs=None), arrays)
+        learners = learners._replace(knobs=knobs)
         self.learners = [learners] if self.together else [take(learners, i) for i in range(n)]
         counts = {"begun": ((n,), np.int64), "length": ((n,), np.int64)}
         begun, length = (_array(arrays, *item) for item in counts.items())
@@ -405,14 +405,15 @@ class GymnasiumFleetLoop:
         self._set_present(rows, action)
 
     def play(
-        self, state: Any, *, step: int, episodes: int, deterministic: bool, seed: int
+        self, state: Any, *, member: int, step: int, episodes: int, deterministic: bool, seed: int
     ) -> Episodes:
-        """Play episodes with an acting state, as many side by side as the fleet has members.
+        """Play episodes with the acting state of a member, as many at once as there are members.
 
         Seeds are those of an agent alone; the number of environments does not depend on the
         machine.
         """
-        learner = self.algorithm.restore_acting(state, self.learners[0])
+        learner = self.learners[0]._replace(knobs=self._knobs[member])
+        learner = self.algorithm.restore_acting(state, learner)
         pool, n = self._open(), min(episodes, len(self.seeds))
         slots = np.arange(n) + len(self.seeds)
         number = np.arange(n)

@@ -34,7 +34,8 @@ class JaxEpisodes(NamedTuple):
 class JaxLoop:
     """The loop in `n_envs` copies of a JAX environment; the seed fixes the first episodes.
 
-    `action_table` has the real actions by number, where the algorithm chooses numbers.
+    `action_table` has the real actions by number, or by dimension and number where they are
+    factored, if the algorithm chooses numbers.
     """
 
     resumes_mid_episode = True
@@ -89,8 +90,18 @@ def start_episodes(environment: Environment, n: int, key: Array) -> JaxEpisodes:
 
 
 def _step(environment: Environment, state: Any, action: Array, table: Array | None) -> Any:
-    """A step of each environment, with a real action or its number in the table."""
-    return jax.vmap(environment.step)(state, action if table is None else table[action])
+    """A step of each environment, with a real action or its numbers in the table."""
+    return jax.vmap(environment.step)(state, real_actions(table, action))
+
+
+def real_actions(table: Array | None, action: Array) -> Array:
+    """Real actions (n, d) from their numbers (n,), or from a number in each dimension (n, d).
+
+    The table has a row for each action or, for numbers in each dimension, for each dimension.
+    """
+    if table is None:
+        return action
+    return table[action] if action.ndim == 1 else table[jnp.arange(len(table)), action]
 
 
 def run_cycle(

@@ -38,10 +38,12 @@ class Choice:
         return self._selected(which, lambda r, p: r.entropy(p), p, 1.0)
 
     def max_entropy(self, n: int, which: ArrayLike) -> Array:
-        """max_entropy(n) of the selected regulariser."""
-        return self._selected(
-            which, lambda r, _: jnp.asarray(r.max_entropy(n), jnp.float32), n, 1.0
-        )
+        """max_entropy(0 ... n) of the selected regulariser, with 0 for no action."""
+
+        def all_sizes(r: Regularizer, _: Any) -> Array:
+            return jnp.asarray([0.0, *(r.max_entropy(k) for k in range(1, n + 1))], jnp.float32)
+
+        return self._selected(which, all_sizes, n, 1.0)
 
     def _rows(
         self, kernel: Callable[..., Array], method: Method, q: Array, which: ArrayLike, alpha: Any

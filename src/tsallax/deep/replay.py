@@ -21,13 +21,18 @@ import jax.numpy as jnp
 from jax import Array, lax
 from jax.typing import ArrayLike
 
+from tsallax.envs.observation_format import ObservationFormat
+
 TERMINATED, ENDED = 1, 2
+RINGS = ("rows", "observations", "masks")
+"""The arrays of a memory that have a row for each transition."""
 
 
 class Transition(NamedTuple):
     """(s, a, r, s') and how it ended; every field has the environments as leading axis.
 
-    Transitions that are not `valid` are stored but never drawn.
+    `mask` says which actions s' allows, None where all are allowed. Transitions that are not
+    `valid` are stored but never drawn.
     """
 
     observation: Array
@@ -37,29 +42,36 @@ class Transition(NamedTuple):
     terminated: Array
     truncated: Array
     valid: Array | bool = True
+    mask: Array | None = None
 
 
 @partial(
     jax.tree_util.register_dataclass,
-    data_fields=("rows", "priority", "sums", "largest"),
-    meta_fields=("size", "action_shape", "dtype"),
+    data_fields=("rows", "priority", "sums", "largest", "observations", "masks"),
+    meta_fields=("size", "action_shape", "dtype", "mask_size"),
 )
 @dataclass(frozen=True)
 class Replay:
     """A ring of transitions, one row of numbers each, with their priorities.
 
-    A row is (s, s', a, r, flags), the flags being the bits TERMINATED and ENDED.
+    A row is (s, s', a, r, flags), the flags being the bits TERMINATED and ENDED. Observations that
+    are not real vectors are not in it but in an array of their own type.
     """
 
     rows: Array
     priority: Array
     sums: Array
     largest: Array
+    observations: Array | None
+    """s and s', (capacity, 2, ...), where they are integers or images."""
+    masks: Array | None
+    """The actions that s' allows, eight to a byte, where the environment masks actions."""
     size: int
-    """Of an observation."""
+    """Of an observation in a row."""
     action_shape: tuple[int, ...]
     dtype: Any
     """Of an action; as a float it is exact up to 2^24."""
+    mask_size: int
 
     @property
     def capacity(self) -> int:
@@ -82,23 +94,38 @@ class Batch(NamedTuple):
     discount: Array
     index: Array  # type: ignore[assignment]
     probability: Array
+    mask: Array | None = None
+    """The actions that s' allows."""
 
 
 def init(
-    size: int, observation_size: int, action_shape: tuple[int, ...], dtype: Any, n_envs: int = 1
+    size: int,
+    observation: ObservationFormat,
+    action_shape: tuple[int, ...],
+    dtype: Any,
+    n_envs: int = 1,
+    mask_size: int = 0,
 ) -> Replay:
-    """An empty ring for `size` transitions, rounded up to a multiple of `n_envs`."""
+    """An empty ring for `size` transitions, rounded up to a multiple of `n_envs`.
+
+    With a `mask_size` it also holds that many bits for each transition.
+    """
     capacity = -(-size // n_envs) * n_envs
     side = math.isqrt(capacity - 1) + 1
     blocks = -(-capacity // side)
+    vectors = observation.size if observation.kind == "vector" else 0
+    separate = (capacity, 2, *observation.shape)
     return Replay(
-        rows=jnp.zeros((capacity, 2 * observation_size + math.prod(action_shape) + 2)),
+        rows=jnp.zeros((capacity, 2 * vectors + math.prod(action_shape) + 2)),
         priority=jnp.zeros((blocks, side)),
         sums=jnp.zeros(blocks),
         largest=jnp.ones(()),
-        size=observation_size,
+        observations=None if vectors else jnp.zeros(separate, observation.dtype),
+        masks=jnp.zeros((capacity, -(-mask_size // 8)), jnp.uint8) if mask_size else None,
+        size=vectors,
         action_shape=action_shape,
         dtype=jnp.dtype(dtype),
+        mask_size=mask_size,
     )
 
 
@@ -107,16 +134,26 @@ def add(replay: Replay, transition: Transition, written: ArrayLike) -> Replay:
     n = len(transition.reward)
     start = jnp.asarray(written) % replay.capacity
     ended = transition.terminated | transition.truncated
+    seen = transition.observation, transition.next_observation
     columns = (
-        transition.observation,
-        transition.next_observation,
+        *(seen if replay.observations is None else ()),
         transition.action.reshape(n, -1),
         transition.reward[:, None],
         (TERMINATED * transition.terminated + ENDED * ended)[:, None],
     )
+
+    def write(ring: Array, new: Array) -> Array:
+        return lax.dynamic_update_slice_in_dim(ring, new.astype(ring.dtype), start, 0)
+
     new = jnp.concatenate([jnp.asarray(column, replay.rows.dtype) for column in columns], 1)
-    rows = lax.dynamic_update_slice_in_dim(replay.rows, new, start, 0)
-    replay = dataclasses.replace(replay, rows=rows)
+    observations, masks = replay.observations, replay.masks
+    if observations is not None:
+        observations = write(observations, jnp.stack(seen, 1))
+    if masks is not None:
+        assert transition.mask is not None
+        masks = write(masks, jnp.packbits(transition.mask, 1))
+    rows = write(replay.rows, new)
+    replay = dataclasses.replace(replay, rows=rows, observations=observations, masks=masks)
     weight = jnp.where(transition.valid, replay.largest, 0)
     return _set(replay, start + jnp.arange(n), jnp.broadcast_to(weight, (n,)))
 
@@ -169,7 +206,7 @@ def sample(
     index = block * replay.priority.shape[1] + where
     weight = jnp.take_along_axis(weights, where[:, None], 1)[:, 0]
     first = replay.rows[index]
-    reward, last, at = first[:, -2], first, index
+    reward, last, at, last_index = first[:, -2], first, index, index
     factor = jnp.full(index.shape, discount, jnp.float32)
     age = (jnp.asarray(written) - 1 - index) % replay.capacity
     for k in range(1, n_step):
@@ -179,12 +216,20 @@ def sample(
         reward = reward + jnp.where(continues, factor * following[:, -2], 0)
         factor = jnp.where(continues, factor * discount, factor)
         last = jnp.where(continues[:, None], following, last)
+        last_index = jnp.where(continues, at, last_index)
         age = jnp.where(continues, age, -1)
     factor = jnp.where(_has(last, TERMINATED), 0, factor)
     observation, _, action = replay.columns(first)
     following_observation = replay.columns(last)[1]
+    if replay.observations is not None:
+        observation = replay.observations[index, 0]
+        following_observation = replay.observations[last_index, 1]
+    mask = None
+    if replay.masks is not None:
+        mask = jnp.unpackbits(replay.masks[last_index], 1, count=replay.mask_size).astype(bool)
     probability = weight / cumulative[-1]
-    return Batch(observation, action, reward, following_observation, factor, index, probability)
+    drawn = observation, action, reward, following_observation, factor, index, probability
+    return Batch(*drawn, mask)
 
 
 def search(weight: Array, cumulative: Array, u: Array) -> Array:

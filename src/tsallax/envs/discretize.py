@@ -47,7 +47,9 @@ class Discretize:
         levels: Any = (actions,) * lows.size
         if isinstance(actions, Iterable) and not isinstance(actions, str):
             levels = tuple(actions)
-        return cls(tuple(lows.ravel().tolist()), tuple(highs.ravel().tolist()), levels)
+        grid = cls(tuple(lows.ravel().tolist()), tuple(highs.ravel().tolist()), levels)
+        grid.require_table()
+        return grid
 
     def __post_init__(self) -> None:
         size = len(self.low)
@@ -67,20 +69,39 @@ class Discretize:
             if not low < high:
                 raise InvalidInput(f"action dimension {i}: low {low:g} is not below high {high:g}")
             checks.count("actions", n, at_least=2)
-        if len(self) > MAX_ACTIONS:
-            raise InvalidInput(
-                f"actions: {' x '.join(map(str, self.levels))} = {len(self)} actions, "
-                f"at most {MAX_ACTIONS}; give fewer levels"
-            )
         object.__setattr__(self, "levels", tuple(int(n) for n in self.levels))
 
     def __len__(self) -> int:
         """The number of actions."""
         return math.prod(self.levels)
 
+    def require_table(self) -> None:
+        """Refuse a grid with too many actions to number them."""
+        size = math.prod(self.levels)
+        if size > MAX_ACTIONS:
+            raise InvalidInput(
+                f"actions: {' x '.join(map(str, self.levels))} = {size} actions, "
+                f"at most {MAX_ACTIONS}; give fewer levels"
+            )
+
+    @cached_property
+    def level_table(self) -> NDArray[np.float64]:
+        """The levels of each dimension, (dimensions, most levels), filled up with zeros.
+
+        >>> Discretize.of([-1, 0], [1, 3], actions=(3, 2)).level_table
+        array([[-1.,  0.,  1.],
+               [ 0.,  3.,  0.]])
+        """
+        table = np.zeros((len(self.levels), max(self.levels)))
+        for row, low, high, n in zip(table, self.low, self.high, self.levels, strict=True):
+            row[:n] = np.linspace(low, high, n)
+        table.setflags(write=False)
+        return table
+
     @cached_property
     def table(self) -> NDArray[np.float64]:
         """The rows of the actions, of shape (number of actions, dimensions); read-only."""
+        self.require_table()
         parts = zip(self.low, self.high, self.levels, strict=True)
         axes = np.meshgrid(*(np.linspace(*part) for part in parts), indexing="ij")
         table = np.stack(axes, axis=-1).reshape(len(self), len(self.levels))

@@ -5,10 +5,10 @@ A file is written under a temporary name and moved into place when it is complet
 A file to be read is not trusted. Before any array is allocated, the directory of the archive and
 the header of every array are compared: an array has exactly the bytes that its shape needs, and
 all of them together are at most `max_bytes`, by default 256 MB or ten times the size of the file,
-whichever is more. What `write` writes is not compressed and always passes; a file that someone has
-compressed passes unless it unpacks to so much more. Then every array is read once, with its
-checksum, and nothing is ever unpickled. Arrays that a caller asks to be mapped into memory are not
-read here, and their checksums are not compared.
+whichever is more. What `write` writes passes, unless it compresses an array to much less; a file
+that someone has compressed passes unless it unpacks to so much more. Then every array is read once,
+with its checksum, and nothing is ever unpickled. Arrays that a caller asks to be mapped into memory
+are not read here, and their checksums are not compared.
 """
 
 from __future__ import annotations
@@ -41,7 +41,9 @@ Shapes = Mapping[str, tuple[int, ...]]
 MIN_LIMIT = 256_000_000
 """Bytes to which any file may unpack."""
 MAX_RATIO = 10
-"""How many times its own size a larger file may unpack to."""
+"""How many times its own size a larger file may unpack to, unless its format says otherwise."""
+LEVEL = 1
+"""Of compression: the fastest."""
 METHODS = (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED)
 """Ways to store an array that are read; of others zipfile cannot limit what they unpack to."""
 MAX_CODE_POINT = 0x10FFFF
@@ -66,25 +68,32 @@ class Format:
     required: Mapping[str, Kind]
     optional: Mapping[str, Kind] = field(default_factory=dict)
     check_shapes: Callable[[Shapes], None] = lambda shapes: None
+    max_ratio: int = MAX_RATIO
 
 
-def write(path: str | PathLike[str], form: Format, arrays: Mapping[str, Any]) -> None:
-    """Write arrays as a file of the given format."""
+def write(
+    path: str | PathLike[str],
+    form: Format,
+    arrays: Mapping[str, Any],
+    compressed: Collection[str] = (),
+) -> None:
+    """Write arrays as a file of the given format; those named in `compressed` are compressed."""
     content = {"format": form.name, "version": form.version, **arrays}
     try:
         with whole(path) as partial, open(partial, "xb") as file:
-            _write_arrays(file, content)
+            _write_arrays(file, content, compressed)
             file.flush()
             os.fsync(file.fileno())
     except OSError as error:
         raise InvalidInput(f"cannot be written: {error.strerror or error}", source=path) from error
 
 
-def _write_arrays(file: BinaryIO, arrays: Mapping[str, Any]) -> None:
+def _write_arrays(file: BinaryIO, arrays: Mapping[str, Any], compressed: Collection[str]) -> None:
     """Write an `.npz` whose bytes depend on the arrays alone, not on the time."""
-    with zipfile.ZipFile(file, "w") as archive:
+    with zipfile.ZipFile(file, "w", compresslevel=LEVEL) as archive:
         for name, value in arrays.items():
-            with archive.open(zipfile.ZipInfo(f"{name}.npy"), "w", force_zip64=True) as member:
+            archive.compression = METHODS[name in compressed]
+            with archive.open(f"{name}.npy", "w", force_zip64=True) as member:
                 np.lib.format.write_array(member, np.asarray(value), allow_pickle=False)
 
 
@@ -127,7 +136,9 @@ def _read(
     try:
         with zipfile.ZipFile(path) as archive:
             entries = _entries(archive)
-            _check_size(os.path.getsize(path), entries.values(), max_bytes)
+            packed = os.path.getsize(path)
+            limit = max(MIN_LIMIT, form.max_ratio * packed) if max_bytes is None else max_bytes
+            _check_size(packed, entries.values(), limit)
             _check_version(archive, entries, form)
             del entries["format"], entries["version"]
             headers = {
@@ -172,9 +183,8 @@ def _entries(archive: zipfile.ZipFile) -> dict[str, zipfile.ZipInfo]:
     return entries
 
 
-def _check_size(packed: int, entries: Collection[zipfile.ZipInfo], max_bytes: int | None) -> None:
+def _check_size(packed: int, entries: Collection[zipfile.ZipInfo], limit: int) -> None:
     """Refuse a file whose directory declares more bytes than allowed."""
-    limit = max(MIN_LIMIT, MAX_RATIO * packed) if max_bytes is None else max_bytes
     size = sum(entry.file_size for entry in entries)
     if size > limit:
         raise InvalidInput(

@@ -26,16 +26,17 @@ def test_separate_environments_are_reset_by_calls_and_have_their_seeds() -> None
 def test_continuous_actions_are_real_vectors() -> None:
     host = GymnasiumAdapter("tsallax/Reacher-v5", continuous=True)
     assert host.n_actions is host.discretize is None
-    assert host.action_low == (-1.0, -1.0)
+    assert host.action.bounds[0] == (-1.0, -1.0)
     host.reset([0])
     _, rewards, *_ = host.step([[0.5, -1.0]])
     assert -2 < rewards[0] < -1.25
 
 
 def test_drawing_needs_a_render_mode_and_what_it_draws_with() -> None:
-    with refused("CartPole-v1: cannot be drawn: give render_mode"):
+    with refused("CartPole-v1: cannot be drawn: give options, such as options={'render_mode'"):
         GymnasiumAdapter("CartPole-v1").frame()
-    host = GymnasiumAdapter("tsallax/Reacher-v5", actions=3, render_mode="rgb_array")
+    drawn = {"render_mode": "rgb_array"}
+    host = GymnasiumAdapter("tsallax/Reacher-v5", actions=3, options=drawn)
     with refused("cannot draw it: "):
         host.frame()
 
@@ -51,7 +52,7 @@ def test_seeds_are_one_per_environment() -> None:
         ("CartPole-v1", {"n_envs": 0}, "n_envs must be an integer of at least 1, got 0"),
         ("Pendulum-v1", {"actions": 3, "continuous": True}, "continuous=True: leave actions out"),
         (spaced(), {"n_envs": 2}, "n_envs: only for an environment given by its id"),
-        (spaced(), {"render_mode": "rgb_array"}, "render_mode: only for an environment given"),
+        (spaced(), {"options": {"render_mode": "human"}}, "render_mode: only for an environment"),
         (3, {}, "3: neither an id nor a Gymnasium environment"),
     ],
     ids=str,

@@ -23,7 +23,7 @@ def test_environments_that_cannot_be_made_are_refused_in_one_line(
     env: Any, options: Any, message: str
 ) -> None:
     with refused(message):
-        GymnasiumAdapter(env, **options)
+        GymnasiumAdapter(env, options=options)
 
 
 def test_what_is_not_installed_is_named() -> None:
@@ -41,5 +41,5 @@ for missing in ("mujoco", "gymnasium"):
 """
     run = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True)
     first, second = run.stdout.splitlines()
-    assert first.startswith("Reacher-v5: needs MuJoCo: pip install 'tsallax[mujoco]', or use tsal")
+    assert first.startswith("Reacher-v5: needs MuJoCo: pip install mujoco imageio, or use tsal")
     assert second == "Reacher-v5: needs Gymnasium: pip install gymnasium"

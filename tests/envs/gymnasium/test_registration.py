@@ -45,7 +45,8 @@ def test_the_registered_environments_have_gymnasiums_spaces(name: str) -> None:
 
 def test_another_step_limit_may_be_asked_for() -> None:
     for limit in (3, 70):
-        host = GymnasiumAdapter("tsallax/Reacher-v5", actions=3, max_episode_steps=limit)
+        options = {"max_episode_steps": limit}
+        host = GymnasiumAdapter("tsallax/Reacher-v5", actions=3, options=options)
         assert host.limit == limit
         host.reset([0])
         _, _, terminated, truncated = zip(*(host.step([4]) for _ in range(limit)), strict=True)

@@ -46,7 +46,7 @@ class SeparateEnvironments:
         """Start an episode in every environment; return the first observations."""
         return [self.restart(i, seed) for i, seed in enumerate(seeds)]
 
-    def step(self, actions: NDArray[Any]) -> StepResult:
+    def step(self, actions: Any) -> StepResult:
         """Take one action in every environment."""
         results = [env.step(a) for env, a in zip(self.environments, actions, strict=True)]
         observations, rewards, terminated, truncated, _ = zip(*results, strict=True)
@@ -63,6 +63,7 @@ class VectorEnvironment:
     """A vector environment with any of the three autoreset modes; see `SeparateEnvironments`."""
 
     def __init__(self, name: str, environment: Any) -> None:
+        from gymnasium.spaces import Dict, Tuple
         from gymnasium.vector import AsyncVectorEnv, SyncVectorEnv
 
         self.environment = environment
@@ -74,6 +75,11 @@ class VectorEnvironment:
                 f"{name}: does not define how it resets itself; set its "
                 "metadata['autoreset_mode'] to a gymnasium.vector.AutoresetMode"
             )
+        observation, action = (
+            getattr(environment, f"single_{what}_space", None) for what in ("observation", "action")
+        )
+        self._structured_observations = isinstance(observation, Dict | Tuple)
+        self._structured_actions = isinstance(action, Dict | Tuple)
         self._separate = isinstance(environment.unwrapped, SyncVectorEnv | AsyncVectorEnv)
         self._current: Any = None
         self._resetting = np.zeros(self.size, np.bool_)
@@ -81,12 +87,32 @@ class VectorEnvironment:
     def reset(self, seeds: Sequence[int]) -> Any:
         seed = list(seeds) if self._separate else seeds[0]
         self._resetting[:] = False
-        self._current, _ = self.environment.reset(seed=seed)
+        self._current = self._singles(self.environment.reset(seed=seed)[0])
         return self._current
 
-    def step(self, actions: NDArray[Any]) -> StepResult:
-        after, rewards, terminated, truncated, infos = self.environment.step(actions)
-        self._current = after
+    def _singles(self, observations: Any) -> Any:
+        """Stacked observations as a sequence of single ones."""
+        if not self._structured_observations:
+            return observations
+        from gymnasium.vector.utils import iterate
+
+        return list(iterate(self.environment.observation_space, observations))
+
+    def _together(self, actions: Any) -> Any:
+        """Single actions as the vector environment takes them."""
+        if not self._structured_actions:
+            return actions
+        from gymnasium.vector.utils import concatenate, create_empty_array
+
+        space = self.environment.single_action_space
+        empty: Any = create_empty_array(space, self.size)
+        return concatenate(space, actions, empty)
+
+    def step(self, actions: Any) -> StepResult:
+        after, rewards, terminated, truncated, infos = self.environment.step(
+            self._together(actions)
+        )
+        self._current = after = self._singles(after)
         stepped = ~self._resetting
         terminated, truncated = np.array(terminated, np.bool_), np.array(truncated, np.bool_)
         ended = terminated | truncated
@@ -107,6 +133,7 @@ class VectorEnvironment:
             chosen = np.arange(self.size) == i
             seeds: Any = [seed if c else None for c in chosen] if self._separate else seed
             options = {"reset_mask": chosen}
-            self._current, _ = self.environment.reset(seed=seeds, options=options)
+            observations, _ = self.environment.reset(seed=seeds, options=options)
+            self._current = self._singles(observations)
             self._resetting &= ~chosen
         return self._current[i]

@@ -2,6 +2,7 @@
 
 import difflib
 import warnings
+from collections.abc import Mapping
 from importlib import import_module
 from typing import Any
 
@@ -11,7 +12,7 @@ _JAX_NAMES = ("InvertedPendulum-v5", "Reacher-v5")
 """MuJoCo environments that tsallax also has in JAX."""
 
 
-def make(name: str, **options: Any) -> Any:
+def make(name: str, options: Mapping[str, Any] | None = None) -> Any:
     """Make a Gymnasium environment by its id, those of tsallax included.
 
     >>> make("tsallax/Reacher-v5").observation_space.shape
@@ -27,7 +28,7 @@ def make(name: str, **options: Any) -> Any:
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", DeprecationWarning)
-            return gymnasium.make(name, disable_env_checker=True, **options)
+            return gymnasium.make(name, **{"disable_env_checker": True, **(options or {})})
     except InvalidInput:
         raise
     except Exception as error:  # constructors raise exceptions of any type
@@ -43,7 +44,7 @@ def _reason(name: str, error: Exception) -> str:
         return f"there is no such environment{_nearest(name)}"
     if ("mujoco" in line.lower() or "imageio" in line) and not _importable("mujoco", "imageio"):
         same = f", or use tsallax/{name}, the same without MuJoCo" if name in _JAX_NAMES else ""
-        return f"needs MuJoCo: pip install 'tsallax[mujoco]'{same}"
+        return f"needs MuJoCo: pip install mujoco imageio{same}"
     if "Namespace ALE not found" in line:
         return "needs the Arcade Learning Environment: pip install ale-py"
     return line or type(error).__name__

@@ -1,0 +1,54 @@
+"""The memory of a learner is said, and refused, before it is allocated."""
+
+from typing import Any
+
+import gymnasium
+import jax
+import numpy as np
+import pytest
+from gymnasium.spaces import Box
+
+from refusals import refused
+from small_agents import TINY, Episodic
+from tsallax import DeepQ
+from tsallax.deep import memory_size
+
+
+def test_the_size_is_that_of_the_arrays() -> None:
+    agent = DeepQ("CartPole-v1", **TINY)
+    arrays = [np.asarray(leaf) for leaf in jax.tree.leaves(agent._learner)]
+    assert memory_size.size_of(agent._learner) == sum(array.nbytes for array in arrays)
+
+
+def test_a_replay_memory_that_does_not_fit_is_refused_before_it_is_allocated() -> None:
+    images = Episodic(Box(0, 255, (96, 96, 3), np.uint8))
+    with refused("Episodic: not enough memory for the networks and a replay of 2000000000", "GB"):
+        DeepQ(images, **{**TINY, "buffer_size": 2 * 10**9})
+
+
+def test_a_large_one_is_said(monkeypatch: Any) -> None:
+    monkeypatch.setattr(memory_size, "NOTED", 1000)
+    with pytest.warns(UserWarning, match=r"CartPole-v1: the networks and a replay .* take .* GB"):
+        DeepQ("CartPole-v1", **TINY)
+
+
+def test_the_free_memory_is_known_and_no_more_than_the_machine_has(
+    monkeypatch: Any, tmp_path: Any
+) -> None:
+    free = memory_size.available_bytes()
+    assert free is not None
+    assert 10**6 < free < 10**14
+    monkeypatch.setattr(memory_size, "CGROUP", tmp_path)
+    for name, text in (("max", "5000"), ("current", "3000"), ("stat", "anon 1\ninactive_file 500")):
+        (tmp_path / f"memory.{name}").write_text(text)
+    assert memory_size.available_bytes() == 2500
+    (tmp_path / "memory.max").write_text("max")
+    assert memory_size.available_bytes() > 2500  # type: ignore[operator]
+
+
+def test_an_agent_that_only_acts_needs_no_replay(tmp_path: Any, monkeypatch: Any) -> None:
+    DeepQ("CartPole-v1", **TINY).save(tmp_path / "agent", replay=False)
+    monkeypatch.setattr(memory_size, "available_bytes", lambda: 5000)
+    with refused("not enough memory for the networks and a replay of 96 transitions", "free"):
+        DeepQ(gymnasium.make("CartPole-v1"), **TINY)
+    assert DeepQ.load(tmp_path / "agent").predict(np.zeros(4)) in (0, 1)
