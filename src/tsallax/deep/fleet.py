@@ -187,14 +187,13 @@ class Fleet:
         if make is None and not isinstance(spec.source, str):
             problem = "a fleet makes an environment for each agent: give its id, or a function"
             raise InvalidInput(f"{problem} that makes it", source=spec.name)
-        seen = spec.training_environment().reset([0])
-        n = len(self.members)
+        like, n = spec.training_environment(), len(self.members)
         return GymnasiumFleetLoop(
             algorithm,
             spec.name,
             partial(make_copy, spec.source if make is None else make, **_arguments(spec)),
-            observation=seen,
-            mask=None,
+            observation=like.reset([0]),
+            mask=getattr(like, "mask", None),
             workers=default_workers(n) if workers is None else min(workers, n),
             overlap=self._settings["overlap"],
             **shared,
@@ -473,7 +472,14 @@ def _is_factory(env: Any) -> bool:
 
 def _arguments(spec: EnvironmentSpec) -> dict[str, Any]:
     """The arguments of the adapters of an environment's copies."""
-    return {"actions": spec.levels, "continuous": spec.n_actions is None, **spec.options}
+    continuous = spec.n_actions is None
+    return {
+        "actions": spec.levels,
+        "continuous": continuous,
+        "factored": None if continuous else spec.factored,
+        "options": spec.options,
+        **({"masked": True} if spec.masked else {}),
+    }
 
 
 def _checked_settings(given: Mapping[str, Any]) -> dict[str, Any]:

@@ -158,13 +158,13 @@ class GymnasiumFleetLoop:
             while done < steps:
                 action = self._make_step(pool)
                 outcome = pool.rows[self.members]
+                outcome["step"] = step + done + 1
+                update = learning and (step + done + 1) % k == 0
+                self._store_learn_act(outcome, update, loss)
                 reward[done] = pool.reward[self.members]
                 ended[done] = outcome["terminated"] | outcome["truncated"]
                 self.episodes.record(action, ended[done])
                 self._set_seeds(pool, np.flatnonzero(ended[done]))
-                outcome["step"] = step + done + 1
-                update = learning and (step + done + 1) % k == 0
-                self._store_learn_act(outcome, update, loss)
                 done += 1
         except (InvalidInput, WorkerLost) as raised:
             error = raised
@@ -512,9 +512,9 @@ def _store_learn(
     def one(learner: Any, before: Array, action: Array, after: Array, step: Array) -> Any:
         names = "reward", "next_observation", "terminated", "truncated"
         fields = [unpack(row, name, after) for name in names]
-        masks = dict(zip(("mask",), _masks(row, "next_mask", after)))
         seen = unpack(row, "observation", before)
-        learner = algorithm.store(learner, Transition(seen, action, *fields, **masks), step)
+        fields += [jnp.ones(len(seen), jnp.bool_), *_masks(row, "next_mask", after)]
+        learner = algorithm.store(learner, Transition(seen, action, *fields), step)
         if not update:
             return learner, jnp.zeros(())
         key = step_keys(learner.key, step)[1]
