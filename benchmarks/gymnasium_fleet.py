@@ -50,7 +50,7 @@ def measure_alone(env: str, member: Member, actions: Any, steps: int) -> None:
     agent.learn(steps=2 * WARM_UP, progress=False)
     for _ in range(3):
         begin = time.perf_counter()
-        agent.learn(steps=steps // 3, progress=False)
+        agent.learn(steps=agent.steps + steps // 3, progress=False)
         print(f"  {(time.perf_counter() - begin) / (steps // 3) * 1e3:.3f} ms a step, alone")
 
 
