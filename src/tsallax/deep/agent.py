@@ -170,8 +170,8 @@ class Agent:
     @config.setter
     def config(self, value: Any) -> None:
         raise AttributeError(
-            f"the options of an agent are not assigned: {type(self).__name__}.change(name=value) "
-            "changes those that can change, and load(path, name=value) continues with others"
+            "the options of an agent cannot be assigned: agent.change(learning_rate=...) changes "
+            f"them, and {type(self).__name__}.load(path, learning_rate=...) continues with others"
         )
 
     def change(self, **given: Any) -> Self:
