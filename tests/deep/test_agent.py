@@ -324,7 +324,7 @@ def test_steps_and_episodes_count_in_all_and_a_goal_that_is_reached_is_said_so()
 
 def test_the_options_of_an_agent_are_changed_and_not_assigned():
     agent = corridor()
-    with pytest.raises(AttributeError, match=r"DeepQ.change\(name=value\)"):
+    with pytest.raises(AttributeError, match=r"agent\.change\(learning_rate=\.\.\.\)"):
         agent.config = agent.config
     agent.learn(steps=30).change(learning_rate=0.005, explore="soft")
     assert agent.config.learning_rate == (0.005, 0.005, 0)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import gymnasium
 import jax
 import numpy as np
 import pytest
@@ -113,7 +112,7 @@ def test_agents_learn_act_and_are_saved_in_any_form_of_spaces(case, tmp_path):
 def test_factored_actions_of_a_jax_environment_are_the_levels_of_each_dimension():
     agent = DeepQ("MultiGoal-v0", actions=(3, 5), factored=True, **TINY).learn(steps=40)
     assert agent.spec.n_actions == 8
-    host = DeepQ(gymnasium.make("tsallax/MultiGoal-v0"), actions=(3, 5), factored=True, **TINY)
+    host = DeepQ("tsallax/MultiGoal-v0", actions=(3, 5), factored=True, backend="gymnasium", **TINY)
     host.learn(steps=4)
     for one in (agent, host):
         action = one.predict(np.zeros((6, 2)), deterministic=False)

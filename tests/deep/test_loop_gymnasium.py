@@ -129,7 +129,7 @@ def test_episodes_have_seeds_of_their_own():
 @pytest.mark.parametrize(
     ("wrong", "message"),
     [
-        ({"reward": -np.inf}, "Wrong: returned the reward -inf"),
+        ({"reward": -np.inf}, "Wrong: step returned the reward -inf"),
         ({"seen": np.nan}, "Wrong: an observation contains nan"),
     ],
     ids=str,

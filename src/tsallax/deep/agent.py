@@ -82,6 +82,7 @@ class Agent:
         config: Any = None,
         backend: str = "auto",
         env_options: Mapping[str, Any] | None = None,
+        action_mask: Callable[[Any], Any] | None = None,
         **more: Any,
     ) -> None:
         settings = options.make_config(self.Config, config, more)
@@ -93,6 +94,8 @@ class Agent:
             backend=backend,
             options=env_options,
             factored=getattr(settings, "factored", None),
+            masked=getattr(settings, "masked", False),
+            action_mask=action_mask,
         )
         self._start(spec, settings, seed)
 
@@ -170,8 +173,8 @@ class Agent:
     @config.setter
     def config(self, value: Any) -> None:
         raise AttributeError(
-            f"the options of an agent are not assigned: {type(self).__name__}.change(name=value) "
-            "changes those that can change, and load(path, name=value) continues with others"
+            "the options of an agent cannot be assigned: agent.change(learning_rate=...) changes "
+            f"them, and {type(self).__name__}.load(path, learning_rate=...) continues with others"
         )
 
     def change(self, **given: Any) -> Self:
@@ -462,18 +465,21 @@ class Agent:
         known = f"  support {support[0]:.2g}" if support and not math.isnan(support[0]) else ""
         return f"{rate:.0f} steps/s  return {self.history.recent():.4g}{known}"
 
-    def predict(self, observation: Any, deterministic: bool = True) -> Any:
+    def predict(self, observation: Any, deterministic: bool = True, mask: Any = None) -> Any:
         """An action for an observation, or one for each of several, as the environment takes it.
 
         Several actions are an array, or a list where the actions are tuples or dicts.
         Greedy, or sampled from the policy that explores, without its share of uniform actions.
+        Where the environment masks actions, `mask` is needed: `info["action_mask"]` of each
+        observation, or "all" to allow all actions.
         """
         x, single = self.spec.encode(observation)
+        allowed = self.spec.mask(mask, len(x), single)
         key = None
         if not deterministic:
             self._predictions += 1
             key = jax.random.fold_in(jax.random.PRNGKey(self.seed ^ 0x5EED), self._predictions)
-        action = choose_actions(self._algorithm, self._learner, x, self.steps, key)
+        action = choose_actions(self._algorithm, self._learner, x, self.steps, key, allowed)
         actions = self.spec.decode(np.asarray(action))
         if not single:
             return actions
@@ -528,7 +534,8 @@ class Agent:
                 key = None
                 if not deterministic:
                     key = jax.random.PRNGKey(episode_seed(seed, length + 1, episode))
-                action = choose_actions(self._algorithm, self._learner, seen, self.steps, key)
+                state = self._learner, seen, self.steps
+                action = choose_actions(self._algorithm, *state, key, environment.mask)
                 seen, reward, terminated, truncated = environment.step(np.asarray(action))
                 total, length = total + float(reward[0]), length + 1
                 over = bool(terminated[0] or truncated[0])
@@ -580,20 +587,22 @@ class Agent:
         path: str | PathLike[str],
         env: Any = None,
         max_bytes: int | None = None,
+        action_mask: Callable[[Any], Any] | None = None,
         **given: Any,
     ) -> Self:
         """Read an agent from a file; `env` replaces the environment, which is made when needed.
 
         Further arguments are options that change, as by `change`. The sizes that the file describes
         are compared with those of its arrays before anything is allocated. `max_bytes` is that of
-        `load_agent`.
+        `load_agent`. The function that masks actions, where there was one, is not in the file: give
+        it again as `action_mask`.
         """
         about, arrays = checkpoint.read(path, max_bytes)
         with checkpoint.errors_of(path):
             if about["kind"] != cls.kind:
                 raise InvalidInput(f"holds a {about['kind']} agent, not {cls.kind}")
             config: Any = options.from_file(cls.Config, about["config"])
-            spec = from_description(about["world"], env)
+            spec = from_description(about["world"], env, action_mask)
             steps, predictions = int(about["steps"]), int(about["predictions"])
             if not (0 <= steps < MAX_STEPS and 0 <= predictions < MAX_STEPS):
                 made = f"{steps} steps and {predictions} predictions"

@@ -1,10 +1,10 @@
 """`DeepQ`, the agent of sparse deep Q-learning and of its soft, hard and Tsallis variants."""
 
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import jax
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 
 from tsallax.deep import deep_q
 from tsallax.deep.agent import Agent
@@ -22,6 +22,8 @@ class DeepQ(Agent):
         seed: fixes everything.
         backend: "jax" or "gymnasium"; default: jax where there is such an environment.
         env_options: further arguments of `gymnasium.make`.
+        action_mask: a function of a single environment that gives the mask of the actions that its
+            state allows; default: `info["action_mask"]`, where the environment has it.
 
     >>> import tsallax
     >>> agent = tsallax.DeepQ(
@@ -41,22 +43,43 @@ class DeepQ(Agent):
     config: DeepQConfig
     _algorithm: deep_q.DeepQLearning
 
-    def policy(self, observation: ArrayLike) -> NDArray[np.float32]:
-        """The probabilities of the actions, for an observation or for each of several."""
+    def policy(self, observation: Any, mask: Any = None) -> NDArray[np.float32]:
+        """The probabilities of the actions, for an observation or for each of several.
+
+        Those of factored actions are the probabilities of the choices in the first dimension, then
+        in the second, and so on: `agent.spec.choices` has their numbers. `mask` is as in `predict`.
+        """
         x, single = self.spec.encode(observation)
-        p = np.asarray(_policy(self._algorithm, self._learner, x, self.steps))
+        allowed = self.spec.mask(mask, len(x), single)
+        p = np.asarray(_policy(self._algorithm, self._learner, x, self.steps, allowed))
         return p[0] if single else p
 
-    def q(self, observation: ArrayLike) -> NDArray[np.float32]:
-        """Q(s, .; theta), for an observation or for each of several."""
+    def q(self, observation: Any) -> NDArray[np.float32]:
+        """Q(s, .; theta), for an observation or for each of several; in the order of `policy`.
+
+        Actions that a state does not allow have values, too, which mean nothing.
+        """
         x, single = self.spec.encode(observation)
         q = np.asarray(_values(self._algorithm, self._learner, x))
         return q[0] if single else q
 
     def _summary(self) -> str:
         c = self.config
-        return f"{self.spec.n_actions} actions, explore={c.explore!r}, update={c.update!r}"
+        choices = self.spec.choices or ()
+        actions = f"{self.spec.n_actions} actions"
+        if self.spec.factored:
+            actions = f"{len(choices)} factored actions of {_numbers(choices)}"
+        masked = ", masked" * self.spec.masked
+        return f"{actions}{masked}, explore={c.explore!r}, update={c.update!r}"
 
 
-_policy = jax.jit(lambda a, learner, x, step: a.policy(learner, x, step), static_argnums=0)
+def _numbers(choices: tuple[int, ...]) -> str:
+    """The numbers of choices, from the least to the most."""
+    least, most = min(choices), max(choices)
+    return str(least) if least == most else f"{least} to {most}"
+
+
+_policy = jax.jit(
+    lambda a, learner, x, step, mask: a.policy(learner, x, step, mask), static_argnums=0
+)
 _values = jax.jit(lambda a, learner, x: a.values(learner, x), static_argnums=0)

@@ -6,7 +6,8 @@ It is made from an id or an object (`make_spec`), or from the description in a f
 
 import json
 import math
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
+from contextlib import closing
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
@@ -16,6 +17,7 @@ from numpy.typing import NDArray
 
 from tsallax import checks
 from tsallax.envs.action_format import ActionFormat
+from tsallax.envs.action_mask import mask_rows
 from tsallax.envs.discretize import Discretize
 from tsallax.envs.gymnasium.adapter import GymnasiumAdapter
 from tsallax.envs.jax.catalogue import jax_environment
@@ -37,6 +39,10 @@ class EnvironmentSpec:
     """The space of the observations, and how they are stored."""
     action: ActionFormat
     """The space of the actions, and how they are numbered."""
+    masked: bool = False
+    """Whether states say which actions they allow."""
+    action_mask: Callable[[Any], Any] | None = None
+    """A function of an environment that says it, in place of `info["action_mask"]`."""
     jax: Environment | None = None
     """The environment, where it is written in JAX."""
     n_envs: int = 1
@@ -75,11 +81,6 @@ class EnvironmentSpec:
         return self.action.n_actions
 
     @property
-    def masked(self) -> bool:
-        """Whether the environment says which actions it allows."""
-        return False
-
-    @property
     def low(self) -> tuple[float, ...] | None:
         """The lower bounds of real actions."""
         return self.action.bounds[0]
@@ -116,6 +117,20 @@ class EnvironmentSpec:
         if stored.dtype.kind == "f" and np.isnan(stored).any():
             raise InvalidInput(f"observation {observation!r}: contains NaN")
         return stored, single
+
+    def mask(self, given: Any, n: int, single: bool) -> NDArray[np.bool_] | None:
+        """The mask of n observations from what a caller gave, which must be one if it is masked."""
+        if given is None:
+            if not self.masked:
+                return None
+            raise InvalidInput(
+                "the environment masks actions: give mask=info['action_mask'], or mask='all'",
+                source=self.name,
+            )
+        try:
+            return mask_rows(self.action, [given] if single else given, n)
+        except InvalidInput as error:
+            raise InvalidInput(f"the mask {error.problem}", source=self.name) from None
 
     def decode(self, actions: NDArray[Any]) -> Any:
         """Actions as the environment takes them: an array, or a list for a Tuple or Dict."""
@@ -176,6 +191,7 @@ class EnvironmentSpec:
             "name": self.name,
             "observations": self.encoding.describe(),
             "actions": self.action.describe(),
+            "masked": self.masked,
             "n_envs": self.n_envs,
             "limit": self.limit,
             "jax": self.jax is not None,
@@ -201,6 +217,8 @@ class EnvironmentSpec:
             n_envs=n if by_id else 1,
             continuous=continuous,
             factored=None if continuous else self.factored,
+            masked=self.masked,
+            action_mask=self.action_mask,
             owned=owned,
             options={**self.options, **options} if by_id else None,
         )
@@ -237,8 +255,14 @@ def make_spec(
     backend: str = "auto",
     options: Mapping[str, Any] | None = None,
     factored: bool | None = None,
+    masked: bool | None = None,
+    action_mask: Callable[[Any], Any] | None = None,
 ) -> EnvironmentSpec:
-    """The specification of an id, a JAX environment or a Gymnasium environment."""
+    """The specification of an id, a JAX environment or a Gymnasium environment.
+
+    Gymnasium environments are tried out: one made for it, if there is an id, is reset and makes a
+    step; one given as an object is reset if it is not known whether it is `masked`.
+    """
     checks.one_of("backend", backend, BACKENDS)
     options = {} if options is None else options
     _check_options(env, backend, options)
@@ -249,6 +273,12 @@ def make_spec(
         raise InvalidInput("given as an environment in JAX", source=env.name, omit="backend")
     if isinstance(env, str) and backend != "gymnasium" and not options:
         found = jax_environment(env)
+    if action_mask is not None and (not callable(action_mask) or masked is False or continuous):
+        problem = "action_mask must be a function of an environment that gives a mask"
+        raise InvalidInput(f"{problem}, for DeepQ with masked=True, got {action_mask!r}")
+    if found is not None and (masked or action_mask is not None):
+        problem = "an environment in JAX has no masks"
+        raise InvalidInput(problem, source=found.name, omit="masked")
     if found is not None:
         return _jax_spec(
             found, actions=actions, n_envs=n_envs, continuous=continuous, factored=factored
@@ -256,13 +286,26 @@ def make_spec(
     if backend == "jax":
         raise InvalidInput("there is no such environment in JAX", source=str(env), omit="backend")
     n = n_envs if isinstance(env, str) else 1
-    host = GymnasiumAdapter(
-        env, actions=actions, n_envs=n, continuous=continuous, factored=factored, options=options
-    )
+    arguments: dict[str, Any] = {
+        "actions": actions, "continuous": continuous, "factored": factored,
+        "action_mask": action_mask, "options": options,
+    }  # fmt: skip
+    host = GymnasiumAdapter(env, n_envs=n, **arguments)
+    if isinstance(env, str):
+        with closing(GymnasiumAdapter(env, masked=bool(masked), **arguments)) as tried:
+            found_mask = tried.try_out()
+    elif masked is None and action_mask is None and not continuous:
+        found_mask = host.gives_masks()
+    else:
+        found_mask = False
+    host.masked |= found_mask if masked is None else masked
+    host.masked &= not continuous
     return EnvironmentSpec(
         name=host.name,
         encoding=host.encoding,
         action=host.action,
+        masked=host.masked,
+        action_mask=action_mask,
         n_envs=host.n_envs,
         limit=host.limit,
         source=env,
@@ -317,7 +360,9 @@ def _box(
     return SpaceDescription(kind="box", shape=shape, dtype="float32", low=low, high=high)
 
 
-def from_description(about: Mapping[str, Any], env: Any = None) -> EnvironmentSpec:
+def from_description(
+    about: Mapping[str, Any], env: Any = None, action_mask: Callable[[Any], Any] | None = None
+) -> EnvironmentSpec:
     """The specification that `describe` described; environments are made at their first use.
 
     With `env`, that of another environment, which must have the described sizes. An id that names
@@ -325,13 +370,15 @@ def from_description(about: Mapping[str, Any], env: Any = None) -> EnvironmentSp
     """
     about = with_spaces(about)
     if env is not None:
-        return _replacement(about, env)
+        return _replacement(about, env, action_mask)
     name = str(about["name"])
     by_id = bool(about["by_name"]) and ":" not in name
     spec = EnvironmentSpec(
         name=name,
         encoding=ObservationEncoding.from_description(about["observations"]),
         action=ActionFormat.from_description(about["actions"]),
+        masked=checks.flag("masked", about.get("masked", False)),
+        action_mask=action_mask,
         jax=jax_environment(name) if about["jax"] and by_id else None,
         n_envs=checks.count("n_envs", about["n_envs"]),
         limit=_integer(about, "limit", at_least=1),
@@ -380,7 +427,9 @@ def _integer(about: Mapping[str, Any], name: str, at_least: int = -(2**62)) -> i
     return None if about[name] is None else checks.count(name, about[name], at_least)
 
 
-def _replacement(about: Mapping[str, Any], env: Any) -> EnvironmentSpec:
+def _replacement(
+    about: Mapping[str, Any], env: Any, action_mask: Callable[[Any], Any] | None
+) -> EnvironmentSpec:
     """The specification of another environment, refused if its spaces are not as described."""
     described = from_description({**about, "by_name": False})
     continuous = described.n_actions is None
@@ -392,6 +441,8 @@ def _replacement(about: Mapping[str, Any], env: Any) -> EnvironmentSpec:
         backend="auto" if about["jax"] or isinstance(env, Environment) else "gymnasium",
         options=about["options"] if env == about["name"] else {},
         factored=None if continuous else described.factored,
+        masked=described.masked,
+        action_mask=action_mask if described.masked else None,
     )
     _require_same(spec, described)
     if spec.n_envs != described.n_envs:

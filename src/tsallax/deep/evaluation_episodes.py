@@ -49,12 +49,17 @@ def evaluation_seed(seed: int) -> int:
 
 @partial(jax.jit, static_argnums=0)
 def choose_actions(
-    algorithm: Algorithm, learner: Any, observation: Any, step: int, key: Array | None
+    algorithm: Algorithm,
+    learner: Any,
+    observation: Any,
+    step: int,
+    key: Array | None,
+    mask: Any = None,
 ) -> Array:
     """An action of the stochastic policy for each observation, or the best one without a key."""
     if key is None:
-        return algorithm.greedy(learner, observation)
-    return algorithm.sample(learner, observation, step, key)
+        return algorithm.greedy(learner, observation, mask)
+    return algorithm.sample(learner, observation, step, key, mask)
 
 
 def play_jax(

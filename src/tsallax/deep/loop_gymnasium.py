@@ -30,6 +30,8 @@ class GymnasiumEpisodes:
     """The number of the next episode to start in each environment, counted from 0."""
     observation: NDArray[Any] | None = None
     """The current observations; None where no episode is in progress."""
+    mask: NDArray[np.bool_] | None = None
+    """The actions that they allow, where the environment masks actions."""
     action: Any = None
     """The actions chosen for them; None where none are chosen yet."""
     support: Any = np.nan
@@ -59,7 +61,10 @@ class GymnasiumLoop:
         n, k = environment.n_envs, self.algorithm.config.train_freq
         if not self.in_progress:
             now.observation = environment.reset([self._next_seed(e) for e in range(n)])
+            now.mask = _copy(environment.mask)
             now.next_episode = [number + 1 for number in now.next_episode]
+            if now.action is not None and not self.spec.action.allows(now.mask, now.action):
+                now.action = None
         reward, ended = np.zeros((cycles, k, n)), np.zeros((cycles, k, n), bool)
         stepped = np.ones((cycles, k, n), bool)
         supports: list[Any] = []
@@ -71,10 +76,13 @@ class GymnasiumLoop:
                 for i in range(k):
                     at = step + (done * k + i) * n
                     if now.action is None:
-                        now.action, now.support = _act(self.algorithm, learner, now.observation, at)
+                        now.action, now.support = _act(
+                            self.algorithm, learner, now.observation, at, now.mask
+                        )
                     after, rewards, terminated, truncated = environment.step(np.asarray(now.action))
                     fields: list[Any] = [now.observation, now.action, rewards.astype(np.float32)]
                     fields += [after, terminated, truncated, environment.stepped.copy()]
+                    fields += [_copy(environment.mask)]
                     supports.append(now.support)
                     over = terminated | truncated
                     reward[done, i], ended[done, i] = rewards, over
@@ -84,9 +92,16 @@ class GymnasiumLoop:
                         now.observation[e] = environment.reset_one(e, self._next_seed(e))
                         now.next_episode[e] += 1
                         ends += 1
+                    now.mask = _copy(environment.mask)
                     update = learning and i == k - 1
                     learner, now.action, now.support, found = _store_learn_act(
-                        self.algorithm, update, learner, Transition(*fields), now.observation, at
+                        self.algorithm,
+                        update,
+                        learner,
+                        Transition(*fields),
+                        now.observation,
+                        at,
+                        now.mask,
                     )
                 metrics.append(found)
                 done += 1
@@ -117,7 +132,7 @@ class GymnasiumLoop:
         if "pending" not in arrays:
             return
         seen = jnp.zeros((n, *self.spec.observation.shape), self.spec.observation.dtype)
-        like = jax.eval_shape(lambda: _act(self.algorithm, learner, seen, jnp.int32(0)))
+        like = jax.eval_shape(lambda: _act(self.algorithm, learner, seen, jnp.int32(0), None))
         found = arrays["pending"], arrays.get("pending_share", np.empty(0))
         same = all((x.shape, x.dtype) == (y.shape, y.dtype) for x, y in zip(found, like))
         action = found[0]
@@ -132,9 +147,15 @@ def episode_seed(seed: int, environment: int, episode: int) -> int:
     return int(words[0]) >> 1
 
 
+def _copy(mask: NDArray[np.bool_] | None) -> NDArray[np.bool_] | None:
+    return None if mask is None else mask.copy()
+
+
 @partial(jax.jit, static_argnums=0)
-def _act(algorithm: Algorithm, learner: Any, observation: Array, step: Array) -> Any:
-    return algorithm.act(learner, observation, step, step_keys(learner.key, step)[0])
+def _act(
+    algorithm: Algorithm, learner: Any, observation: Array, step: Array, mask: Array | None
+) -> Any:
+    return algorithm.act(learner, observation, step, step_keys(learner.key, step)[0], mask)
 
 
 @partial(jax.jit, static_argnums=(0, 1), donate_argnums=2)
@@ -145,6 +166,7 @@ def _store_learn_act(
     transition: Transition,
     observation: Array,
     step: Array,
+    mask: Array | None,
 ) -> tuple[Any, Array, Array, Any]:
     """Store the transition of `step`, learn, and act on the observation that follows."""
     n = len(observation)
@@ -153,5 +175,5 @@ def _store_learn_act(
     if learning:
         learner, metrics = algorithm.learn(learner, step + n, step_keys(learner.key, step)[1])
     key = step_keys(learner.key, step + n)[0]
-    action, support = algorithm.act(learner, observation, step + n, key)
+    action, support = algorithm.act(learner, observation, step + n, key, mask)
     return learner, action, support, tuple(metrics)

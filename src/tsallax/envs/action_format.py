@@ -167,6 +167,15 @@ class ActionFormat:
         given = np.asarray(actions)
         return bool(((given >= 0) & (given < limits)).all())
 
+    def allows(self, mask: NDArray[np.bool_] | None, actions: ArrayLike) -> bool:
+        """Whether a mask (n, n_actions) allows all of n actions; None allows all."""
+        if mask is None or self.choices is None:
+            return True
+        outputs = np.asarray(actions).reshape(len(mask), -1)
+        if self.factored:
+            outputs = outputs + np.cumsum((0, *self.choices[:-1]))
+        return bool(np.take_along_axis(mask, outputs, 1).all())
+
     def numbers(self, actions: ArrayLike) -> NDArray[np.int64]:
         """Actions as one number in each dimension, (n, dimensions)."""
         given = np.asarray(actions)

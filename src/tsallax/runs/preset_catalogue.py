@@ -63,8 +63,8 @@ def preset_named(name: str) -> Preset:
     """The preset of this name; an unknown one is refused with the names there are."""
     found = preset_of(name)
     if found is None:
-        checks.one_of("preset", name, [known.name for known in all_presets()])
-        raise AssertionError
+        names = ", ".join(known.name for known in all_presets())
+        raise InvalidInput(f"unknown preset {name!r}: choose from {names}")
     return found
 
 

@@ -67,7 +67,7 @@ def test_rewards_and_observations_that_are_not_finite_are_errors() -> None:
     host = GymnasiumAdapter(env)
     host.reset([0])
     env.step = lambda action: (np.zeros(1), np.nan, False, False, {})  # type: ignore[method-assign]
-    with refused("Count: returned the reward nan"):
+    with refused("Count: step returned the reward nan"):
         host.step([0])
     env.step = lambda action: (np.full(1, np.inf), 0.0, False, False, {})  # type: ignore[method-assign]
     with refused("Count: an observation contains inf"):

@@ -6,7 +6,7 @@ of an episode, and environments do not reset themselves.
 """
 
 import warnings
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -14,6 +14,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from tsallax import checks
 from tsallax.envs.action_format import ActionFormat
+from tsallax.envs.action_mask import mask_row
 from tsallax.envs.discretize import Discretize
 from tsallax.envs.gymnasium import spaces
 from tsallax.envs.gymnasium.environment_batch import SeparateEnvironments, VectorEnvironment
@@ -33,6 +34,8 @@ class GymnasiumAdapter:
             as vectors.
         factored: number actions in each dimension; default: except for Discrete and a Box of one or
             two dimensions.
+        masked: whether states say which actions they allow, in `info["action_mask"]`.
+        action_mask: a function of a single environment that gives the mask instead.
         owned: whether `close` closes it; default: if it was given by its id.
         options: further arguments of `gymnasium.make`, such as {"render_mode": "rgb_array"}.
 
@@ -52,6 +55,8 @@ class GymnasiumAdapter:
         n_envs: int = 1,
         continuous: bool = False,
         factored: bool | None = None,
+        masked: bool = False,
+        action_mask: Callable[[Any], Any] | None = None,
         owned: bool | None = None,
         options: Mapping[str, Any] | None = None,
     ) -> None:
@@ -70,9 +75,18 @@ class GymnasiumAdapter:
         else:
             raise InvalidInput(f"{env!r}: neither an id nor a Gymnasium environment")
         self._members = members
+        if action_mask is not None and self._vector:
+            problem = "action_mask is for single environments: give a vector environment with masks"
+            raise InvalidInput(f'{problem} in its info["action_mask"]', source=self.name)
         self._batch: VectorEnvironment | SeparateEnvironments = (
-            VectorEnvironment(self.name, env) if self._vector else SeparateEnvironments(members)
+            VectorEnvironment(self.name, env)
+            if self._vector
+            else SeparateEnvironments(self.name, members, action_mask)
         )
+        self.masked = masked or action_mask is not None
+        self.mask: NDArray[np.bool_] | None = None
+        """The actions that each of the last observations allows, where it is `masked`."""
+        self._action_mask = action_mask
         self.n_envs = self._batch.size
         prefix = "single_" if self._vector else ""
         observations, actions_of = (
@@ -92,6 +106,7 @@ class GymnasiumAdapter:
         spec = getattr(members[0], "spec", None)
         self.limit: int | None = getattr(spec, "max_episode_steps", None)
         self.stepped: NDArray[np.bool_] = np.ones(self.n_envs, np.bool_)
+        self._lengths = np.zeros(self.n_envs, np.int64)
 
     @property
     def observation_size(self) -> int:
@@ -113,7 +128,11 @@ class GymnasiumAdapter:
         if len(seeds) != self.n_envs:
             raise InvalidInput(f"seeds: {len(seeds)} for {self.n_envs} environments")
         self.stepped = np.ones(self.n_envs, np.bool_)
-        return self._stored(self._batch.reset([int(seed) for seed in seeds]))
+        observations, masks = self._batch.reset([int(seed) for seed in seeds])
+        self._lengths[:] = 0
+        stored = self._stored("reset", observations)
+        self._set_masks("reset", masks, np.zeros(self.n_envs, np.bool_))
+        return stored
 
     def step(
         self, actions: ArrayLike
@@ -124,29 +143,80 @@ class GymnasiumAdapter:
         `stepped` is True where the action was taken; it is False where a vector environment used
         the step to reset itself, which is not a transition.
         """
-        results = self._batch.step(self.action.decode(actions))
-        observations, rewards, terminated, truncated, self.stepped = results
-        if not np.isfinite(rewards).all():
-            problem = f"returned the reward {_first_not_finite(rewards)}"
-            raise InvalidInput(problem, source=self.name)
-        return self._stored(observations), rewards, terminated, truncated
+        result = self._batch.step(self.action.decode(actions))
+        observations, rewards, terminated, truncated, self.stepped, masks = result
+        self._lengths = np.where(self.stepped, self._lengths + 1, 0)
+        stored = self._stored("step", observations)
+        self._set_masks("step", masks, terminated)
+        return stored, rewards, terminated, truncated
 
     def reset_one(self, i: int, seed: int) -> NDArray[Any]:
         """Start a new episode in environment i; return its first observation.
 
         A vector environment that resets itself has its own seeds and ignores this one.
         """
-        first: NDArray[Any] = self._stored([self._batch.restart(i, int(seed))])[0]
+        observation, mask = self._batch.restart(i, int(seed))
+        self._lengths[i] = 0
+        first: NDArray[Any] = self._stored("reset", [observation])[0]
+        if self.mask is not None:
+            self.mask[i] = self._mask_row("reset", i, mask, terminal=False)
         return first
 
-    def _stored(self, observations: Any) -> NDArray[Any]:
-        """Observations as they are stored, (n, ...), which must be finite."""
+    def gives_masks(self) -> bool:
+        """Whether resets give masks of actions; it resets the environments to find out."""
+        return any(mask is not None for mask in self._batch.reset([0] * self.n_envs)[1])
+
+    def try_out(self) -> bool:
+        """Check what a reset and a step return; say whether there are masks of actions."""
+        if self.action.choices is not None:
+            self.masked |= self.gives_masks()
+        self.reset([0] * self.n_envs)
+        self.step(self._allowed_actions())
+        return self.masked
+
+    def _allowed_actions(self) -> NDArray[Any]:
+        """An action for each environment that its state allows."""
+        choices, n = self.action.choices, self.n_envs
+        if choices is None:
+            low, high = (np.array(bound) for bound in self.action.bounds)
+            return np.tile(np.clip(np.zeros(len(low)), low, high), (n, 1))
+        if self.mask is None:
+            return np.zeros((n, len(choices)) if self.action.factored else n, np.int64)
+        if not self.action.factored:
+            return np.asarray(self.mask.argmax(1))
+        parts = np.split(self.mask, np.cumsum(choices)[:-1], axis=1)
+        return np.stack([part.argmax(1) for part in parts], 1)
+
+    def _set_masks(self, method: str, masks: Sequence[Any], terminated: NDArray[np.bool_]) -> None:
+        """Take over the masks of the observations that `method` returned."""
+        if self.masked:
+            pairs = enumerate(zip(masks, terminated, strict=True))
+            rows = [self._mask_row(method, i, mask, bool(end)) for i, (mask, end) in pairs]
+            self.mask = np.stack(rows)
+
+    def _mask_row(self, method: str, i: int, mask: Any, terminal: bool) -> NDArray[np.bool_]:
+        """The mask of an observation; all actions are allowed in a terminal state."""
+        if terminal:
+            return np.ones(self.n_actions or 0, np.bool_)
+        given = 'info["action_mask"]' if self._action_mask is None else "action_mask(env)"
+        when = f"after {self._lengths[i]} steps of an episode"
+        if mask is None:
+            remedy = "give one in every state, a function as action_mask, or masked=False"
+            problem = f"{method} returned no {given} {when}: {remedy}"
+            raise InvalidInput(problem, source=self.name)
+        try:
+            return mask_row(self.action, mask)
+        except InvalidInput as error:
+            problem = f"{given} of {method} {error.problem}, {when}"
+            raise InvalidInput(problem, source=self.name) from None
+
+    def _stored(self, method: str, observations: Any) -> NDArray[Any]:
+        """Observations that `method` returned as they are stored, (n, ...); finite numbers."""
         try:
             stored = self.encoding.encode(observations)
         except InvalidInput as error:
-            raise InvalidInput(
-                f"returned an observation {error.problem}", source=self.name
-            ) from None
+            problem = f"{method} returned an observation {error.problem}"
+            raise InvalidInput(problem, source=self.name) from None
         if stored.dtype.kind == "f" and not np.isfinite(stored).all():
             problem = f"an observation contains {_first_not_finite(stored)} (float32)"
             raise InvalidInput(problem, source=self.name)
