@@ -14,7 +14,7 @@ import pytest
 import fleet_environments
 from fleet_environments import Drift
 from small_agents import SMALL_DDPG, TINY, Episodic, leaves, member
-from tsallax import DDPG, DDPGConfig, DeepQ, Fleet, Member
+from tsallax import DDPG, DDPGConfig, DeepQ, DeepQConfig, Fleet, Member
 from tsallax.deep import checkpoint
 from tsallax.deep.loop import step_keys
 from tsallax.deep.loop_gymnasium import episode_seed
@@ -189,6 +189,39 @@ def test_finished_agents_leave_and_the_others_go_on():
     last = int(fleet._loop.members[-1])
     alone = Fleet("CartPole-v1", [members[last]], workers=0).learn(episodes=6)
     assert fleet.records[last].returns == alone.records[0].returns
+
+
+@pytest.mark.parametrize("together", [False, pytest.param(True, marks=pytest.mark.slow)])
+def test_integers_and_masks_are_those_of_an_agent_alone(together, tmp_path: Path):
+    """Taxi has integers as observations and masks in its infos."""
+    members = [member(seed=i, buffer_size=64) for i in range(2)]
+    fleet = Fleet("Taxi-v4", members, overlap=False, workers=0, together=together)
+    fleet.learn(steps=50, save_to=tmp_path / "fleet.npz")
+    alone = DeepQ("Taxi-v4", seed=1, **{**TINY, "buffer_size": 64}).learn(steps=50)
+    assert alone.spec.masked
+    memory = alone._learner.replay
+    found = Fleet.load(tmp_path / "fleet.npz")._loop.arrays()
+    for name in ("observations", "masks", "rows"):
+        expected = np.asarray(getattr(memory, name))
+        np.testing.assert_array_equal(found[f"learner.replay.{name}"][1], expected, err_msg=name)
+    np.testing.assert_allclose(
+        found["learner.online.output.weight"][1],
+        alone._learner.online.output.weight,
+        rtol=1e-3,
+        atol=1e-5,
+    )
+    assert found["feed.mask"].shape == (2, 6)
+
+
+@pytest.mark.slow
+def test_factored_actions_are_those_of_an_agent_alone():
+    options = {**TINY, "buffer_size": 64}
+    members = [Member(DeepQConfig(**options), seed) for seed in range(2)]
+    fleet = Fleet("HalfCheetah-v5", members, actions=3, overlap=False, workers=0).learn(steps=40)
+    alone = DeepQ("HalfCheetah-v5", actions=3, seed=1, **options).learn(steps=40)
+    assert alone.spec.factored
+    found = fleet._loop.learners[1].replay.rows
+    np.testing.assert_allclose(found, alone._learner.replay.rows, rtol=1e-5)
 
 
 @pytest.mark.slow

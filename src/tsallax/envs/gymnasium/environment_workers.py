@@ -122,7 +122,7 @@ class EnvironmentSlots:
         self, make: Callable[[], GymnasiumAdapter], numbers: Sequence[int], shared: Arrays
     ) -> None:
         self._make, self._numbers, self._shared = make, numbers, shared
-        self._environments: dict[int, Any] = {}
+        self._environments: dict[int, GymnasiumAdapter] = {}
         self._method = "make"
 
     def work(self) -> Failure | None:
@@ -154,7 +154,7 @@ class EnvironmentSlots:
         row["next_observation"] = row["observation"] = after[0]
         shared.reward[slot] = row["reward"] = reward[0]
         row["terminated"], row["truncated"] = terminated[0], truncated[0]
-        if "mask" in row.dtype.names:
+        if environment.mask is not None:
             row["next_mask"] = row["mask"] = environment.mask[0]
         if terminated[0] or truncated[0]:
             self._restart(slot, row)
@@ -162,7 +162,7 @@ class EnvironmentSlots:
     def _restart(self, slot: int, row: Any) -> None:
         environment, self._method = self._environments[slot], "reset"
         row["observation"] = environment.reset([int(self._shared.seed[slot])])[0]
-        if "mask" in row.dtype.names:
+        if environment.mask is not None:
             row["mask"] = environment.mask[0]
 
     def close(self) -> None:
