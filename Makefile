@@ -6,7 +6,7 @@ PIP := -m pip install --quiet --quiet --disable-pip-version-check --no-input
 DEMO := out/demo
 WORKERS ?= 2
 
-.PHONY: demo test kernels test-slow test-browser lint bench docs clean
+.PHONY: demo test sweep-kernels system-kernels test-slow test-browser lint bench docs clean
 
 # The paper's planning figures and theorems, on this machine's CPU, and the learning results of the
 # repository, as one HTML report.
@@ -16,11 +16,15 @@ demo: $(VENV)/.installed
 
 # Everything that a change must pass.
 test: $(VENV)/.installed-test
-	@$(MAKE) --no-print-directory -j2 lint kernels
+	@$(MAKE) --no-print-directory -j2 sweep-kernels lint system-kernels
 	$(VENV)/bin/python -m pytest -n $(WORKERS) --dist worksteal -q
 
-kernels: $(VENV)/.installed-test
-	@$(VENV)/bin/python tests/compile_kernels.py
+# With two jobs the second begins when linting ends, and reads what the first has compiled.
+sweep-kernels: $(VENV)/.installed-test
+	@$(VENV)/bin/python tests/compile_kernels.py sweeps
+
+system-kernels: $(VENV)/.installed-test
+	@$(VENV)/bin/python tests/compile_kernels.py systems
 
 lint: $(VENV)/.installed-test
 	$(VENV)/bin/ruff check .

@@ -74,7 +74,7 @@ def show_agent(name: str, agent: Any, resumed: bool = False) -> None:
             path = Path(folder) / "agent.npz"
             agent.learn(steps=900).save(path)
             agent = type(agent).load(path)
-    agent.learn(steps=2000 - agent.steps)
+    agent.learn(steps=2000)
     history = agent.history.arrays()
     show(name, *jax.tree.leaves(agent._learner), *(history[key] for key in sorted(history)))
 

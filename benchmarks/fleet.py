@@ -62,7 +62,7 @@ def compare(levels: int, seeds: int, steps: int) -> None:
 
     def alone(steps: int) -> None:
         for agent in agents:
-            agent.learn(steps=steps, progress=False)
+            agent.learn(steps=agent.steps + steps, progress=False)
 
     def learn(fleet: Fleet, steps: int) -> None:
         end = fleet.steps + steps

@@ -101,8 +101,8 @@ def speed(rounds: int = 5, steps: int = 500) -> None:
         peer.learn(1500)
         rates: dict[str, list[float]] = {"jax": [], "gymnasium": [], "sb3": []}
         runs = {
-            "jax": partial(inside.learn, steps=steps, progress=False),
-            "gymnasium": partial(outside.learn, steps=steps, progress=False),
+            "jax": partial(_learn_on, inside, steps),
+            "gymnasium": partial(_learn_on, outside, steps),
             "sb3": partial(peer.learn, steps, reset_num_timesteps=False),
         }
         for _ in range(rounds):
@@ -117,6 +117,11 @@ def speed(rounds: int = 5, steps: int = 500) -> None:
         for name, rate in middle.items():
             ratio = rate / middle["sb3"]
             print(f"  {name:10s} {rate:7.0f} ({best[name]:.0f})   {ratio:5.2f} times sb3")
+
+
+def _learn_on(agent: Any, steps: int) -> None:
+    """Learn for so many more steps."""
+    agent.learn(steps=agent.steps + steps, progress=False)
 
 
 def steps_needed(seeds: int, out: Path | None) -> None:
@@ -173,7 +178,7 @@ def _our_evaluations(
     agent = ours(env, actions, NETWORK, seed, **more)
     found = []
     while agent.steps < most:
-        agent.learn(steps=EVERY, progress=False)
+        _learn_on(agent, EVERY)
         found.append(agent.evaluate(5).mean)
     return found
 

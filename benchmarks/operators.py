@@ -56,7 +56,7 @@ def optional(name: str) -> ModuleType | None:
     try:
         return importlib.import_module(name)
     except ImportError:
-        print(f"{name} is not installed: pip install 'tsallax[bench]' for its column")
+        print(f"{name} is not installed: pip install '.[bench]' for its column")
         return None
 
 

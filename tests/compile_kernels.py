@@ -1,9 +1,10 @@
 """Compiles the kernels of planning once, for the processes that test them in parallel.
 
-Two processes share the work; what one has compiled, the other reads from the cache.
+`sweeps` compiles those of iteration, `systems` those of linear systems, of learning and of
+simulation. What one process has compiled the next reads from the cache: run after each other, or
+the second while the first is at work, they compile nothing twice.
 """
 
-import multiprocessing
 import sys
 
 import numpy as np
@@ -21,32 +22,36 @@ from tsallax import (
     solve,
 )
 
-METHODS = ("value_iteration", "modified_policy_iteration", "auto", "policy_iteration")
+REGULARIZERS = (Hard(), Sparse(0.1), Soft(0.1), Tsallis(0.1, 1.5))
 
 
-def compile_evaluation_and_learning() -> None:
-    """Linear systems in single and in double precision, and tabular learning."""
+def compile_methods(*methods: str) -> None:
+    """Each method with every regulariser, in one thread and in several."""
+    for method in methods:
+        for mdp in (problems.gridworld(8), problems.unicycle()):
+            for regularizer in REGULARIZERS:
+                solution = solve(mdp, regularizer, method=method)
+                assert solution.certified_support.shape == (mdp.n_states, mdp.n_actions)
+    gap_certificate(mdp, solution)
+
+
+def compile_sweeps() -> None:
+    """Iteration."""
+    compile_methods("modified_policy_iteration")
+    solve(problems.gridworld(8), Sparse(0.1), method="value_iteration")
+
+
+def compile_systems() -> None:
+    """Linear systems in single and in double precision, tabular learning, simulation."""
     near_one = problems.garnet(35, 1, 1, discount=1 - 1e-5)  # needs double precision
     for mdp in (problems.gridworld(8), problems.unicycle(), near_one):
         evaluate(mdp, np.full((mdp.n_states, mdp.n_actions), 1 / mdp.n_actions), Sparse(0.1))
     q_learning(problems.forest(), Sparse(0.1), steps=100)
-
-
-def compile_solvers() -> None:
-    """Every method with every regulariser; the linear systems of policy iteration come last."""
-    for method in METHODS:
-        for mdp in (problems.gridworld(8), problems.unicycle())[: 1 + (method in METHODS[2:])]:
-            for regularizer in (Hard(), Sparse(0.1), Soft(0.1), Tsallis(0.1, 1.5)):
-                solution = solve(mdp, regularizer, method=method)
-                assert solution.certified_support.shape == (mdp.n_states, mdp.n_actions)
-    gap_certificate(mdp, solution)
-    simulate(mdp, solution, 10, 0, max_steps=5)
-    solve(problems.garnet(35, 1, 1, discount=1 - 1e-5), Hard(), 1e-3, "policy_iteration")
+    forest = problems.forest()
+    simulate(forest, solve(forest, Sparse(0.1)), 10, 0, max_steps=5)
+    solve(near_one, Hard(), 1e-3, "policy_iteration")
+    compile_methods("auto", "policy_iteration")
 
 
 if __name__ == "__main__":
-    other = multiprocessing.get_context("spawn").Process(target=compile_evaluation_and_learning)
-    other.start()
-    compile_solvers()
-    other.join()
-    sys.exit(other.exitcode)
+    {"sweeps": compile_sweeps, "systems": compile_systems}[sys.argv[1]]()

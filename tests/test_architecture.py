@@ -4,6 +4,7 @@ Imports inside functions and those for type checkers count like any other.
 """
 
 import ast
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -26,6 +27,7 @@ def module_name(path: Path) -> str:
 MODULES = {module_name(path): path for path in sorted(SOURCE.rglob("*.py"))}
 
 
+@cache
 def imports_of(name: str) -> set[str]:
     """The modules of tsallax that a module imports, wherever in its text."""
     found = set()
@@ -43,16 +45,13 @@ def imports_of(name: str) -> set[str]:
     return {"tsallax.__init__" if t == "tsallax" else t for t in found} - {name}
 
 
-GRAPH = {name: imports_of(name) for name in MODULES}
-
-
 def layer(name: str) -> int:
     return LAYERS.index(name.split(".")[1])
 
 
 @pytest.mark.parametrize("name", MODULES)
 def test_imports_name_modules_that_exist_and_point_downwards(name):
-    for target in sorted(GRAPH[name]):
+    for target in sorted(imports_of(name)):
         assert target in MODULES, f"{name} imports {target}, which is not there"
         assert layer(target) <= layer(name), f"{name} imports {target}, which is above it"
 
@@ -64,7 +63,7 @@ def test_no_module_imports_itself_in_a_circle():
         if name in path:
             pytest.fail(" imports ".join((*path[path.index(name) :], name)))
         if name not in done:
-            for target in sorted(GRAPH[name]):
+            for target in sorted(imports_of(name)):
                 visit(target, (*path, name))
             done.add(name)
 

@@ -44,6 +44,9 @@ def test_the_eta_is_never_cut(columns, terminal):
     assert all(re.search(r"ETA (0:)?\d\d:\d\d", line) for line in shown), shown
     assert all("1024 steps/s" in line for line in shown)
     assert all(STATUS in line for line in shown if columns >= 80)
+    bars = [len(re.findall("[━╸╺]", line)) for line in shown]
+    assert min(bars) >= (20 if columns >= 80 else 10), "wide enough to read"
+    assert all(len(line.rstrip()) <= columns for line in shown)
 
 
 def test_nothing_is_shown_where_there_is_no_terminal(monkeypatch):

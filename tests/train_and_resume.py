@@ -17,4 +17,4 @@ if __name__ == "__main__":
         (agent.steps, "steps") if env == "MultiGoal-v0" else (agent.history.episodes, "episodes")
     )
     if done < amount:
-        agent.learn(**{unit: amount - done}, save_to=file, save_every=40, progress=False)
+        agent.learn(**{unit: amount}, save_to=file, save_every=40, progress=False)

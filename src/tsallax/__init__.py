@@ -37,6 +37,7 @@ if TYPE_CHECKING:
     from tsallax.planning.solution import NotConverged, Solution, SolveInterrupted
     from tsallax.planning.solver import bellman, solve
     from tsallax.regularizer import Hard, Regularizer, Soft, Sparse, Tsallis
+    from tsallax.runs.preset_catalogue import preset
     from tsallax.tabular.learning import q_learning
     from tsallax.tabular.step_size import StepSize
     from tsallax.tabular.tabular_result import Interrupted, TabularResult
@@ -63,6 +64,7 @@ _NAMES = {
     "planning.solution": "NotConverged Solution SolveInterrupted",
     "planning.solver": "bellman solve",
     "regularizer": "Hard Regularizer Soft Sparse Tsallis",
+    "runs.preset_catalogue": "preset",
     "tabular.learning": "q_learning",
     "tabular.step_size": "StepSize",
     "tabular.tabular_result": "Interrupted TabularResult",

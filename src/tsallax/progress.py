@@ -5,8 +5,14 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
-WIDE = 130
-"""Terminal width in columns from which all columns of the bar are shown in full."""
+MIN_BAR, MAX_BAR = 20, 40
+"""Columns of the bar; where it has fewer than the first, the label is left out."""
+TEXT = 42
+"""Columns of the text beside the bar."""
+ELAPSED = 8
+"""Columns of the time that has passed, shown where the bar has all its columns."""
+OTHERS = 17
+"""Columns of the percentage, the estimated time and the spaces between the parts."""
 Report = Callable[..., None]
 """report(share, text=""): the completed share, 0 to 1, and a text to show beside the bar."""
 
@@ -23,17 +29,22 @@ def bar(label: str, show: bool | None = None, after: float = 2.0) -> Iterator[Re
     from rich.table import Column
 
     console = Console(stderr=True)
-    wide = console.width >= WIDE
+    room = console.width - TEXT - OTHERS - len(label) - 1
+    labelled = room >= MIN_BAR
+    room += 0 if labelled else len(label) + 1
+    wide = room >= MAX_BAR + ELAPSED
+    width = max(min(room, MAX_BAR), MIN_BAR // 2)
     columns = (
-        TextColumn("{task.description}"),
-        BarColumn(40 if wide else 4),
+        *([TextColumn("{task.description}")] if labelled else []),
+        BarColumn(width),
         TextColumn("{task.percentage:>3.0f}%"),
         *([TimeElapsedColumn(table_column=Column(no_wrap=True))] if wide else []),
         TextColumn("ETA"),
-        Remaining(table_column=Column(no_wrap=True), compact=not wide),
+        Remaining(table_column=Column(no_wrap=True), compact=True),
         TextColumn("{task.fields[text]}"),
     )
-    text_width = console.width - len(label) - (68 if wide else 21)
+    used = width + OTHERS + (len(label) + 1 if labelled else 0) + (ELAPSED if wide else 0)
+    text_width = console.width - used
     progress = Progress(*columns, console=console, transient=True)
     task = progress.add_task(label, total=1.0, text="")
     begin = time.monotonic()

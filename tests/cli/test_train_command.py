@@ -8,6 +8,7 @@ import time
 from pathlib import Path
 from typing import Any
 
+import gymnasium
 import numpy as np
 import pytest
 
@@ -16,7 +17,7 @@ from command_line import OLD_RUN, assert_error, assert_interrupted, call, rows_o
 from tsallax.cli import app
 from tsallax.deep.learners import load_agent
 from tsallax.files import yaml_text
-from tsallax.runs import logs
+from tsallax.runs import learning_curves, logs, preset_catalogue
 
 OPTIONS = {"net_arch": 8, "learning_starts": 0, "buffer_size": 256, "target_update_interval": 250}
 SMALL = " ".join(f"--set {name}={value}" for name, value in OPTIONS.items())
@@ -186,6 +187,116 @@ def test_an_environment_with_a_module_keeps_its_options(tmp_path: Path, capsys):
     assert (np.diff(episodes["step"]) > 0).all()
 
 
+def test_options_change_on_resume_and_the_run_records_from_which_step_on(
+    copied: Path, tmp_path: Path, capsys
+):
+    words = "--episodes 16 --set learning_rate=0.01 --set gamma=0.5 --eval-every 8"
+    code, _, err = call(capsys, f"train --resume {copied} {words}")
+    assert code == 0, err
+    assert "gamma 0.5 (before: 0.99), learning_rate 0.01 (before: 0.0001)" in err
+    rows_of_changes = logs.read_changes(copied / logs.CHANGES)
+    assert [(row["step"], row["option"], row["after"]) for row in rows_of_changes] == [
+        ("600", "gamma", "0.5"),
+        ("600", "learning_rate", "0.01"),
+    ]
+    assert yaml_text.read(copied / "config.yaml")["gamma"] == 0.5
+    python = tsallax.DeepQ("MultiGoal-v0", actions=3, alpha=0.2, seed=3, **OPTIONS)
+    python.learn(episodes=12).change(gamma=0.5, learning_rate=0.01).learn(episodes=16)
+    found = load_agent(copied / "agent.npz")
+    assert found.changes == python.changes
+    assert np.array_equal(found.q([0.5, 0.5]), python.q([0.5, 0.5]))
+    code, _, err = call(capsys, f"train --resume --out {copied} --episodes 17")
+    assert (code, "before" in err) == (0, False)
+    (group,) = learning_curves.group(learning_curves.find([copied]))
+    assert group.runs[0].options["changed"].startswith("gamma 0.5 from step 600")
+
+
+def test_a_run_killed_between_a_change_and_its_config_goes_on_with_the_change(copied: Path, capsys):
+    agent = load_agent(copied / "agent.npz").change(gamma=0.5)
+    agent.save(copied / "agent.npz")
+    code, _, err = call(capsys, f"train --resume --out {copied} --episodes 13")
+    assert code == 0, err
+    assert yaml_text.read(copied / "config.yaml")["gamma"] == 0.5
+    assert logs.read_changes(copied / logs.CHANGES)[0]["before"] == "0.99"
+
+
+def test_the_best_agent_is_kept_and_a_return_ends_the_run(trained: Path, tmp_path: Path, capsys):
+    evaluated = logs.read(trained / logs.EVALUATIONS)["return"]
+    best = load_agent(trained / "best.npz")
+    assert best.history["evaluation_return"][-1] == evaluated.max()
+    assert best.steps == logs.read(trained / logs.EVALUATIONS)["step"][evaluated.argmax()]
+    out, value = tmp_path / "early", float(evaluated[0]) - 1
+    code, printed, _ = call(capsys, f"train {TASK} {LENGTH} --stop-at-return {value} --out {out}")
+    assert code == 0
+    assert rows(out / logs.EPISODES) == 6
+    found = rows_of(printed)
+    assert found["best"].endswith(f"in {out / 'best.npz'}")
+    assert found["ended"].startswith("at a return of ")
+    code, printed, err = call(capsys, f"train --resume --out {out}")
+    assert (code, err) == (0, "")
+    command = shlex.split(printed.rpartition(": tsallax ")[2])
+    assert command[-4:] == ["--set", "stop_at_return=null", "--episodes", "24"]
+    assert app.run([*command[:-1], "12"]) == 0
+    assert_same_run(out, trained)
+
+
+def test_a_known_environment_is_trained_with_its_preset(tmp_path: Path, capsys, monkeypatch):
+    monkeypatch.setattr(tsallax.DeepQ, "learn", lambda *_, **__: None)
+    options = tsallax.preset("CartPole-v1")
+
+    def train(name: str, more: str = "") -> tuple[dict[str, Any], str]:
+        code, _, err = call(capsys, f"train CartPole-v1 {more} --out {tmp_path / name}")
+        assert code == 0, err
+        return yaml_text.read(tmp_path / name / "config.yaml"), err
+
+    config, err = train("preset")
+    assert {name: config[name] for name in options} == options
+    assert config["steps"] == preset_catalogue.preset_named("CartPole-v1").steps
+    assert err.count("\n") == 1
+    assert "preset options for CartPole-v1" in err
+    config, _ = train("over", "--episodes 5 --set learning_rate=0.5 --explore soft")
+    assert (config["learning_rate"], config["explore"], config["episodes"]) == (0.5, "soft", 5)
+    assert config["steps"] is None
+    assert config["net_arch"] == options["net_arch"]
+    for name, more in (
+        ("none", "--preset none --steps 9"),
+        ("file", f"--config {tmp_path / 'none' / 'config.yaml'}"),
+    ):
+        config, err = train(name, more)
+        assert (config["net_arch"], err) == (None, "")
+    config, _ = train("other", "--preset FrozenLake8x8-v1")
+    assert config["net_arch"] == tsallax.preset("FrozenLake8x8-v1")["net_arch"]
+
+
+MAZE = """
+import gymnasium
+from gymnasium.envs.classic_control import CartPoleEnv
+gymnasium.register("CurrentFolder-v0", CartPoleEnv, max_episode_steps=9)
+"""
+
+
+def test_an_environment_of_the_current_folder_is_found_also_by_the_printed_commands(
+    tmp_path: Path, capsys, monkeypatch
+):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(sys, "path", [*sys.path])
+    monkeypatch.delitem(gymnasium.registry, "CurrentFolder-v0", raising=False)
+    (tmp_path / "current_folder_maze.py").write_text(MAZE)
+    task = "current_folder_maze:CurrentFolder-v0"
+    code, out, err = call(capsys, f"train {task} --episodes 2 --set net_arch=8 --out run")
+    assert (code, err) == (0, "")
+    for note in ("", "continues after 2 episodes"):  # to evaluate it, then to extend it
+        command = shlex.split(out.rpartition(": tsallax ")[2])
+        monkeypatch.delitem(sys.modules, "current_folder_maze")
+        monkeypatch.delitem(gymnasium.registry, "CurrentFolder-v0")
+        monkeypatch.setattr(sys, "path", [p for p in sys.path if p != str(tmp_path)])
+        code, _, err = call(capsys, *command)
+        assert (code, note in err) == (0, True), command
+        code, out, err = call(capsys, f"train {task} --resume --out run")
+        assert (code, err) == (0, "")
+    assert rows(tmp_path / "run" / logs.EPISODES) == 4
+
+
 def test_ddpg_is_chosen_by_its_name(tmp_path: Path, capsys, monkeypatch):
     monkeypatch.setattr(tsallax.DDPG, "learn", lambda *_, **__: None)
     task = f"train MultiGoal-v0 --algorithm ddpg --episodes 2 --out {tmp_path / 'run'}"
@@ -220,16 +331,17 @@ def test_a_run_of_version_0_1_is_resumed_and_its_config_gets_the_current_names(t
     ("words", "message"),
     [
         ("", "--resume"),
-        ("--resume --alpha 0.3", "alpha is 0.2"),
-        ("--resume --set net_arch=16", "net_arch is [8]"),
+        ("--resume --set net_arch=16", "net_arch cannot change"),
+        ("--resume --set buffer_size=512 --alpha 0.3", "--resume: buffer_size cannot change"),
+        ("--resume --seed 4", "seed is 3"),
+        ("--resume --preset none", "leave --preset out"),
         ("CartPole-v1 --resume", "env is MultiGoal-v0"),
         ("--resume --algorithm ddpg", "algorithm is deep_q"),
-        ("--resume --eval-every 5", "eval_every is 6"),
         ("--resume --steps 5000", "give --episodes"),
         ("--resume --set colour=red", "'colour'"),
     ],
 )
-def test_a_run_is_resumed_only_with_the_options_it_had(copied: Path, capsys, words, message):
+def test_a_run_is_not_resumed_with_options_that_make_another(copied: Path, capsys, words, message):
     before = {path: path.read_bytes() for path in copied.iterdir()}
     assert_error(call(capsys, f"train {words} --out {copied}"), message)
     assert {path: path.read_bytes() for path in copied.iterdir()} == before
@@ -271,7 +383,13 @@ def test_a_configuration_that_was_edited_is_refused(copied: Path, capsys, old, n
         ("CartPole-v1 --set lerning_rate=1 --episodes 3", ["did you mean learning_rate"]),
         ("CartPole-v1 --set seed=1 --seed 1 --episodes 3", ["seed is given twice"]),
         ("CartPole-v1 --steps 9 --set net_arch=[10000000,10000000]", ["memory", "net_arch"]),
-        ("CartPole-v1", ["--episodes or --steps"]),
+        ("Pendulum-v1 --actions 3", ["--episodes or --steps"]),
+        ("CartPole-v1 --preset none", ["--episodes or --steps"]),
+        ("CartPole-v1 --preset Lunar", ["unknown preset 'Lunar'", "LunarLander-v3"]),
+        ("Pendulum-v1 --preset CartPole-v1 --algorithm ddpg", ["for deep_q", "leave --preset out"]),
+        ("CartPole-v1 --set epsilon=0.1", ["epsilon is for explore=epsilon", "uniform_share"]),
+        ("CartPole-v1 --stop-at-return nan", ["stop_at_return must be a number"]),
+        ("CartPole-v1 --wandb=", ["wandb must be the name of a project"]),
         ("--episodes 3", ["no environment", "Reacher-v5"]),
         ("--resume", ["no environment"]),
         ("CartPole-v1 --config FOLDER/no.yaml --episodes 3", ["no.yaml: no such file"]),
@@ -291,7 +409,9 @@ def test_wrong_input_is_one_line_and_writes_nothing(tmp_path: Path, capsys, line
 def test_missing_libraries_are_named_before_anything_is_written(tmp_path, capsys, monkeypatch):
     line = f"train CartPole-v1 --episodes 1 --out {tmp_path / 'run'}"
     monkeypatch.setitem(sys.modules, "tensorboardX", None)
-    assert_error(call(capsys, line, "--tensorboard"), "pip install 'tsallax[tensorboard]'")
+    assert_error(call(capsys, line, "--tensorboard"), "pip install tensorboardX")
+    monkeypatch.setitem(sys.modules, "wandb", None)
+    assert_error(call(capsys, line, "--wandb sparse"), "pip install wandb")
     monkeypatch.setitem(sys.modules, "gymnasium", None)
     assert_error(call(capsys, line), "CartPole-v1", "pip install gymnasium")
     assert not list(tmp_path.iterdir())

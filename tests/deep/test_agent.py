@@ -23,7 +23,7 @@ from small_agents import (
     flags,
     trained,
 )
-from tsallax import DeepQ
+from tsallax import DeepQ, Episodes
 from tsallax.deep.learners import load_agent
 from tsallax.errors import InvalidInput
 
@@ -36,7 +36,7 @@ ONE_LINE = r"^[^\n]*$"
 @everywhere
 def test_learning_in_several_calls_is_learning_in_one(make):
     agent = make()
-    for steps in (6, 12, 48, 6, 48):
+    for steps in (6, 18, 66, 72, 120):
         agent.learn(steps=steps)
     assert_same(agent, trained(make))
     assert len(agent.history["trace_loss"]) == 120 // 25
@@ -64,7 +64,7 @@ def test_evaluation_leaves_no_trace_in_the_training(make):
     agent = make()
     evaluations = 0
     while agent.steps < 120:
-        agent.learn(steps=40, eval_every=20, eval_episodes=5)
+        agent.learn(steps=agent.steps + 40, eval_every=20, eval_episodes=5)
         agent.evaluate(5, deterministic=False)
         evaluations += 2
     for name in list(agent.history.columns):
@@ -77,7 +77,7 @@ def test_evaluation_leaves_no_trace_in_the_training(make):
 def test_evaluations_are_noted_with_what_they_found():
     agent = corridor().learn(episodes=10, eval_every=4, eval_episodes=5)
     assert list(agent.history["evaluation_episode"]) == [4, 8]
-    agent.learn(steps=23, eval_every=10, eval_episodes=5)
+    agent.learn(steps=agent.steps + 23, eval_every=10, eval_episodes=5)
     steps = agent.history["evaluation_step"][2:]
     assert len(steps) in (2, 3)
     assert all(step % 10 == 0 for step in steps)
@@ -108,20 +108,41 @@ def test_ctrl_c_leaves_an_agent_that_goes_on_as_if_nothing_had_happened(make, tm
             signal.raise_signal(signal.SIGINT)
 
     with pytest.raises(KeyboardInterrupt):
-        agent.learn(steps=120, callback=press, save_to=tmp_path / "agent", save_every=20)
+        agent.learn(
+            steps=120,
+            callback=press,
+            callback_every=20,
+            save_to=tmp_path / "agent",
+            save_every=20,
+        )
     assert signal.getsignal(signal.SIGINT) is handler
-    assert pressed == [agent.steps]
-    assert 40 <= agent.steps < 120
+    assert pressed == [agent.steps] == [40]
     assert_same(load_agent(tmp_path / "agent", CORRIDOR if make is corridor else None), agent)
-    agent.learn(steps=120 - agent.steps)
+    agent.learn(steps=120)
     assert_same(agent, trained(make))
 
 
 def test_a_callback_that_returns_false_ends_the_training():
     agent = corridor().learn(steps=10_000_000, callback=lambda agent: agent.history.episodes < 30)
     assert agent.history.episodes >= 30
-    assert agent.steps < 10_000_000
-    assert cart_pole().learn(steps=10_000, callback=lambda agent: np.bool_(False)).steps < 10_000
+    assert agent.steps == 1000
+    stopped = cart_pole().learn(
+        steps=10_000, callback=lambda agent: np.bool_(False), callback_every=70
+    )
+    assert stopped.steps == 70
+
+
+@everywhere
+def test_callbacks_come_every_so_many_steps_whatever_the_clock(make, monkeypatch):
+    called: list[list[int]] = []
+    for seconds in (0.5, 1e-9):
+        monkeypatch.setattr("tsallax.deep.agent.SEGMENT_SECONDS", seconds)
+        called.append([])
+        make().learn(
+            steps=120, callback=lambda agent: called[-1].append(agent.steps), callback_every=50
+        )
+    cycle = 6 if make is cart_poles else 1
+    assert called[0] == called[1] == [-(-50 // cycle) * cycle, -(-100 // cycle) * cycle]
 
 
 @both_loops
@@ -129,11 +150,11 @@ def test_episodes_are_counted_exactly(make):
     agent = make().learn(episodes=3)
     assert agent.history.episodes == 3
     assert agent.steps == agent.history["episode_length"].sum() == agent.history["episode_step"][-1]
-    agent.learn(episodes=2)
+    agent.learn(episodes=5)
     assert agent.history.episodes == 5
     assert agent.history.lengths.sum() == 0
     before = agent.steps
-    agent.learn(episodes=10_000, steps=7)
+    agent.learn(episodes=10_000, steps=before + 7)
     assert agent.steps == before + 7, "whichever comes first"
 
 
@@ -151,7 +172,7 @@ def test_an_environment_that_fails_leaves_a_usable_agent(tmp_path):
     assert failure.value.__notes__ == [f"the agent of 38 steps was saved to {tmp_path / 'saved'}"]
     assert DeepQ.load(tmp_path / "saved").steps == agent.steps == 38
     with pytest.warns(UserWarning, match="is lost"):
-        agent.learn(steps=3)
+        agent.learn(steps=41)
 
 
 def test_evaluating_in_the_environment_of_training_starts_a_new_episode_there():
@@ -159,7 +180,7 @@ def test_evaluating_in_the_environment_of_training_starts_a_new_episode_there():
     agent = DeepQ(env, **TINY).learn(steps=8)
     agent.evaluate(2, env=env)
     with pytest.warns(UserWarning, match="is lost"):
-        agent.learn(steps=10)
+        agent.learn(steps=18)
     assert agent.history["episode_length"].tolist() == [5, 5, 5], "3 steps of one were lost"
     assert [i for i, flag in enumerate(flags(agent)) if flag] == [4, 7, 12, 17]
     for same in (env, gymnasium.wrappers.TimeLimit(env, 3)):
@@ -171,7 +192,7 @@ def test_an_evaluation_that_is_refused_leaves_the_episode_alone():
     agent, other = corridor().learn(steps=8), corridor().learn(steps=8)
     with pytest.raises(InvalidInput, match="neither an id nor a Gymnasium environment"):
         agent.evaluate(1, env=CORRIDOR)
-    assert_same(agent.learn(steps=8), other.learn(steps=8))
+    assert_same(agent.learn(steps=16), other.learn(steps=16))
 
 
 def test_environments_made_to_evaluate_in_are_closed(monkeypatch):
@@ -235,6 +256,7 @@ def test_an_episode_without_an_end_is_saved_all_the_same(tmp_path):
         return agent.steps < 150
 
     options = {"save_to": tmp_path / "agent", "save_every": 10, "callback": watch}
+    options["callback_every"] = 10
     DeepQ(Endless(), **TINY).learn(steps=200, **options)
     assert not any(there for steps, there in seen if steps < 100)
     assert all(there for steps, there in seen if steps >= 110)
@@ -258,6 +280,10 @@ BAD_LEARNING = [
     ({"steps": 10, "save_to": "no/such/folder/agent"}, "no/such/folder"),
     ({"steps": 10, "save_to": "."}, "save_to '.': is a folder, give the name of a file"),
     ({"steps": 10, "callback": 7}, "callback"),
+    ({"steps": 10, "callback_every": 0}, "callback_every must be an integer"),
+    ({"steps": 10, "stop_at_return": "high"}, "stop_at_return must be a number"),
+    ({"steps": 10, "best_to": "best.npz"}, "best_to needs evaluations: give eval_every"),
+    ({"steps": 10, "eval_every": 5, "best_to": "no/best.npz"}, "there is no folder no"),
 ]
 
 
@@ -286,3 +312,121 @@ def test_a_loss_that_is_not_finite_stops_the_training_in_one_line():
     agent._learner = agent._learner._replace(online=bad)
     with pytest.raises(FloatingPointError, match="the loss is not finite after 25 steps"):
         agent.learn(steps=60)
+
+
+def test_steps_and_episodes_count_in_all_and_a_goal_that_is_reached_is_said_so():
+    agent = corridor().learn(steps=30)
+    for goal in ({"steps": 30}, {"episodes": agent.history.episodes, "steps": 40}):
+        with pytest.warns(UserWarning, match="counted in all, and this agent has 30 steps"):
+            agent.learn(**goal)
+    assert agent.steps == 30
+
+
+def test_the_options_of_an_agent_are_changed_and_not_assigned():
+    agent = corridor()
+    with pytest.raises(AttributeError, match=r"agent\.change\(learning_rate=\.\.\.\)"):
+        agent.config = agent.config
+    agent.learn(steps=30).change(learning_rate=0.005, explore="soft")
+    assert agent.config.learning_rate == (0.005, 0.005, 0)
+    assert agent.changes == [(30, "explore", "sparse", "soft"), (30, "learning_rate", 0.01, 0.005)]
+    assert agent.change(explore="soft").changes == agent.changes[:2]
+    assert (agent.policy([0.0, 0.0]) > 0).all()
+
+
+@both_loops
+def test_a_change_of_options_holds_from_its_step_on(make, tmp_path):
+    """As in an agent with the new options from the start, and what the old one had learned."""
+    agent = make().learn(episodes=4)
+    agent.save(tmp_path / "agent")
+    env = CORRIDOR if make is corridor else None
+    again = DeepQ.load(tmp_path / "agent", env, learning_rate=0.001, gamma=0.5, double=True)
+    assert again.config == make(learning_rate=0.001, gamma=0.5, double=True).config
+    assert_same(agent.change(learning_rate=0.001, gamma=0.5, double=True), again)
+    agent.learn(episodes=8)
+    again.learn(episodes=8).save(tmp_path / "again")
+    assert_same(agent, again)
+    assert differ(agent, make().learn(episodes=8))
+    loaded = DeepQ.load(tmp_path / "again", env)
+    assert loaded.changes == agent.changes
+    assert [change.option for change in agent.changes] == ["gamma", "learning_rate", "double"]
+
+
+@pytest.mark.parametrize(
+    ("given", "message"),
+    [
+        ({"net_arch": (8,)}, "net_arch cannot change in an agent that is made"),
+        ({"buffer_size": 64, "gamma": 0.5}, "Corridor-v0: buffer_size cannot change"),
+        ({"shared_value": True, "net_arch": 9}, "net_arch, shared_value cannot change"),
+        ({"n_envs": 2}, "n_envs cannot change"),
+        ({"initial_value": 1.0}, "initial_value cannot change"),
+        ({"gama": 0.5}, "unknown option 'gama': did you mean gamma?"),
+        ({"gamma": 2.0}, "gamma must be a number"),
+    ],
+    ids=str,
+)
+def test_changes_that_an_agent_cannot_make_are_refused_and_nothing_changes(
+    given, message, untrained
+):
+    before = untrained.config
+    with pytest.raises(InvalidInput, match=ONE_LINE) as refusal:
+        untrained.change(**given)
+    assert message in str(refusal.value)
+    assert (untrained.config, untrained.changes) == (before, [])
+
+
+def test_parameters_are_copies_of_the_weights():
+    agent = corridor()
+    weights = agent.parameters()
+    assert {array.dtype for array in weights.values()} == {np.dtype(np.float32)}
+    x = np.float32([[0.5, 2.0]])
+    hidden = np.maximum(x @ weights["body.hidden.0.weight"] + weights["body.hidden.0.bias"], 0)
+    q = hidden @ weights["output.weight"].T + weights["output.bias"]
+    np.testing.assert_allclose(q, agent.q(x), rtol=1e-5)
+    weights["output.bias"][:] = 7
+    assert not np.array_equal(agent.parameters()["output.bias"], weights["output.bias"])
+
+
+def rising(monkeypatch, values: list[float]) -> None:
+    """Let evaluations find these mean returns, one after the other."""
+    left = iter(np.repeat(values, 2))
+    found = lambda *_, **__: Episodes(np.array([next(left)]), np.array([1]))  # noqa: E731
+    monkeypatch.setattr(DeepQ, "evaluate", found)
+
+
+@pytest.mark.parametrize("interrupted", [False, True])
+def test_the_agent_of_the_best_evaluation_is_kept_also_after_a_resume(
+    interrupted, tmp_path, monkeypatch
+):
+    file, best = tmp_path / "agent", tmp_path / "best"
+    rising(monkeypatch, [1.0, 5.0, 5.0, 2.0, 4.0])
+    agent = corridor()
+    if interrupted:
+        agent.learn(steps=35, eval_every=10, best_to=best).save(file)
+        assert DeepQ.load(best, CORRIDOR).steps == 20
+        agent = DeepQ.load(file, CORRIDOR)
+    agent.learn(steps=50, eval_every=10, best_to=best)
+    kept = DeepQ.load(best, CORRIDOR)
+    assert kept.steps == 20
+    assert np.array_equal(kept.q([0.0, 1.0]), corridor().learn(steps=20).q([0.0, 1.0]))
+
+
+def test_training_ends_at_a_return_of_an_evaluation(monkeypatch):
+    rising(monkeypatch, [1.0, 5.0, 6.0, 2.0])
+    agent = corridor().learn(steps=100, eval_every=10, stop_at_return=5.5)
+    assert agent.steps == 30
+    assert agent.learn(steps=100, eval_every=10, stop_at_return=5.5).steps == 30
+    assert agent.learn(steps=100, eval_every=100, stop_at_return=7.0).steps == 100
+
+
+def test_training_ends_at_a_mean_return_of_training_wherever_it_was_interrupted(monkeypatch):
+    """Episodic has a return of 5 in 5 steps: eight episodes take 40 steps."""
+    monkeypatch.setattr("tsallax.deep.agent.RETURN_EVERY", 100)
+    monkeypatch.setattr("tsallax.deep.agent.RETURN_EPISODES", 8)
+    goals = {"steps": 500, "stop_at_return": 5.0}
+    whole = DeepQ(Episodic(), **TINY).learn(**goals)
+    assert whole.steps == 100
+    parts = DeepQ(Episodic(), **TINY).learn(steps=70, stop_at_return=5.0)
+    assert parts.steps == 70
+    for _ in range(2):
+        assert parts.learn(**goals).steps == 100
+    assert parts.learn(steps=110, stop_at_return=5.1).steps == 110

@@ -140,6 +140,13 @@ def test_members_that_cannot_form_a_fleet_are_refused(members, words):
     assert words in str(refusal.value)
 
 
+def test_a_fleet_outside_jax_is_refused_without_blaming_an_argument():
+    with pytest.raises(InvalidInput) as refusal:
+        Fleet("CartPole-v1", [member()])
+    assert str(refusal.value).startswith("CartPole-v1: a fleet needs an environment in JAX")
+    assert "backend" not in str(refusal.value)
+
+
 def test_what_a_fleet_cannot_do_is_refused(fleet):
     for bad in ({"episodes": 0}, {"steps": -5}, {"steps": 1.5}, {"steps": 9, "save_every": 0}):
         with pytest.raises(InvalidInput, match="must be an integer of at least 1"):

@@ -64,3 +64,21 @@ def test_arrays_hold_all_of_it_and_are_checked():
     for name in ("episode_return", "running", "tally"):
         with pytest.raises(InvalidInput, match="history"):
             History.from_arrays({**arrays, name: np.zeros((7, 7))})
+
+
+def test_mean_returns_are_those_of_the_last_episodes_up_to_a_step():
+    history = History()
+    for step, value in ((5, 1.0), (9, 2.0), (9, 6.0), (20, 100.0)):
+        history.append(episode_step=step, episode_return=value, episode_length=1)
+    assert history.mean_return(9, 2) == 4.0
+    assert history.mean_return(19, 3) == 3.0
+    assert np.isnan(history.mean_return(8, 2))
+
+
+def test_the_first_of_equal_evaluations_is_the_best():
+    history = History()
+    found = []
+    for value in (-1.0, 3.0, 3.0, 2.0, 3.5):
+        history.append(evaluation_return=value)
+        found.append(history.is_best())
+    assert found == [True, True, False, False, True]

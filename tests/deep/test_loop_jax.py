@@ -63,7 +63,7 @@ def test_the_target_is_copied_every_c_steps_and_nothing_is_learned_before_the_st
     online, target, updates = state()
     assert equal(online, target)
     for step in range(cycle, 61, cycle):
-        agent.learn(steps=cycle)
+        agent.learn(steps=step)
         assert agent.steps == step
         new_online, new_target, new_updates = state()
         learned = step > start

@@ -60,7 +60,7 @@ def test_options_given_by_name_replace_those_of_a_configuration():
     "config",
     [
         DeepQConfig(explore="tsallis", explore_q=1.5, alpha=(1.0, 1 / 3, 12345), huber=2.0),
-        DeepQConfig(epsilon=0.07, net_arch=(32, 16), double=True, learning_rate=1 / 3000),
+        DeepQConfig(explore="epsilon", epsilon=0.07, net_arch=(32, 16), learning_rate=1 / 3000),
         DeepQConfig(batch_size=np.int64(8), learning_rate=np.float32(0.5), net_arch=np.array([4])),
         DDPGConfig(noise="ou", sigma="0.3:0.1:500", net_arch=[9, 8], actor_learning_rate=1e-4),
     ],
@@ -69,6 +69,13 @@ def test_a_configuration_is_the_same_after_it_was_written_as_json(config):
     again = from_file(type(config), json.loads(json.dumps(to_mapping(config))))
     assert again == config
     assert hash(again) == hash(config)
+
+
+def test_an_epsilon_of_a_file_that_is_not_used_is_left_out():
+    """Earlier versions accepted it, and their files are to load."""
+    old = {**to_mapping(DeepQConfig()), "epsilon": 0.3}
+    assert from_file(DeepQConfig, old) == DeepQConfig()
+    assert from_file(DeepQConfig, {**old, "explore": "epsilon"}).epsilon.start == 0.3
 
 
 def test_the_networks_of_the_paper_are_the_defaults_for_its_tasks():

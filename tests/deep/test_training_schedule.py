@@ -15,7 +15,7 @@ from tsallax.deep.training_schedule import (
 
 
 def test_the_goal_that_is_reached_first_ends_the_training():
-    schedule = TrainingSchedule(100, 7, steps=50, episodes=3)
+    schedule = TrainingSchedule(100, 7, steps=150, episodes=10)
     assert not schedule.finished(149, 9)
     assert schedule.finished(150, 7)
     assert schedule.finished(101, 10)
@@ -26,12 +26,12 @@ def test_the_goal_that_is_reached_first_ends_the_training():
 
 
 def test_evaluations_count_steps_only_where_only_steps_are_limited():
-    by_step = TrainingSchedule(95, 7, steps=50, eval_every=20)
+    by_step = TrainingSchedule(95, 7, steps=145, eval_every=20)
     assert by_step.next_stop(95) == 100
     assert by_step.next_episode_stop(7) == MAX_STEPS
     assert not by_step.evaluation_due((95, 7), (99, 40))
     assert by_step.evaluation_due((99, 40), (100, 40))
-    by_episode = TrainingSchedule(95, 7, steps=50, episodes=30, eval_every=20)
+    by_episode = TrainingSchedule(95, 7, steps=145, episodes=37, eval_every=20)
     assert by_episode.next_stop(95) == 145
     assert by_episode.next_episode_stop(7) == 20
     assert by_episode.next_episode_stop(20) == 37
@@ -41,8 +41,8 @@ def test_evaluations_count_steps_only_where_only_steps_are_limited():
     assert not never.evaluation_due((0, 0), (5, 5))
 
 
-def test_segments_stop_where_a_file_is_due():
-    schedule = TrainingSchedule(0, 0, steps=100, eval_every=30, save_every=40)
+def test_segments_stop_where_a_file_or_a_callback_is_due():
+    schedule = TrainingSchedule(0, 0, steps=100, eval_every=30, stop_every=(40, 80))
     stops = [schedule.next_stop(step) for step in (0, 30, 40, 60, 80, 90)]
     assert stops == [30, 40, 60, 80, 90, 100]
 

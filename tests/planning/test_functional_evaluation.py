@@ -19,17 +19,21 @@ from tsallax import (
 from tsallax.planning import functional_evaluation
 from tsallax.planning.accelerator import functional_sweep
 
-STORED = stock_mdp()
+MODEL, STORED = stock_model(), stock_mdp()
 UNIFORM = STORED.table(1.0 / np.diff(STORED.pointer)[STORED.state_of])
 
 
-def walk():
+def make_walk():
     """0 is terminal; elsewhere an action moves down by one, at a cost, or stays."""
     return MDP.from_functions(
         lambda s, a: ((s, a), -1.0 * a, s > 0),
         lambda x, e: (x[0] - x[1] * e, 1.0, False),
         states=4, actions=2, events=2, probabilities=[0.25, 0.75], discount=0.8, initial=3,
     )  # fmt: skip
+
+
+WALK = make_walk()
+"""Tests share models: sweeps are compiled once for each."""
 
 
 def assert_same(found, stored):
@@ -51,7 +55,7 @@ def test_a_table_is_worth_what_it_is_in_the_stored_mdp(unrolled, monkeypatch):
 
 
 def test_terminal_states_are_worth_nothing_whatever_their_action():
-    found, stored = evaluate(walk(), [1, 1, 0, 1]), evaluate(walk().to_mdp(), [0, 1, 0, 1])
+    found, stored = evaluate(WALK, [1, 1, 0, 1]), evaluate(WALK.to_mdp(), [0, 1, 0, 1])
     assert_same(found, stored)
     assert found.value[0] == 0.0
     assert found.entropy == 0.0
@@ -61,11 +65,11 @@ def test_where_bicgstab_stalls_plain_sweeps_end_at_the_same_value(monkeypatch):
     monkeypatch.setattr(
         functional_evaluation, "bicgstab", lambda matrix, b, tolerance: (jnp.zeros_like(b), 1.0)
     )
-    assert_same(evaluate(walk(), [0, 1, 1, 1]), evaluate(walk().to_mdp(), [0, 1, 1, 1]))
+    assert_same(evaluate(WALK, [0, 1, 1, 1]), evaluate(WALK.to_mdp(), [0, 1, 1, 1]))
 
 
 def test_the_gap_of_a_solution_is_bounded_also_where_it_was_found_in_float32():
-    model, regularizer = stock_model(), Sparse(2.0)
+    model, regularizer = MODEL, Sparse(2.0)
     solution = solve(model, regularizer, 1e-3, precision="float32")
     found = evaluate(model, solution, regularizer)
     stored = evaluate(STORED, solution.policy, regularizer)
@@ -83,18 +87,18 @@ def test_the_gap_of_a_solution_is_bounded_also_where_it_was_found_in_float32():
 def test_the_bellman_operator_is_that_of_the_stored_mdp_also_at_terminal_states():
     v = np.array([7.0, 1.0, -2.0, 3.0])
     np.testing.assert_allclose(
-        bellman(walk(), Sparse(0.5), v), bellman(walk().to_mdp(), Sparse(0.5), v), rtol=1e-14
+        bellman(WALK, Sparse(0.5), v), bellman(WALK.to_mdp(), Sparse(0.5), v), rtol=1e-14
     )
 
 
 @pytest.fixture(scope="module")
 def guessed():
     guess = [1000.0, 750.0, 562.5, 421.875]  # what the others are worth if 0 is worth 1000
-    return solve(walk(), Hard(), initial_value=guess)
+    return solve(WALK, Hard(), initial_value=guess)
 
 
 def test_a_guess_of_the_value_of_terminal_states_does_not_change_the_solution(guessed):
-    found, exact = guessed, solve(walk().to_mdp(), Hard(), 1e-10)
+    found, exact = guessed, solve(WALK.to_mdp(), Hard(), 1e-10)
     assert (np.abs(found.value - exact.value) <= found.error + exact.error).all()
 
 
@@ -113,12 +117,12 @@ def test_a_guess_of_the_value_of_terminal_states_does_not_change_the_solution(gu
 )
 def test_what_is_no_policy_is_refused(policy, message):
     with pytest.raises(InvalidInput, match=message):
-        evaluate(stock_model(), policy)
+        evaluate(MODEL, policy)
 
 
 def test_a_solution_of_another_model_is_refused(guessed):
-    for model in (walk(), STORED):
+    for model in (make_walk(), STORED):
         with pytest.raises(InvalidInput, match="another MDP"):
             gap_certificate(model, guessed)
     with pytest.raises(InvalidInput, match="another MDP"):
-        evaluate(stock_model(), guessed)
+        evaluate(MODEL, guessed)

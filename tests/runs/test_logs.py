@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import struct
+import sys
 from contextlib import closing
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -13,7 +15,9 @@ from command_line import OLD_RUN
 from made_up_runs import made_up_history
 from tsallax.deep.history import History
 from tsallax.deep.learners import load_agent
+from tsallax.deep.option_changes import Change
 from tsallax.errors import InvalidInput
+from tsallax.files import yaml_text
 from tsallax.runs import logs
 
 
@@ -88,6 +92,64 @@ def test_tensorboard_has_every_row_once_after_a_resume_as_well(tmp_path: Path):
     for name, kind in ((logs.EPISODES, "episode"), (logs.EVALUATIONS, "evaluation")):
         table = logs.read(tmp_path / name)
         assert found[f"{kind}/return"] == [*zip(table["step"], table["return"], strict=True)]
+
+
+class FakeWandb:
+    """Runs of Weights & Biases by their ids: what was logged, and the last value of each name."""
+
+    def __init__(self) -> None:
+        self.runs: dict[str, FakeWandbRun] = {}
+        self.calls: list[dict[str, Any]] = []
+
+    def init(self, **options: Any) -> FakeWandbRun:
+        self.calls.append(options)
+        return self.runs.setdefault(options["id"], FakeWandbRun())
+
+
+class FakeWandbRun:
+    def __init__(self) -> None:
+        self.summary: dict[str, Any] = {}
+        self.logged: list[dict[str, Any]] = []
+        self.finished = 0
+
+    def define_metric(self, name: str, step_metric: str) -> None:
+        assert (name, step_metric) == ("*", "step")
+
+    def log(self, row: dict[str, Any]) -> None:
+        self.logged.append(row)
+        self.summary.update(row)
+
+    def finish(self) -> None:
+        self.finished += 1
+
+
+def test_weights_and_biases_has_every_row_once_after_a_resume_as_well(tmp_path: Path, monkeypatch):
+    fake = FakeWandb()
+    monkeypatch.setitem(sys.modules, "wandb", fake)
+    values = np.arange(9.0)
+    for begin, end in ((0, 4), (3, 9)):  # a second process resumes an earlier checkpoint
+        history = made_up_history(values[:begin], 3)
+        with closing(logs.Logs(tmp_path, history, wandb="sparse", options={"seed": 1})) as log:
+            log.add(made_up_history(values[:end], 3))
+    (run,) = fake.runs.values()
+    assert run.finished == 2
+    for call in fake.calls:
+        assert (call["project"], call["resume"], call["config"]) == ("sparse", "allow", {"seed": 1})
+        assert (call["name"], call["dir"]) == (tmp_path.name, str(tmp_path))
+    for name, kind in ((logs.EPISODES, "episode"), (logs.EVALUATIONS, "evaluation")):
+        table, tag = logs.read(tmp_path / name), f"{kind}/return"
+        sent = [(row["step"], row[tag]) for row in run.logged if tag in row]
+        assert sent == [*zip(table["step"], table["return"], strict=True)]
+
+
+def test_changes_of_options_survive_a_file(tmp_path: Path):
+    path = tmp_path / logs.CHANGES
+    assert logs.read_changes(path) == []
+    logs.write_changes(path, [])
+    assert not path.exists()
+    logs.write_changes(path, [Change(60, "alpha", 0.1, "1:0.1:50"), Change(80, "huber", None, 1.0)])
+    rows = [[yaml_text.parse(cell) for cell in row.values()] for row in logs.read_changes(path)]
+    assert rows == [[60, "alpha", 0.1, "1:0.1:50"], [80, "huber", None, 1.0]]
 
 
 def test_an_incomplete_last_line_is_left_out_and_a_wrong_one_named(tmp_path: Path):

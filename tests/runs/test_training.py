@@ -34,9 +34,9 @@ def with_options(run: TrainingRun, **options: object) -> TrainingRun:
     return dataclasses.replace(run, settings=dataclasses.replace(settings, run=changed))
 
 
-def test_a_new_run_has_everything_left_and_writes_nothing_before_it_is_trained(new: TrainingRun):
+def test_a_new_run_is_not_finished_and_writes_nothing_before_it_is_trained(new: TrainingRun):
     assert not new.resumed
-    assert new.remaining == {"episodes": 5}
+    assert new.limits == {"episodes": 5}
     assert not new.finished
     assert not new.folder.exists()
     assert new.agent.config.net_arch == (8,)
@@ -50,9 +50,11 @@ def test_options_that_are_given_override_those_of_a_file(tmp_path: Path):
 def test_a_finished_run_of_an_earlier_version_is_opened_and_extended(old: Path):
     run = open_run({}, {}, old, True)
     assert (run.resumed, run.finished, run.agent.steps) == (True, True, 600)
-    assert open_run({"episodes": 20}, {}, old, True).remaining == {"episodes": 8}
+    longer = open_run({"episodes": 20}, {}, old, True)
+    assert (longer.limits, longer.finished) == ({"episodes": 20}, False)
     both = open_run({"episodes": 20, "steps": 700}, {}, old, True)
-    assert both.remaining == {"episodes": 8, "steps": 100}
+    assert (both.limits, both.finished) == ({"episodes": 20, "steps": 700}, False)
+    assert open_run({"episodes": 20, "steps": 600}, {}, old, True).finished
 
 
 def test_commands_quote_the_folder_and_name_an_environment_with_a_module(new: TrainingRun):
@@ -67,6 +69,18 @@ def test_commands_quote_the_folder_and_name_an_environment_with_a_module(new: Tr
 def test_the_command_that_extends_a_finished_run_keeps_the_kind_of_its_limits(old: Path):
     run = open_run({"episodes": 50, "steps": 600}, {}, old, True)
     assert run.resume_command.endswith(f"--out {old} --episodes 100 --steps 1200")
+
+
+def test_the_command_that_extends_a_finished_run_has_the_changes_that_it_was_opened_with(old: Path):
+    run = open_run({"gamma": 0.5, "alpha": "1:0.1:50"}, {}, old, True)
+    assert [change.option for change in run.new_changes] == ["alpha", "gamma"]
+    assert run.resume_command.endswith("--set alpha=1:0.1:50 --set gamma=0.5")
+
+
+def test_an_unused_epsilon_that_an_earlier_version_stored_is_left_out(old: Path):
+    config = old / training.CONFIG_FILE
+    config.write_text(config.read_text().replace("epsilon: 1:0.02:100000", "epsilon: 0.5"))
+    assert open_run({"episodes": 20}, {}, old, True).agent.config.explore == "sparse"
 
 
 def test_the_checkpoint_of_a_run_is_found_in_its_folder(tmp_path: Path):

@@ -18,6 +18,7 @@ from tsallax.cli.config_command import config
 from tsallax.cli.evaluate_command import evaluate
 from tsallax.cli.output import print_line
 from tsallax.cli.plot_command import plot
+from tsallax.cli.presets_command import presets
 from tsallax.cli.solve_command import solve
 from tsallax.cli.train_command import train
 from tsallax.errors import InvalidInput
@@ -36,6 +37,7 @@ app.command(short_help="Train an agent in an environment.")(train)
 app.command(short_help="Play episodes with a trained agent, and record them.")(evaluate)
 app.command(short_help="Draw learning curves of runs.")(plot)
 app.command(short_help="Print or check every option of train, as YAML.")(config)
+app.command(short_help="List the options that train has for known environments.")(presets)
 
 
 @app.callback(invoke_without_command=True)

@@ -11,6 +11,7 @@ import typer
 
 from tsallax import checks
 from tsallax.cli.output import aligned, training_length, warnings_as_notes
+from tsallax.cli.user_modules import search_current_folder
 
 if TYPE_CHECKING:
     from tsallax.deep.agent import Agent
@@ -60,6 +61,7 @@ def evaluate(
             check_video_file(video)
         from tsallax.deep.learners import load_agent
 
+        search_current_folder(env)
         agent = load_agent(path, env)
         if video is not None:  # before the evaluation, as drawing may fail
             record(agent, video, video_episodes, not sampled, agent.seed if seed is None else seed)

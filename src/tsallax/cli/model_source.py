@@ -5,10 +5,10 @@ from __future__ import annotations
 import importlib
 import importlib.util
 import os
-import sys
 from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
+from tsallax.cli.user_modules import search_current_folder
 from tsallax.errors import InvalidInput
 
 if TYPE_CHECKING:
@@ -56,8 +56,7 @@ def _load(name: str, source: str) -> ModuleType:
     """A module by its name, also from the current folder, or from a file."""
     try:
         if not name.endswith(".py"):
-            if os.getcwd() not in sys.path:
-                sys.path.insert(0, os.getcwd())
+            search_current_folder(source)
             return importlib.import_module(name)
         spec = importlib.util.spec_from_file_location("tsallax_model", name)
         if spec is None or spec.loader is None or not os.path.isfile(name):

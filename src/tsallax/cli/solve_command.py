@@ -15,6 +15,7 @@ from tsallax.cli import worker_process
 from tsallax.cli.arguments import key_values
 from tsallax.cli.model_source import make_model, names_function
 from tsallax.cli.output import print_line
+from tsallax.cli.user_modules import search_current_folder
 from tsallax.errors import InvalidInput
 
 if TYPE_CHECKING:
@@ -205,6 +206,7 @@ def _read(
         model = make_model(source)
         return model if discount is None else model.with_discount(discount)
     if not (source.endswith((".npz", ".umb", ".drn", ".tra")) or os.path.isfile(source)):
+        search_current_folder(source)
         gamma = DEFAULT_DISCOUNT if discount is None else discount
         with warnings.catch_warnings(action="ignore"):
             return MDP.from_gymnasium(source, gamma, **key_values("--env-option", env_option))

@@ -10,6 +10,7 @@ import typer
 
 from tsallax.cli.arguments import key_values
 from tsallax.cli.output import aligned, print_line, training_length, warnings_as_notes
+from tsallax.cli.user_modules import search_current_folder
 from tsallax.errors import InvalidInput
 
 if TYPE_CHECKING:
@@ -17,11 +18,14 @@ if TYPE_CHECKING:
 
 
 def train(
-    out: Annotated[Path, typer.Option(metavar="DIR", help="The folder of the run.")],
     env: Annotated[
         str | None,
-        typer.Argument(metavar="ENV", help="The id of a Gymnasium environment or one in JAX."),
+        typer.Argument(
+            metavar="ENV",
+            help="The id of a Gymnasium environment or one in JAX; with --resume also DIR.",
+        ),
     ] = None,
+    out: Annotated[Path | None, typer.Option(metavar="DIR", help="The folder of the run.")] = None,
     actions: Annotated[
         str | None,
         typer.Option(
@@ -41,8 +45,13 @@ def train(
         str | None,
         typer.Option(help="The entropy's coefficient, or START:END:STEPS.  [default: 0.1]"),
     ] = None,
-    episodes: Annotated[int | None, typer.Option(help="Total number of episodes.")] = None,
-    steps: Annotated[int | None, typer.Option(help="Total number of steps.")] = None,
+    episodes: Annotated[
+        int | None, typer.Option(help="Episodes in all, those before --resume included.")
+    ] = None,
+    steps: Annotated[
+        int | None,
+        typer.Option(help="Steps in all, those before --resume included.  [default: by preset]"),
+    ] = None,
     seed: Annotated[
         int | None, typer.Option(help="Seed of all random numbers.  [default: 0]")
     ] = None,
@@ -52,6 +61,13 @@ def train(
     config: Annotated[
         Path | None,
         typer.Option(metavar="FILE", help="Options in YAML; the command line overrides them."),
+    ] = None,
+    preset: Annotated[
+        str | None,
+        typer.Option(
+            metavar="NAME",
+            help="Options of `tsallax presets`, or none.  [default: those of ENV, if any]",
+        ),
     ] = None,
     set_options: Annotated[
         list[str] | None,
@@ -65,6 +81,14 @@ def train(
     ] = None,
     eval_episodes: Annotated[
         int | None, typer.Option(help="Episodes of an evaluation.  [default: 20]")
+    ] = None,
+    stop_at_return: Annotated[
+        float | None,
+        typer.Option(
+            metavar="RETURN",
+            help="End at this greedy return of an evaluation; without --eval-every, at this mean "
+            "of the last 100 episodes.",
+        ),
     ] = None,
     save_every: Annotated[
         int | None, typer.Option(help="Steps between checkpoints.  [default: one a minute]")
@@ -80,34 +104,43 @@ def train(
     tensorboard: Annotated[
         bool, typer.Option("--tensorboard", help="Write TensorBoard files as well as CSV.")
     ] = False,
+    wandb: Annotated[
+        str | None,
+        typer.Option(metavar="PROJECT", help="Log to Weights & Biases as well as to CSV."),
+    ] = None,
 ) -> None:
     """Train an agent in an environment; Ctrl-C saves it, --resume continues.
 
     \b
     Examples:
-      tsallax train CartPole-v1 --episodes 300 --out runs/cartpole
+      tsallax train CartPole-v1 --out runs/cartpole
+      tsallax train CartPole-v1 --preset none --episodes 300 --out runs/defaults
       tsallax train Reacher-v5 --actions 31 --alpha 0.1 --episodes 2000 --out runs/reacher
       tsallax train InvertedPendulum-v5 --actions 101 --steps 200000 --eval-every 10000 --out runs/p
       tsallax train Pendulum-v1 --actions 11 --explore soft --update soft --alpha 0.01
           --episodes 200 --seed 1 --set net_arch=64,64 --set learning_rate=3e-4 --out runs/soft
       tsallax train --config runs/reacher/config.yaml --seed 1 --out runs/reacher-1
       tsallax train --resume --out runs/reacher
-      tsallax train --resume --out runs/reacher --episodes 5000
+      tsallax train --resume runs/reacher --episodes 5000
+      tsallax train --resume runs/reacher --episodes 5000 --set learning_rate=1e-5
+      tsallax train CartPole-v1 --eval-every 2000 --stop-at-return 500 --out runs/early
 
     \b
     DIR holds
       agent.npz         the checkpoint: networks, replay, random state, history
+      best.npz          the agent of the best evaluation, without its replay
       config.yaml       every option; --config reads it
       episodes.csv      one row per finished episode: episode, step, return, length
       evaluations.csv   one row per evaluation: greedy return, its deviation, sampled return
       trace.csv         loss, target value and the policy's support ratio during training
+      changes.csv       options that were changed by --resume, and the steps at which they were
     """
     flags: dict[str, Any] = {
         "env": env, "actions": actions, "algorithm": algorithm, "explore": explore,
         "update": update, "alpha": alpha, "episodes": episodes, "steps": steps, "seed": seed,
         "eval_every": eval_every, "eval_episodes": eval_episodes, "save_every": save_every,
         "env_options": key_values("--env-option", env_option) or None, "backend": backend,
-        "tensorboard": tensorboard or None,
+        "stop_at_return": stop_at_return, "tensorboard": tensorboard or None, "wandb": wandb,
     }  # fmt: skip
     given = {name: value for name, value in flags.items() if value is not None}
     for name, value in key_values("--set", set_options).items():
@@ -117,10 +150,15 @@ def train(
     with warnings_as_notes():
         from tsallax.deep.options import with_current_names
         from tsallax.files import yaml_text
-        from tsallax.runs.training import open_run
+        from tsallax.runs.training import CONFIG_FILE, open_run
 
+        if out is None and resume and env is not None and (Path(env) / CONFIG_FILE).is_file():
+            out = Path(given.pop("env"))
+        if out is None:
+            raise InvalidInput("no folder for the run", add=("out", "runs/first"))
+        search_current_folder(env)
         from_file = {} if config is None else with_current_names(yaml_text.read(config))
-        _train(open_run(given, from_file, out, resume))
+        _train(open_run(given, from_file, out, resume, preset))
 
 
 def _train(training: TrainingRun) -> None:
@@ -129,8 +167,12 @@ def _train(training: TrainingRun) -> None:
 
     agent, first_step = training.agent, training.agent.steps
     was_finished = training.finished
+    if training.preset is not None:
+        name = training.preset
+        how = f"tsallax presets {name} shows them, --preset none leaves them out"
+        print_line("note", f"uses the preset options for {name}: {how}")
     if training.resumed and not was_finished:
-        saved = f"continues after {training_length(agent)}"
+        saved = f"continues after {training_length(agent)}{_changed(training)}"
         print_line("note", saved if first_step else "nothing was saved yet: starts again")
     begin = time.monotonic()
     try:
@@ -145,14 +187,23 @@ def _train(training: TrainingRun) -> None:
         print_line("error", f"{error}{f'; {training.folder} holds the last checkpoint' * kept}")
         raise typer.Exit(1) from None
     speed = (agent.steps - first_step) / (time.monotonic() - begin)
-    typer.echo(_summary(agent, None if was_finished else speed))
+    typer.echo(_summary(training, None if was_finished else speed))
     typer.echo(f"\nThe run is in {training.folder}. To evaluate it: {training.evaluate_command}")
     if was_finished:
         typer.echo(f"It was already finished. To extend it: {training.resume_command}")
 
 
-def _summary(agent: Any, steps_per_second: float | None) -> str:
+def _changed(training: TrainingRun) -> str:
+    """The options that change from here on."""
+    words = [f"{c.option} {c.after} (before: {c.before})" for c in training.new_changes]
+    return f", with {', '.join(words)}" if words else ""
+
+
+def _summary(training: TrainingRun, steps_per_second: float | None) -> str:
     """The agent, the length of its training and its last returns."""
+    from tsallax.runs.training import BEST_FILE
+
+    agent = training.agent
     speed = "" if steps_per_second is None else f", {steps_per_second:,.0f} steps/s"
     rows = [("agent", agent.description), ("trained", f"{training_length(agent)}{speed}")]
     history = agent.history
@@ -162,4 +213,9 @@ def _summary(agent: Any, steps_per_second: float | None) -> str:
     if len(history["evaluation_return"]):
         episode = f"after {history['evaluation_episode'][-1]:,} episodes"
         rows.append(("evaluation", f"{history['evaluation_return'][-1]:.6g} (greedy, {episode})"))
+        best = training.folder / BEST_FILE
+        if best.exists():
+            rows.append(("best", f"{history['evaluation_return'].max():.6g} (greedy), in {best}"))
+    if training.reached:
+        rows.append(("ended", f"at a return of {training.settings.run.stop_at_return:g} or more"))
     return aligned(rows)

@@ -34,12 +34,19 @@ from tsallax.deep.loop import MAX_CYCLES, Loop, Segment
 from tsallax.deep.loop_gymnasium import GymnasiumLoop, episode_seed
 from tsallax.deep.loop_jax import JaxLoop
 from tsallax.deep.memory_size import require_memory
+from tsallax.deep.option_changes import (
+    Change,
+    changes_between,
+    from_plain,
+    require_same_shapes,
+)
 from tsallax.deep.training_schedule import (
     MAX_STEPS,
     SaveSchedule,
     TrainingSchedule,
     is_false,
     next_multiple,
+    passes_multiple,
 )
 from tsallax.envs.gymnasium import wrapper_statistics
 from tsallax.envs.gymnasium.adapter import GymnasiumAdapter
@@ -48,7 +55,11 @@ from tsallax.interrupts import deferred
 from tsallax.progress import bar
 
 SEGMENT_SECONDS = 0.5
-"""About how long a segment of training runs between two callbacks."""
+"""About how long a segment of training runs; the progress bar moves after each."""
+CALLBACK_EVERY = 1_000
+"""Steps from one call of a callback to the next."""
+RETURN_EVERY, RETURN_EPISODES = 1_000, 100
+"""After how many steps the mean return of how many training episodes may end the training."""
 
 
 class Agent:
@@ -109,7 +120,9 @@ class Agent:
             made = f"{spec.n_envs} environments are already made"
             raise InvalidInput(made, source=spec.name, omit="n_envs")
         self.spec = spec
-        self.config = dataclasses.replace(config, n_envs=spec.n_envs)
+        self._config = dataclasses.replace(config, n_envs=spec.n_envs)
+        self.changes: list[Change] = []
+        """The options that changed since the agent was made, with the steps at which they did."""
         self.steps = 0
         self.history = History(running=np.zeros(spec.n_envs), lengths=np.zeros(spec.n_envs, int))
         self.saved_at: int | None = None
@@ -154,6 +167,48 @@ class Agent:
             ) from None
 
     @property
+    def config(self) -> Any:
+        """Its options."""
+        return self._config
+
+    @config.setter
+    def config(self, value: Any) -> None:
+        raise AttributeError(
+            "the options of an agent cannot be assigned: agent.change(learning_rate=...) changes "
+            f"them, and {type(self).__name__}.load(path, learning_rate=...) continues with others"
+        )
+
+    def change(self, **given: Any) -> Self:
+        """Go on with other options, from the next step on; `changes` records them.
+
+        An option on which the shapes of networks or replay memory depend cannot change.
+
+        >>> from tsallax import DeepQ
+        >>> agent = DeepQ("MultiGoal-v0", actions=3, net_arch=(8,), batch_size=8, buffer_size=48)
+        >>> agent.change(learning_rate=1e-3).changes
+        [Change(step=0, option='learning_rate', before=0.0001, after=0.001)]
+        """
+        new = options.make_config(self.Config, self._config, given)
+        require_same_shapes(self.build_algorithm, self.spec, self._config, new)
+        self.changes += changes_between(self.steps, self._config, new)
+        self._algorithm, (knobs,) = self.build_algorithm(self.spec, [new])
+        self._config, self._loop.algorithm = new, self._algorithm
+        self._learner = self._learner._replace(knobs=knobs)
+        return self
+
+    def parameters(self) -> dict[str, NDArray[np.float32]]:
+        """Copies of the weights of the networks, by their names in files.
+
+        >>> from tsallax import DeepQ
+        >>> agent = DeepQ("MultiGoal-v0", actions=3, net_arch=(8,), batch_size=8, buffer_size=48)
+        >>> {name: array.shape for name, array in agent.parameters().items()}
+        {'body.hidden.0.weight': (2, 8), 'body.hidden.0.bias': (8,),
+         'output.weight': (9, 8), 'output.bias': (9,)}
+        """
+        named = checkpoint.flatten("", self._learner.online)
+        return {name: np.array(array) for name, array in named.items()}
+
+    @property
     def environment(self) -> str:
         """The name of the environment."""
         return self.spec.name
@@ -191,23 +246,32 @@ class Agent:
         eval_every: int | None = None,
         eval_episodes: int = 20,
         eval_env: Any = None,
+        best_to: str | PathLike[str] | None = None,
+        stop_at_return: float | None = None,
         save_to: str | PathLike[str] | None = None,
         save_every: int | None = None,
         callback: Callable[[Self], bool | None] | None = None,
+        callback_every: int = CALLBACK_EVERY,
         progress: bool | None = None,
     ) -> Self:
-        """Learn for so many more episodes or steps, whichever is reached first.
+        """Learn until the agent has so many episodes or steps in all, whichever is reached first.
 
         Args:
-            episodes: episodes to finish.
-            steps: transitions to make; several environments make several at a time.
+            episodes: finished episodes in all, those before this call included.
+            steps: transitions in all; several environments make several at a time.
             eval_every: evaluate after so many episodes, or steps where only steps are given.
             eval_episodes: episodes of an evaluation, which does not change the training.
             eval_env: the environment to evaluate in; default: another one like that of training.
+            best_to: a file for the agent, without its replay memory, whenever its greedy return in
+                an evaluation is higher than in all evaluations before.
+            stop_at_return: end the training when the greedy return of an evaluation is at least
+                this; without `eval_every`, the mean of the last 100 training episodes, which is
+                looked at every 1,000 steps.
             save_to: a file to save the agent to on the way and at the end.
             save_every: steps between two such files; default: a minute of training. A Gymnasium
                 environment is saved when its episode ends, or after ten times as long.
-            callback: called with the agent about twice a second; False ends the training.
+            callback: a function of the agent that ends the training by returning False.
+            callback_every: steps from one call of it to the next.
             progress: show a progress bar; default: on a terminal.
 
         Ctrl-C ends it after the segment at hand, in a state that can be saved and continued.
@@ -216,27 +280,50 @@ class Agent:
         goals = {"episodes": episodes, "steps": steps}
         intervals = {"eval_every": eval_every, "save_every": save_every}
         counts = {**goals, **intervals, "eval_episodes": eval_episodes}
-        self._check_learn(callback, eval_env, save_to, counts)
-        schedule = TrainingSchedule(*self._position(), **goals, **intervals)
+        counts["callback_every"] = callback_every
+        files = {"save_to": save_to, "best_to": best_to}
+        self._check_learn(callback, eval_env, files, counts)
+        if stop_at_return is not None:
+            checks.number("stop_at_return", stop_at_return)
+        stops = [save_every, callback_every if callback is not None else None]
+        if stop_at_return is not None and eval_every is None:
+            stops.append(RETURN_EVERY)
+        schedule = TrainingSchedule(
+            *self._position(),
+            **goals,
+            eval_every=eval_every,
+            stop_every=[every for every in stops if every is not None],
+        )
         saves = SaveSchedule(self.steps, save_every)
+        reached = self.reached(stop_at_return, eval_every is not None)
+        if schedule.finished(*self._position()) and not reached:
+            warnings.warn(
+                f"{self.environment}: nothing is learned: steps and episodes are counted in all, "
+                f"and this agent has {self.steps} steps and {self.history.episodes} episodes",
+                stacklevel=2,
+            )
         with (
             bar(self.environment, progress) as report,
             deferred() as interrupted,
             self._saved_on_error(save_to),
         ):
             begin, first = time.monotonic(), self.steps
-            while not schedule.finished(*self._position()) and not interrupted():
+            while not (schedule.finished(*self._position()) or reached or interrupted()):
                 before = self._position()
                 self._run_segment(schedule, save_to is not None and saves.due(self.steps))
                 rate = (self.steps - first) / max(time.monotonic() - begin, 1e-9)
                 if schedule.evaluation_due(before, self._position()):
                     self._record_evaluation(eval_episodes, eval_env)
+                    if best_to is not None and self.history.is_best():
+                        self.save(best_to, replay=False)
+                reached = self.reached(stop_at_return, eval_every is not None)
                 can_save = self._can_be_saved() or saves.overdue(self.steps)
                 if save_to is not None and can_save and saves.due(self.steps):
                     self.save(save_to)
                     saves.saved(self.steps)
                 report(schedule.fraction_done(*self._position()), self._status(rate))
-                if callback is not None and is_false(callback(self)):
+                due = passes_multiple(before[0], self.steps, callback_every)
+                if callback is not None and due and is_false(callback(self)):
                     break
             if save_to is not None:
                 self.save(save_to)
@@ -245,16 +332,23 @@ class Agent:
         return self
 
     def _check_learn(
-        self, callback: Any, eval_env: Any, save_to: Any, counts: dict[str, int | None]
+        self,
+        callback: Any,
+        eval_env: Any,
+        files: Mapping[str, Any],
+        counts: Mapping[str, int | None],
     ) -> None:
         """Refuse arguments of `learn` before any step."""
         for name, value in counts.items():
             if value is not None:
                 checks.count(name, value)
-        if counts["save_every"] is not None and save_to is None:
+        if counts["save_every"] is not None and files["save_to"] is None:
             raise InvalidInput("save_every needs a file", add=("save_to", "agent.npz"))
-        if save_to is not None:
-            checks.output_file("save_to", save_to)
+        for name, path in files.items():
+            if path is not None:
+                checks.output_file(name, path)
+        if files["best_to"] is not None and counts["eval_every"] is None:
+            raise InvalidInput("best_to needs evaluations", add=("eval_every", 100))
         if self.spec.is_training_environment(eval_env):
             problem = f"{self.environment} is the environment of training: give another one"
             raise InvalidInput(problem, source="eval_env")
@@ -264,13 +358,28 @@ class Agent:
             raise InvalidInput("no number of episodes or steps", add=("episodes", 1000))
         if not self._has_replay:
             raise InvalidInput("this agent was saved without its replay: it can act, but not learn")
-        last = self.steps + (counts["steps"] or 0)
+        last = counts["steps"] or 0
         if last >= MAX_STEPS:
             raise InvalidInput(f"steps must be less than 2^30 in all, got {last}")
         if counts["eval_every"] is not None and (self.spec.jax is None or eval_env is not None):
             self.spec.evaluation_environment(eval_env).close()
         if self.spec.jax is None:
             self.spec.training_environment()
+
+    def reached(self, stop_at_return: float | None, evaluated: bool) -> bool:
+        """Whether `learn` would end at this return: by the last evaluation, or by training.
+
+        The answer is a function of the history at the last multiple of 1,000 steps, so that it
+        does not depend on where a training was interrupted.
+        """
+        if stop_at_return is None:
+            return False
+        if evaluated:
+            last = self.history.columns["evaluation_return"][-1:]
+        else:
+            at = self.steps // RETURN_EVERY * RETURN_EVERY
+            last = [self.history.mean_return(at, RETURN_EPISODES)]
+        return bool(last and last[0] >= stop_at_return)
 
     def _position(self) -> tuple[int, int]:
         """The numbers of steps and of finished episodes."""
@@ -462,6 +571,7 @@ class Agent:
             "steps": self.steps,
             "replay": replay,
             "predictions": self._predictions,
+            "changes": self.changes,
             "provenance": provenance.of_training(),
         }
         if not replay:
@@ -484,12 +594,14 @@ class Agent:
         env: Any = None,
         max_bytes: int | None = None,
         action_mask: Callable[[Any], Any] | None = None,
+        **given: Any,
     ) -> Self:
         """Read an agent from a file; `env` replaces the environment, which is made when needed.
 
-        The sizes that the file describes are compared with those of its arrays before anything is
-        allocated. `max_bytes` is that of `load_agent`. The function that masks actions, where there
-        was one, is not in the file: give it again as `action_mask`.
+        Further arguments are options that change, as by `change`. The sizes that the file describes
+        are compared with those of its arrays before anything is allocated. `max_bytes` is that of
+        `load_agent`. The function that masks actions, where there was one, is not in the file: give
+        it again as `action_mask`.
         """
         about, arrays = checkpoint.read(path, max_bytes)
         with checkpoint.errors_of(path):
@@ -513,7 +625,8 @@ class Agent:
             if agent._has_replay:
                 agent._loop.restore(arrays, agent._learner, history.episodes)
             agent.saved_at = steps
-        return agent
+            agent.changes = from_plain(about.get("changes", []), steps)
+        return agent.change(**given) if given else agent
 
     def restore_acting(self, state: Any, steps: int) -> None:
         """Act like another agent with these options, by its acting state after so many steps."""

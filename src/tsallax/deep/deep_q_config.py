@@ -18,6 +18,7 @@ from tsallax.errors import InvalidInput
 EXPLORE = ("sparse", "soft", "epsilon", "tsallis")
 UPDATE = ("sparse", "soft", "hard", "tsallis")
 MAX_CRITICS = 2**8
+DEFAULT_EPSILON = Linear(1.0, 0.02, 100_000)
 MIN_ALPHA = 1e-30
 """Differences of Q, divided by it, stay within single precision."""
 AUTO = "auto"
@@ -62,7 +63,7 @@ class DeepQConfig:
     explore_q: float | None = option(None, "the entropic index of explore=tsallis", number, above=0)
     update_q: float | None = option(None, "the entropic index of update=tsallis", number, above=0)
     epsilon: Any = option(
-        "1:0.02:100000",
+        DEFAULT_EPSILON,
         "share of uniform actions of explore=epsilon",
         linear,
         at_least=0,
@@ -147,6 +148,11 @@ class DeepQConfig:
 
     def __post_init__(self) -> None:
         check_options(self)
+        if self.explore != "epsilon" and self.epsilon != DEFAULT_EPSILON:
+            raise InvalidInput(
+                f"epsilon is for explore=epsilon, not {self.explore}: give explore=epsilon, or "
+                "uniform_share for a share of uniform actions beside it"
+            )
         for word in ("explore", "update"):
             index, tsallis = getattr(self, f"{word}_q"), getattr(self, word) == "tsallis"
             if tsallis and index is None:

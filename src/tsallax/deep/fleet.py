@@ -2,7 +2,8 @@
 
 The agents may differ in numbers (alpha, epsilon, beta, learning rate, seed) and in their
 regularisers, which are selected while the program runs. An agent of a fleet learns what it would
-learn alone, up to the rounding of batched products.
+learn alone, up to the rounding of batched products; in a Gymnasium environment it acts one update
+later, unless `overlap` is False (see `loop_gymnasium_fleet`).
 
 An agent that has its episodes at the end of a segment of training is finished: its network is kept
 and it does not learn any more. When half of the agents are finished, the arrays shrink to those
@@ -11,8 +12,10 @@ that still learn.
 
 import dataclasses
 import time
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
+from functools import partial
 from itertools import product
 from os import PathLike
 from typing import Any, Self
@@ -20,23 +23,28 @@ from typing import Any, Self
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jax.typing import ArrayLike
 from numpy.typing import NDArray
 
 from tsallax import checks, provenance
-from tsallax.deep import checkpoint, loop_fleet, options
+from tsallax.deep import checkpoint, options
 from tsallax.deep.agent import Agent
 from tsallax.deep.ddpg_config import DDPGConfig
 from tsallax.deep.deep_q_config import DeepQConfig
-from tsallax.deep.environment_spec import make_spec
-from tsallax.deep.evaluation_episodes import Episodes, evaluation_seed, play_jax
+from tsallax.deep.environment_spec import EnvironmentSpec, make_spec
+from tsallax.deep.evaluation_episodes import Episodes, evaluation_seed
 from tsallax.deep.learners import LEARNERS, learner_of
-from tsallax.deep.loop import MAX_CYCLES
+from tsallax.deep.loop import MAX_CYCLES, FleetLog
+from tsallax.deep.loop_fleet import JaxFleetLoop
+from tsallax.deep.loop_gymnasium_fleet import GymnasiumFleetLoop
 from tsallax.deep.training_schedule import MAX_STEPS, is_false, next_multiple
+from tsallax.envs.gymnasium.environment_workers import default_workers, make_copy
 from tsallax.envs.jax.environment import Environment
 from tsallax.errors import InvalidInput
 from tsallax.interrupts import deferred
 from tsallax.progress import bar
+
+SETTINGS: dict[str, Any] = {"together": None, "workers": None, "overlap": True}
+"""How a fleet computes, with the values that it has where a file lacks them."""
 
 
 @dataclass(frozen=True)
@@ -85,10 +93,18 @@ class Fleet:
     """Agents that learn side by side in copies of one environment.
 
     Args:
-        env: the name of a JAX environment, or one of `tsallax.envs`.
+        env: the id of an environment, in JAX or of Gymnasium, a function that makes a Gymnasium
+            environment, or one of `tsallax.envs`.
         members: the agents, alike but for their seeds and their learner's `member_options`.
         actions: levels per dimension of a continuous action, for agents of `DeepQ`.
         together: make each step with all agents at once; default: on an accelerator.
+        backend: "jax" or "gymnasium", for an id that both have; default: JAX.
+        env_options: arguments of `gymnasium.make`.
+        workers: processes for Gymnasium environments, 0 for none; default: by the number of cores.
+        overlap: in Gymnasium environments, choose the next actions before learning, so that the
+            environments make a step while the agents learn from the one before.
+
+    In a script, worker processes need its code to be under `if __name__ == "__main__":`.
 
     >>> from tsallax import DeepQConfig
     >>> options = dict(
@@ -108,36 +124,41 @@ class Fleet:
         *,
         actions: int | Sequence[int] | None = None,
         together: bool | None = None,
+        backend: str = "auto",
+        env_options: Mapping[str, Any] | None = None,
+        workers: int | None = None,
+        overlap: bool = True,
     ) -> None:
-        self._prepare(env, members, actions, together)
-        self._learner, self._episodes = self._first_state()
-        self._action_table = self._make_action_table()
+        settings = {"together": together, "workers": workers, "overlap": overlap}
+        self._prepare(env, members, actions, backend, env_options, settings)
+        self._loop.start()
 
     def _prepare(
         self,
         env: Any,
         members: Iterable[Member],
         actions: int | Sequence[int] | None,
-        together: bool | None,
+        backend: str,
+        env_options: Mapping[str, Any] | None,
+        settings: Mapping[str, Any],
     ) -> None:
-        """Set all but the learners, their episodes and the table of actions."""
+        """Set all but the learners and their episodes."""
         self.members = _checked_members(members)
         self.config = self.members[0].config
         """The options of the first member; those that shape the program are the same for all."""
         self._kind = learner_of(self.config)
+        make, env = (env, env()) if _is_factory(env) else (None, env)
         self.spec = make_spec(
             env,
             actions=actions,
             n_envs=1,
             continuous=self._kind.continuous_actions,
-            backend="jax",
             factored=getattr(self.config, "factored", None),
+            backend=backend,
+            options=env_options,
         )
-        assert self.spec.jax is not None
-        self.environment: Environment = self.spec.jax
         self.actions = None if actions is None else np.asarray(actions).tolist()
-        self.together = jax.default_backend() != "cpu" if together is None else together
-        self._together = together
+        self._settings = _checked_settings(settings)
         self.steps = 0
         self.seconds = 0.0
         """Time spent learning."""
@@ -146,22 +167,47 @@ class Fleet:
         self.records = [Record([]) for _ in self.members]
         self._slots = list(range(len(self.members)))
         """The number of the member in each slot of the arrays' leading axis."""
-        self._algorithm, knobs = self._kind.build_algorithm(
-            self.spec, [member.config for member in self.members]
-        )
-        self._knobs = jax.tree.map(lambda *leaves: jnp.stack(leaves), *knobs)
+        self._loop = self._make_loop(make)
 
-    def _first_state(self) -> loop_fleet.Carry:
-        """The learners and the first episodes."""
-        keys = jnp.stack([jax.random.PRNGKey(member.seed) for member in self.members])
-        carry: loop_fleet.Carry = loop_fleet.start(
-            self._algorithm, self.environment, keys, self._knobs
+    def _make_loop(self, make: Callable[[], Any] | None) -> JaxFleetLoop | GymnasiumFleetLoop:
+        """The loop in the environment; `make` makes a Gymnasium environment that has no id."""
+        configs, spec = [member.config for member in self.members], self.spec
+        algorithm, knobs = self._kind.build_algorithm(spec, configs)
+        self._algorithm = algorithm
+        together, workers = self._settings["together"], self._settings["workers"]
+        self.together = jax.default_backend() != "cpu" if together is None else together
+        shared: dict[str, Any] = {
+            "seeds": [member.seed for member in self.members],
+            "knobs": knobs,
+            "together": self.together,
+        }
+        if spec.jax is not None:
+            table = None if spec.table is None else jnp.asarray(spec.table)
+            return JaxFleetLoop(algorithm, spec.jax, action_table=table, **shared)
+        if make is None and not isinstance(spec.source, str):
+            problem = "a fleet makes an environment for each agent: give its id, or a function"
+            raise InvalidInput(f"{problem} that makes it", source=spec.name)
+        seen = spec.training_environment().reset([0])
+        n = len(self.members)
+        return GymnasiumFleetLoop(
+            algorithm,
+            spec.name,
+            partial(make_copy, spec.source if make is None else make, **_arguments(spec)),
+            observation=seen,
+            mask=None,
+            workers=default_workers(n) if workers is None else min(workers, n),
+            overlap=self._settings["overlap"],
+            **shared,
         )
-        return carry
 
-    def _make_action_table(self) -> jax.Array | None:
-        """The real actions by their numbers, where they were made by a grid."""
-        return None if self.spec.table is None else jnp.asarray(self.spec.table)
+    @property
+    def environment(self) -> Environment | None:
+        """The environment, where it is written in JAX."""
+        return self.spec.jax
+
+    def close(self) -> None:
+        """End the worker processes; learning starts them again."""
+        self._loop.close()
 
     def __repr__(self) -> str:
         n, left = len(self.members), len(self.learning)
@@ -201,10 +247,13 @@ class Fleet:
             while self.learning and self.steps < last_step and not interrupted():
                 before, begin = self.steps, time.perf_counter()
                 self.whole = False
-                self._run_segment(last_step)
+                error = self._run_segment(last_step)
                 self._finish(episodes, last_step)
                 self.whole = True
                 self.seconds += time.perf_counter() - begin
+                if error is not None:
+                    self._save_on_error(save_to, error)
+                    raise error
                 if save_to is not None and self.steps // save_every > before // save_every:
                     self.save(save_to)
                 report(self.share(episodes, steps), self._status())
@@ -215,6 +264,13 @@ class Fleet:
             if interrupted():
                 raise KeyboardInterrupt
         return self
+
+    def _save_on_error(self, path: str | PathLike[str] | None, error: Exception) -> None:
+        """Save the fleet before an error of an environment is passed on."""
+        if path is not None:
+            with suppress(Exception):
+                self.save(path)
+                error.add_note(f"the fleet of {self.steps} steps was saved to {path}")
 
     def _check_finished(self, episodes: int | None, steps: int | None) -> None:
         """Refuse goals beyond those with which an agent was finished."""
@@ -229,43 +285,44 @@ class Fleet:
                     "larger goal, and end it early by its callback"
                 )
 
-    def _run_segment(self, last_step: int) -> None:
-        """Run cycles up to the start of learning or the next copy of the target network."""
-        c = self.config
-        learning = self.steps >= c.learning_starts
-        copy_at = next_multiple(self.steps, c.target_update_interval)
+    def _run_segment(self, last_step: int) -> Exception | None:
+        """Run cycles up to the start of learning or the next copy of the target network.
+
+        What an environment raises ends it early, and is returned: the state remains consistent.
+        """
+        c, k = self.config, self.config.train_freq
+        first = self.steps // k * k
+        learning = first >= c.learning_starts
+        copy_at = next_multiple(first, c.target_update_interval)
         stop = min(last_step, copy_at)
         if not learning:
             stop = min(stop, c.learning_starts)
-        cycles = max(1, min(-(-(stop - self.steps) // c.train_freq), MAX_CYCLES))
-        run_cycles = loop_fleet.compiled_run_cycles(jax.default_backend())
-        program = self._algorithm, self.environment, learning, cycles, self.together
-        state = self._learner, self._episodes, self._action_table
-        step = jnp.asarray(self.steps, jnp.int32)
-        active = jnp.asarray([self.records[i].finished_at is None for i in self._slots])
-        self._learner, self._episodes, log = run_cycles(*program, *state, step, active)
-        self.steps += cycles * c.train_freq
-        if self.steps >= copy_at:
-            self._learner = self._algorithm.copy(self._learner)
-        finite = np.isfinite(np.asarray(log.loss)).all(0)
+        cycles = max(1, min(-(-(stop - first) // k), MAX_CYCLES))
+        active = [self.records[i].finished_at is None for i in self._slots]
+        log = self._loop.run(learning, self.steps, first + cycles * k - self.steps, active)
+        self.steps += len(log.reward)
+        if self.steps >= first + cycles * k and self.steps >= copy_at:
+            self._loop.copy()
+        finite = np.isfinite(log.loss).all(0)
         for slot, i in enumerate(self._slots):
-            if self.records[i].finished_at is None and not finite[slot]:
+            if active[slot] and not finite[slot]:
                 raise Diverged(i, self.spec.name, self.steps)
-        self._record(np.asarray(log.reward, np.float64), np.asarray(log.ended))
+        self._record(log)
+        return log.error
 
-    def _record(self, rewards: NDArray[np.float64], ended: NDArray[np.bool_]) -> None:
-        """Record rewards and ends of episodes, (cycles, agents, steps, environments)."""
-        by_step: list[NDArray[Any]] = [
-            np.moveaxis(x[..., 0], 1, 2).reshape(-1, x.shape[1]) for x in (rewards, ended)
-        ]
+    def _record(self, log: FleetLog) -> None:
+        """Record rewards and ends of episodes."""
+        for i in log.lost:
+            self.records[i].running = 0.0
         for slot, i in enumerate(self._slots):
             record = self.records[i]
             if record.finished_at is not None:
                 continue
-            total = np.cumsum(by_step[0][:, slot]) + record.running
-            ends = np.flatnonzero(by_step[1][:, slot])
+            total = np.cumsum(log.reward[:, slot]) + record.running
+            ends = np.flatnonzero(log.ended[:, slot])
             record.returns += np.diff(total[ends], prepend=0.0).tolist()
-            record.running = float(total[-1] - (total[ends[-1]] if len(ends) else 0.0))
+            if len(total):
+                record.running = float(total[-1] - (total[ends[-1]] if len(ends) else 0.0))
 
     def _finish(self, episodes: int | None, last_step: int) -> None:
         """Finish the agents that have their episodes; shrink when half of them are finished."""
@@ -276,17 +333,12 @@ class Fleet:
                 record.finished_at = self.steps
                 if episodes is not None:
                     del record.returns[episodes:]
-                state = self._algorithm.acting_state(self._slot(slot))
+                state = self._loop.acting_state(slot)
                 record.acting_state = jax.tree.map(np.asarray, state)
         left = [slot for slot, i in enumerate(self._slots) if self.records[i].finished_at is None]
         if left and len(left) <= len(self._slots) // 2:
-            state = self._learner, self._episodes
-            self._learner, self._episodes = _take(state, np.asarray(left))
+            self._loop.keep(left)
             self._slots = [self._slots[slot] for slot in left]
-
-    def _slot(self, slot: int) -> Any:
-        """The learner in a slot."""
-        return _take(self._learner, slot)
 
     def evaluate(
         self, member: int, episodes: int = 100, deterministic: bool = True, seed: int | None = None
@@ -294,14 +346,10 @@ class Fleet:
         """Play episodes with one agent, without learning; the same as `DeepQ.evaluate`."""
         checks.count("episodes", episodes)
         self._check_member(member)
-        learner = self._slot(0)._replace(knobs=_take(self._knobs, member))
-        learner = self._algorithm.restore_acting(self._acting_state(member), learner)
         default = evaluation_seed(self.members[member].seed)
-        return play_jax(
-            self._algorithm,
-            self.environment,
-            learner,
-            self._action_table,
+        return self._loop.play(
+            self._acting_state(member),
+            member=member,
             step=self.records[member].finished_at or self.steps,
             episodes=episodes,
             deterministic=deterministic,
@@ -326,7 +374,7 @@ class Fleet:
         state = self.records[member].acting_state
         if state is not None:
             return state
-        return self._algorithm.acting_state(self._slot(self._slots.index(member)))
+        return self._loop.acting_state(self._slots.index(member))
 
     def share(self, episodes: int | None, steps: int | None) -> float:
         """The progress towards such goals, from 0 to 1."""
@@ -350,7 +398,7 @@ class Fleet:
             "algorithm": self._kind.kind,
             "world": self.spec.describe(),
             "actions": self.actions,
-            "together": self._together,
+            **self._settings,
             "members": [
                 {"config": options.to_mapping(m.config), "seed": m.seed} for m in self.members
             ],
@@ -360,8 +408,7 @@ class Fleet:
             "finished_at": [r.finished_at for r in self.records],
             "provenance": provenance.of_training(),
         }
-        arrays = checkpoint.flatten("learner.", self._learner._replace(knobs=None))
-        arrays |= checkpoint.flatten("feed.", self._episodes)
+        arrays = self._loop.arrays()
         for i, record in enumerate(self.records):
             arrays[f"record.{i}.returns"] = np.asarray(record.returns, np.float64)
             arrays[f"record.{i}.running"] = np.asarray(record.running)
@@ -384,12 +431,16 @@ class Fleet:
                 Member(options.from_file(kind, m["config"]), int(m["seed"]))
                 for m in about["members"]
             ]
-            if env is None and not about["world"]["by_name"]:
+            world, name = about["world"], str(about["world"]["name"])
+            if env is None and (not world["by_name"] or ":" in name):
                 raise InvalidInput("saved without a way to make its environment: give it as env")
             fleet = cls.__new__(cls)
-            together = None if about["together"] is None else bool(about["together"])
-            name = about["world"]["name"]
-            fleet._prepare(name if env is None else env, members, about["actions"], together)
+            given = env is not None and env != name
+            backend = "auto" if given or world["jax"] else "gymnasium"
+            env_options = {} if given or world["jax"] else world["options"]
+            settings = {key: about.get(key, default) for key, default in SETTINGS.items()}
+            env = name if env is None else env
+            fleet._prepare(env, members, about["actions"], backend, env_options, settings)
             fleet.steps, fleet.seconds = int(about["steps"]), float(about["seconds"])
             fleet._slots = [int(i) for i in about["alive"]]
             ends = [None if end is None else int(end) for end in about["finished_at"]]
@@ -402,15 +453,8 @@ class Fleet:
         known = slots and len(set(slots)) == len(slots) and 0 <= min(slots) <= max(slots) < n
         if not known or len(ends) != n or not 0 <= self.steps < MAX_STEPS:
             raise InvalidInput("damaged: its description is of another fleet")
-        learners, episodes = jax.eval_shape(
-            lambda: jax.tree.map(lambda x: x[: len(slots)], self._first_state())
-        )
-        self._learner = checkpoint.restore("learner.", learners._replace(knobs=None), arrays)
-        knobs = jax.tree.map(lambda x: x[jnp.asarray(slots)], self._knobs)
-        self._learner = self._learner._replace(knobs=knobs)
-        self._episodes = checkpoint.restore("feed.", episodes, arrays)
-        one = jax.eval_shape(lambda x: jax.tree.map(lambda leaf: leaf[0], x), learners)
-        like = self._algorithm.acting_state(one)
+        self._loop.restore(arrays, slots, self.steps)
+        one = jax.eval_shape(self._loop.acting_state, 0)
         for i, record in enumerate(self.records):
             returns, running = (arrays.get(f"record.{i}.{x}") for x in ("returns", "running"))
             if returns is None or running is None or (returns.ndim, running.ndim) != (1, 0):
@@ -418,15 +462,28 @@ class Fleet:
             record.returns, record.running = returns.tolist(), float(running)
             record.finished_at = ends[i]
             if ends[i] is not None:
-                state = checkpoint.restore(f"record.{i}.network.", like, arrays)
+                state = checkpoint.restore(f"record.{i}.network.", one, arrays)
                 record.acting_state = jax.tree.map(np.asarray, state)
-        self._action_table = self._make_action_table()
 
 
-@jax.jit
-def _take(tree: Any, index: ArrayLike) -> Any:
-    """The entries `index` of the leading axis of every array."""
-    return jax.tree.map(lambda x: x[index], tree)
+def _is_factory(env: Any) -> bool:
+    """Whether it is a function that makes an environment, and not one itself."""
+    return callable(env) and not isinstance(env, Environment) and not hasattr(env, "step")
+
+
+def _arguments(spec: EnvironmentSpec) -> dict[str, Any]:
+    """The arguments of the adapters of an environment's copies."""
+    return {"actions": spec.levels, "continuous": spec.n_actions is None, **spec.options}
+
+
+def _checked_settings(given: Mapping[str, Any]) -> dict[str, Any]:
+    """How a fleet computes: `together`, `workers` and `overlap`."""
+    together, workers = given["together"], given["workers"]
+    return {
+        "together": None if together is None else checks.flag("together", together),
+        "workers": None if workers is None else checks.count("workers", workers, at_least=0),
+        "overlap": checks.flag("overlap", given["overlap"]),
+    }
 
 
 def _checked_members(given: Any) -> tuple[Member, ...]:

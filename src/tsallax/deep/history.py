@@ -57,6 +57,16 @@ class History:
         last = self.columns["episode_return"][-n:]
         return float(np.mean(last)) if last else float("nan")
 
+    def mean_return(self, step: int, n: int) -> float:
+        """The mean return of the last n episodes that ended up to a step, NaN if they are fewer."""
+        end = int(np.searchsorted(self["episode_step"], step, side="right"))
+        return float(self["episode_return"][end - n : end].mean()) if end >= n else float("nan")
+
+    def is_best(self) -> bool:
+        """Whether the greedy return of the last evaluation is higher than those of all others."""
+        *others, last = self.columns["evaluation_return"]
+        return not others or last > max(others)
+
     def append(self, **row: Any) -> None:
         """Add an entry to some columns."""
         for name, value in row.items():

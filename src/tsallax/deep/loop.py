@@ -4,6 +4,7 @@ A cycle is `train_freq` steps of all environments and one update; a segment is a
 that run without the agent looking at them.
 """
 
+from collections.abc import Sequence
 from typing import Any, NamedTuple, Protocol
 
 import jax
@@ -40,6 +41,8 @@ class Segment(NamedTuple):
 class Loop(Protocol):
     """Runs an algorithm in environments, and holds the state of the episodes in progress."""
 
+    algorithm: Any
+    """The algorithm that acts, stores and learns; it may be replaced between two segments."""
     resumes_mid_episode: bool
     """Whether saved arrays hold enough to continue within an episode."""
 
@@ -58,6 +61,21 @@ class Loop(Protocol):
 
     def restore(self, arrays: dict[str, NDArray[Any]], learner: Any, finished: int) -> None:
         """Take the state from the arrays of a file, saved after `finished` episodes in all."""
+
+
+class FleetLog(NamedTuple):
+    """What happened in a segment of a fleet's training."""
+
+    reward: NDArray[np.float64]
+    """(steps, agents)."""
+    ended: NDArray[np.bool_]
+    """Ends of episodes, (steps, agents)."""
+    loss: NDArray[Any]
+    """Of the updates, or their sum, (any number, agents)."""
+    error: Exception | None = None
+    """What an environment raised, if anything, in the step after the last one of the log."""
+    lost: Sequence[int] = ()
+    """The members that lost the episode in progress before the first step."""
 
 
 def step_keys(key: Array, step: ArrayLike) -> tuple[Array, Array, Array]:

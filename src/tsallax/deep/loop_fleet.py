@@ -1,21 +1,24 @@
-"""Training of a fleet: the loop of `loop_jax` with the agents as a leading axis of all arrays.
+"""Training of a fleet in JAX environments: `loop_jax` with the agents as a leading axis.
 
 On an accelerator all agents make each step together. On a CPU that would only cost cache misses:
 there the agents of a segment run one after another.
 """
 
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import cache, partial
 from typing import Any
 
 import jax
 import jax.numpy as jnp
+import numpy as np
 from jax import Array, lax
+from numpy.typing import NDArray
 
-from tsallax.deep import loop_jax
+from tsallax.deep import checkpoint, loop_jax
 from tsallax.deep.algorithm import Algorithm
-from tsallax.deep.loop import CycleLog
+from tsallax.deep.evaluation_episodes import Episodes, play_jax
+from tsallax.deep.loop import CycleLog, FleetLog
 from tsallax.deep.loop_jax import JaxEpisodes
 from tsallax.envs.jax.environment import Environment
 
@@ -23,6 +26,107 @@ CONCURRENT_KERNELS = "xla_gpu_command_buffer_scheduling_mode"
 """XLA's option for whether kernels that do not depend on each other run at the same time."""
 
 Carry = tuple[Any, JaxEpisodes]
+
+
+class JaxFleetLoop:
+    """The loop of a fleet in copies of a JAX environment.
+
+    `action_table` has the real actions by number, where the algorithm chooses numbers. A slot is an
+    entry of the agents' axis.
+    """
+
+    def __init__(
+        self,
+        algorithm: Algorithm,
+        environment: Environment,
+        *,
+        action_table: Array | None,
+        seeds: Sequence[int],
+        knobs: Sequence[Any],
+        together: bool,
+    ) -> None:
+        self.algorithm, self.environment, self.action_table = algorithm, environment, action_table
+        self.together, self._seeds = together, seeds
+        self._knobs = jax.tree.map(lambda *leaves: jnp.stack(leaves), *knobs)
+        self.learners: Any = None
+        self.episodes: Any = None
+
+    def start(self) -> None:
+        """Make the learners and begin the first episodes."""
+        self.learners, self.episodes = self._first_state()
+
+    def _first_state(self) -> Carry:
+        keys = jnp.stack([jax.random.PRNGKey(seed) for seed in self._seeds])
+        first: Carry = start(self.algorithm, self.environment, keys, self._knobs)
+        return first
+
+    def run(self, learning: bool, step: int, steps: int, active: Sequence[bool]) -> FleetLog:
+        """Make `steps` steps, a multiple of `train_freq`, from `step`."""
+        cycles = steps // self.algorithm.config.train_freq
+        program = self.algorithm, self.environment, learning, cycles, self.together
+        state = self.learners, self.episodes, self.action_table
+        run_cycles = compiled_run_cycles(jax.default_backend())
+        self.learners, self.episodes, log = run_cycles(
+            *program, *state, jnp.asarray(step, jnp.int32), jnp.asarray(active)
+        )
+        reward, ended = (
+            np.moveaxis(np.asarray(x)[..., 0], 1, 2).reshape(-1, x.shape[1])
+            for x in (log.reward, log.ended)
+        )
+        return FleetLog(reward.astype(np.float64), ended, np.asarray(log.loss))
+
+    def copy(self) -> None:
+        """Copy the online networks to the target networks."""
+        self.learners = self.algorithm.copy(self.learners)
+
+    def acting_state(self, slot: int) -> Any:
+        """The acting state of the agent in a slot."""
+        return take(self.algorithm.acting_state(self.learners), slot)
+
+    def keep(self, slots: Sequence[int]) -> None:
+        """Keep the agents in these slots only."""
+        state = self.learners, self.episodes
+        self.learners, self.episodes = take(state, np.asarray(slots))
+
+    def play(
+        self, state: Any, *, member: int, step: int, episodes: int, deterministic: bool, seed: int
+    ) -> Episodes:
+        """Play episodes with the acting state of a member; the same as those of an agent alone."""
+        learner = take(self.learners, 0)._replace(knobs=take(self._knobs, member))
+        learner = self.algorithm.restore_acting(state, learner)
+        return play_jax(
+            self.algorithm,
+            self.environment,
+            learner,
+            self.action_table,
+            step=step,
+            episodes=episodes,
+            deterministic=deterministic,
+            seed=seed,
+        )
+
+    def arrays(self) -> dict[str, NDArray[Any]]:
+        """The learners and the episodes in progress, as named arrays."""
+        found = checkpoint.flatten("learner.", self.learners._replace(knobs=None))
+        return found | checkpoint.flatten(loop_jax.ARRAYS, self.episodes)
+
+    def restore(self, arrays: dict[str, NDArray[Any]], slots: Sequence[int], step: int) -> None:
+        """Take the state from the arrays of a file, of the members `slots` after `step` steps."""
+        learners, episodes = jax.eval_shape(
+            lambda: jax.tree.map(lambda x: x[: len(slots)], self._first_state())
+        )
+        restored = checkpoint.restore("learner.", learners._replace(knobs=None), arrays)
+        self.learners = restored._replace(knobs=take(self._knobs, jnp.asarray(slots)))
+        self.episodes = checkpoint.restore(loop_jax.ARRAYS, episodes, arrays)
+
+    def close(self) -> None:
+        """Do nothing: there are no processes to end."""
+
+
+@jax.jit
+def take(tree: Any, index: Any) -> Any:
+    """The entries `index` of the leading axis of every array."""
+    return jax.tree.map(lambda x: x[index], tree)
 
 
 @partial(jax.jit, static_argnums=(0, 1))
@@ -83,11 +187,16 @@ def _run_cycles(
 
 @cache
 def compiled_run_cycles(backend: str) -> Callable[..., tuple[Any, JaxEpisodes, CycleLog]]:
-    """`_run_cycles` compiled for a kind of device; the variable XLA_FLAGS takes precedence."""
-    ours = backend == "gpu" and CONCURRENT_KERNELS not in os.environ.get("XLA_FLAGS", "")
+    """`_run_cycles` compiled for a kind of device."""
     return jax.jit(
         _run_cycles,
         static_argnums=(0, 1, 2, 3, 4),
         donate_argnums=(5, 6),
-        compiler_options={CONCURRENT_KERNELS: "CONCURRENT"} if ours else None,
+        compiler_options=compiler_options(backend),
     )
+
+
+def compiler_options(backend: str) -> dict[str, Any] | None:
+    """XLA's options for programs of fleets; the variable XLA_FLAGS takes precedence."""
+    ours = backend == "gpu" and CONCURRENT_KERNELS not in os.environ.get("XLA_FLAGS", "")
+    return {CONCURRENT_KERNELS: "CONCURRENT"} if ours else None

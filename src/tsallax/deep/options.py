@@ -71,7 +71,17 @@ def with_current_names(values: Mapping[str, Any]) -> dict[str, Any]:
 
 def from_file(kind: type[T], values: Mapping[str, Any]) -> T:
     """A configuration from the options of a file, which may be of an earlier version."""
-    return from_mapping(kind, with_current_names(values))
+    return from_mapping(kind, without_unused(with_current_names(values)))
+
+
+def without_unused(values: Mapping[str, Any]) -> dict[str, Any]:
+    """Options without an epsilon that is not used; earlier versions accepted and wrote one.
+
+    >>> without_unused({"explore": "sparse", "epsilon": 0.1})
+    {'explore': 'sparse'}
+    """
+    used = values.get("explore") == "epsilon"
+    return {name: value for name, value in values.items() if used or name != "epsilon"}
 
 
 def from_mapping(kind: type[T], values: Mapping[str, Any]) -> T:

@@ -1,7 +1,7 @@
 """When a call of `learn` ends, and when it evaluates and saves on the way."""
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Any
 
 import numpy as np
@@ -15,13 +15,13 @@ MAX_SAVE_DELAY = 10
 
 
 class TrainingSchedule:
-    """The goals of a call of `learn`, and where evaluations and saves fall on the way.
+    """The goals of a call of `learn`, and where evaluations and other stops fall on the way.
 
-    A position in training is a number of steps and a number of episodes, both in all. The goals are
-    so many more episodes or steps, whichever is reached first; `eval_every` counts episodes, or
-    steps where only steps are limited.
+    A position in training is a number of steps and a number of episodes. The goals are such
+    numbers, whichever is reached first; `eval_every` counts episodes, or steps where only steps are
+    limited. Segments also stop at all multiples of the numbers of steps in `stop_every`.
 
-    >>> schedule = TrainingSchedule(100, 7, steps=50, eval_every=20)
+    >>> schedule = TrainingSchedule(100, 7, steps=150, eval_every=20)
     >>> schedule.last_step, schedule.next_stop(100), schedule.evaluation_due((100, 7), (120, 8))
     (150, 120, True)
     """
@@ -35,13 +35,13 @@ class TrainingSchedule:
         episodes: int | None = None,
         steps: int | None = None,
         eval_every: int | None = None,
-        save_every: int | None = None,
+        stop_every: Iterable[int] = (),
     ) -> None:
         self.first_step, self.first_episode = step, episode
-        self.last_step = MAX_STEPS if steps is None else step + steps
-        self.last_episode = MAX_STEPS if episodes is None else episode + episodes
+        self.last_step = MAX_STEPS if steps is None else steps
+        self.last_episode = MAX_STEPS if episodes is None else episodes
         self.by_episode = episodes is not None
-        self.eval_every, self.save_every = eval_every, save_every
+        self.eval_every, self.stop_every = eval_every, tuple(stop_every)
 
     def finished(self, step: int, episode: int) -> bool:
         """Whether a goal is reached."""
@@ -54,12 +54,10 @@ class TrainingSchedule:
         return min(1.0, max(by_step, by_episode))
 
     def next_stop(self, step: int) -> int:
-        """The step of the next evaluation or save, or the last one."""
-        stops = [self.last_step]
+        """The step of the next evaluation or other stop, or the last one."""
+        stops = [self.last_step, *(next_multiple(step, every) for every in self.stop_every)]
         if self.eval_every is not None and not self.by_episode:
             stops.append(next_multiple(step, self.eval_every))
-        if self.save_every is not None:
-            stops.append(next_multiple(step, self.save_every))
         return min(stops)
 
     def next_episode_stop(self, episode: int) -> int:
@@ -72,8 +70,7 @@ class TrainingSchedule:
         """Whether an evaluation falls between two positions."""
         if self.eval_every is None:
             return False
-        a, b = before[self.by_episode], now[self.by_episode]
-        return b // self.eval_every > a // self.eval_every
+        return passes_multiple(before[self.by_episode], now[self.by_episode], self.eval_every)
 
 
 class SaveSchedule:
@@ -114,6 +111,15 @@ def next_multiple(n: int, of: int) -> int:
     (30, 30)
     """
     return (n // of + 1) * of
+
+
+def passes_multiple(before: int, now: int, of: int) -> bool:
+    """Whether a multiple of a number is reached between two others, the second included.
+
+    >>> passes_multiple(19, 20, 10), passes_multiple(20, 29, 10)
+    (True, False)
+    """
+    return now // of > before // of
 
 
 def is_false(answer: Any) -> bool:

@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-from functools import lru_cache
-from typing import Any
-
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -13,11 +10,10 @@ from jax.sharding import Mesh
 from tsallax import checks
 from tsallax.errors import InvalidInput
 from tsallax.planning.accelerator.device_sweep import AXIS, SweepModel
-from tsallax.planning.accelerator.functional_sweep import FunctionalSweep
+from tsallax.planning.accelerator.functional_sweep import checked_sweep
 from tsallax.planning.accelerator.jax_bellman import JaxBellman
 from tsallax.planning.accelerator.stored_sweep import StoredSweep
 from tsallax.planning.bellman import Bellman
-from tsallax.planning.functional_checks import check_functions
 from tsallax.planning.functional_mdp import FunctionalMDP
 from tsallax.planning.mdp import MDP
 from tsallax.planning.precision import double_precision
@@ -57,17 +53,8 @@ def make_operator(
         if isinstance(mdp, MDP):
             model = StoredSweep(mdp, dtype, mesh)
         else:
-            model = _functional_sweep(mdp, dtype, mesh, chosen)
+            model = checked_sweep(mdp, dtype, mesh, chosen)
     return JaxBellman(model, regularizer, mdp.discount, single, chosen)
-
-
-@lru_cache(maxsize=8)
-def _functional_sweep(
-    mdp: FunctionalMDP, dtype: Any, mesh: Mesh | None, device: jax.Device | None
-) -> FunctionalSweep:
-    """The sweeps of a model, checked; the last ones are kept, as they take seconds to compile."""
-    check_functions(mdp)
-    return FunctionalSweep(mdp, dtype, mesh)
 
 
 def _on_gpu(mdp: MDP, device: str, single: bool) -> bool:

@@ -23,10 +23,10 @@ from numpy.typing import ArrayLike, NDArray
 
 from tsallax.errors import InvalidInput
 from tsallax.planning.accelerator.device_sweep import FixedPolicy
-from tsallax.planning.accelerator.functional_sweep import FunctionalSweep
+from tsallax.planning.accelerator.functional_sweep import checked_sweep
 from tsallax.planning.accelerator.jax_bellman import bicgstab
 from tsallax.planning.forms import numbers
-from tsallax.planning.functional_checks import check_functions, find_invalid
+from tsallax.planning.functional_checks import find_invalid
 from tsallax.planning.functional_mdp import FunctionalMDP
 from tsallax.planning.functional_solution import FunctionalSolution
 from tsallax.planning.policies import ROW_TOLERANCE
@@ -130,9 +130,8 @@ class FollowedPolicy:
 
     def __init__(self, mdp: FunctionalMDP, policy: ArrayLike | FunctionalSolution) -> None:
         weights, actions = _lists(mdp, policy)
-        check_functions(mdp)
         self._mdp = mdp
-        self._sweep = FunctionalSweep(mdp, jnp.float64)
+        self._sweep = checked_sweep(mdp, jnp.float64, None, None)
         none = jnp.zeros(mdp.n_states)
         listed = FixedPolicy(weights, actions, none)
         self.terminal, missing, self._largest = self._sweep.check_policy(listed)

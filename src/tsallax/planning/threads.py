@@ -8,4 +8,4 @@ PARALLEL_TRANSITIONS = 50_000
 
 def thread_blocks() -> int:
     """The number of blocks of states for the threads: several for each, as blocks differ."""
-    return 4 * get_num_threads()
+    return 4 * int(get_num_threads())

@@ -21,7 +21,10 @@ from tsallax.runs import logs
 from tsallax.statistics import interval_label, mean_curve
 
 Table = dict[str, NDArray[np.float64]]
-IGNORED = ("episodes", "steps", "eval_every", "eval_episodes", "save_every", "tensorboard")
+IGNORED = (
+    "episodes", "steps", "eval_every", "eval_episodes", "save_every", "stop_at_return",
+    "tensorboard", "wandb",
+)  # fmt: skip
 """Options that do not change what is learned."""
 WINDOWS = (1, 2, 5, 10, 20, 50, 100)
 POINTS = 400
@@ -72,11 +75,18 @@ def find(folders: Iterable[str | Path]) -> list[Log]:
         for folder in inner:
             found[folder.resolve()] = Log(
                 folder,
-                with_current_names(yaml_text.read(folder / "config.yaml")),
+                {**with_current_names(yaml_text.read(folder / "config.yaml")), **_changes(folder)},
                 logs.read(folder / logs.EPISODES),
                 logs.read(folder / logs.EVALUATIONS),
             )
     return list(found.values())
+
+
+def _changes(folder: Path) -> dict[str, Any]:
+    """The record of the options that changed in a run, as an option of its own."""
+    rows = logs.read_changes(folder / logs.CHANGES)
+    words = [f"{row['option']} {row['after']} from step {row['step']}" for row in rows]
+    return {"changed": ", ".join(words) or None}
 
 
 def _is_run(folder: Path) -> bool:

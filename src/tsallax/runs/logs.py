@@ -1,10 +1,12 @@
-"""The history of an agent as CSV files, and as TensorBoard event files.
+"""The history of an agent as CSV files, and for TensorBoard and Weights & Biases.
 
 Rows are added while the agent learns. Opening a log rewrites it with the whole history of the
 agent, which drops rows that a killed process wrote after its last checkpoint.
 """
 
 import csv
+import uuid
+from collections.abc import Mapping, Sequence
 from os import PathLike
 from pathlib import Path
 from typing import Any, TextIO
@@ -13,64 +15,127 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tsallax.deep.history import History
+from tsallax.deep.option_changes import Change
 from tsallax.errors import InvalidInput
+from tsallax.files import yaml_text
 from tsallax.files.atomic import whole
 
 EPISODES, EVALUATIONS, TRACE = "episodes.csv", "evaluations.csv", "trace.csv"
+CHANGES = "changes.csv"
 TABLES = {
     EPISODES: ("episode_", ("episode", "step", "return", "length")),
     EVALUATIONS: ("evaluation_", ("episode", "step", "return", "std", "length", "sampled")),
     TRACE: ("trace_", ("step", "loss", "value", "support")),
 }
 """Prefix of the history's columns and names of the columns of each file."""
+WANDB_ID = "wandb_id.txt"
+"""The file with the id of a folder's run of Weights & Biases."""
 
 
 class Logs:
     """The logs in a folder: rewritten with a history when opened, then appended to."""
 
-    def __init__(self, folder: str | PathLike[str], history: History, tensorboard: bool) -> None:
+    def __init__(
+        self,
+        folder: str | PathLike[str],
+        history: History,
+        tensorboard: bool = False,
+        wandb: str | None = None,
+        options: Mapping[str, Any] | None = None,
+    ) -> None:
         self._folder = Path(folder)
-        self._board: Any = None
+        self._writers: list[TensorBoardWriter | WandbWriter] = []
         if tensorboard:
-            for old in self._folder.glob("events.out.tfevents.*"):
-                old.unlink()
-            self._board = import_tensorboard().SummaryWriter(logdir=str(self._folder))
+            self._writers.append(TensorBoardWriter(self._folder))
+        if wandb is not None:
+            self._writers.append(WandbWriter(self._folder, wandb, options or {}))
         self._written: dict[str, int] = {}
         self._files: dict[str, TextIO] = {}
         for name in TABLES:
             rows = _rows(history, name, 0)
             self._files[name] = _replace(self._folder / name, TABLES[name][1], rows)
             self._written[name] = len(rows)
-            self._add_scalars(name, rows)
+            self._pass_on(name, rows, 0)
 
     def add(self, history: History) -> None:
         """Append the rows of a history that are not written yet."""
         for name, file in self._files.items():
             rows = _rows(history, name, self._written[name])
             if rows:
-                self._written[name] += len(rows)
                 csv.writer(file, lineterminator="\n").writerows(rows)
                 file.flush()
-                self._add_scalars(name, rows)
+                self._pass_on(name, rows, self._written[name])
+                self._written[name] += len(rows)
 
-    def _add_scalars(self, name: str, rows: list[tuple[Any, ...]]) -> None:
-        """Write rows to TensorBoard's event file."""
-        if self._board is None or not rows:
-            return
+    def _pass_on(self, name: str, rows: list[tuple[Any, ...]], first: int) -> None:
+        """Write rows, of which the first has this index, to TensorBoard and W&B."""
         prefix, columns = TABLES[name]
-        for row in rows:
-            values = dict(zip(columns, row, strict=True))
-            for column, value in values.items():
-                if column not in ("episode", "step"):
-                    self._board.add_scalar(f"{prefix[:-1]}/{column}", value, values["step"])
-        self._board.flush()
+        for writer in self._writers if rows else []:
+            for index, row in enumerate(rows, first):
+                values = dict(zip(columns, row, strict=True))
+                step = values.pop("step")
+                values.pop("episode", None)
+                writer.add(prefix[:-1], index, step, values)
+            writer.flush()
 
     def close(self) -> None:
         """Close the files."""
-        for file in self._files.values():
-            file.close()
-        if self._board is not None:
-            self._board.close()
+        for closing in (*self._files.values(), *self._writers):
+            closing.close()
+
+
+class TensorBoardWriter:
+    """The event file of TensorBoard in a folder, instead of those of earlier processes."""
+
+    def __init__(self, folder: Path) -> None:
+        for old in folder.glob("events.out.tfevents.*"):
+            old.unlink()
+        self._board = import_tensorboard().SummaryWriter(logdir=str(folder))
+
+    def add(self, table: str, index: int, step: int, values: Mapping[str, float]) -> None:
+        """Write a row of a table."""
+        for column, value in values.items():
+            self._board.add_scalar(f"{table}/{column}", value, step)
+
+    def flush(self) -> None:
+        self._board.flush()
+
+    def close(self) -> None:
+        self._board.close()
+
+
+class WandbWriter:
+    """A run of Weights & Biases, continued by later processes of the same folder.
+
+    Every row has its index in its table, so that a row that is there already is not sent again.
+    """
+
+    def __init__(self, folder: Path, project: str, options: Mapping[str, Any]) -> None:
+        file = folder / WANDB_ID
+        if not file.exists():
+            with whole(file) as draft:
+                draft.write_text(f"{uuid.uuid4().hex[:12]}\n", encoding="utf-8")
+        self._run = import_wandb().init(
+            project=project,
+            id=file.read_text(encoding="utf-8").strip(),
+            resume="allow",
+            name=folder.resolve().name,
+            dir=str(folder),
+            config=dict(options),
+        )
+        self._run.define_metric("*", step_metric="step")
+
+    def add(self, table: str, index: int, step: int, values: Mapping[str, float]) -> None:
+        """Send a row of a table, unless an earlier process did."""
+        if index > self._run.summary.get(f"{table}/index", -1):
+            named = {f"{table}/{column}": value for column, value in values.items()}
+            self._run.log({"step": step, f"{table}/index": index, **named})
+
+    def flush(self) -> None:
+        """Nothing: the library sends rows by itself."""
+
+    def close(self) -> None:
+        self._run.finish()
 
 
 def import_tensorboard() -> Any:
@@ -78,9 +143,17 @@ def import_tensorboard() -> Any:
     try:
         import tensorboardX
     except ImportError:
-        remedy = "pip install 'tsallax[tensorboard]'"
-        raise InvalidInput(f"--tensorboard needs tensorboardX: {remedy}") from None
+        raise InvalidInput("--tensorboard needs tensorboardX: pip install tensorboardX") from None
     return tensorboardX
+
+
+def import_wandb() -> Any:
+    """The library of Weights & Biases."""
+    try:
+        import wandb
+    except ImportError:
+        raise InvalidInput("--wandb needs wandb: pip install wandb") from None
+    return wandb
 
 
 def read(path: str | PathLike[str]) -> dict[str, NDArray[np.float64]]:
@@ -105,6 +178,24 @@ def read(path: str | PathLike[str]) -> dict[str, NDArray[np.float64]]:
             problem = f"line {i + 2} is not {len(columns)} numbers: {line[:60]!r}"
             raise InvalidInput(problem, source=path) from None
     return {column: table[:, i] for i, column in enumerate(columns)}
+
+
+def write_changes(path: Path, changes: Sequence[Change]) -> None:
+    """Write the record of options that changed, if there are any; values are YAML."""
+    if changes:
+        with whole(path) as draft, open(draft, "w", encoding="utf-8", newline="") as file:
+            writer = csv.writer(file, lineterminator="\n")
+            writer.writerow(Change._fields)
+            for step, name, before, after in changes:
+                writer.writerow([step, name, yaml_text.scalar(before), yaml_text.scalar(after)])
+
+
+def read_changes(path: Path) -> list[dict[str, str]]:
+    """The rows of a record of options that changed; none where there is no file."""
+    if not path.is_file():
+        return []
+    with open(path, encoding="utf-8", newline="") as file:
+        return list(csv.DictReader(file))
 
 
 def _rows(history: History, name: str, begin: int) -> list[tuple[Any, ...]]:

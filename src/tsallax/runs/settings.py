@@ -35,14 +35,18 @@ class Run:
     backend: str = option("auto", "jax, gymnasium, or auto: jax where the environment is in JAX")
     env_options: Mapping[str, Any] | None = option(None, "further arguments of gymnasium.make")
     seed: int = option(0, "seed of all random numbers")
-    episodes: int | None = option(None, "total number of episodes")
-    steps: int | None = option(None, "total number of steps; the first limit reached ends the run")
+    episodes: int | None = option(None, "episodes in all, those before a resume included")
+    steps: int | None = option(None, "steps in all; the first limit reached ends the run")
     eval_every: int | None = option(
         None, "episodes between evaluations, or steps where only steps are given"
     )
     eval_episodes: int = option(20, "episodes of an evaluation")
     save_every: int | None = option(None, "steps between checkpoints; default: one a minute")
+    stop_at_return: float | None = option(
+        None, "greedy return of an evaluation, or mean of 100 training episodes, that ends the run"
+    )
     tensorboard: bool = option(False, "write TensorBoard event files beside the CSV")
+    wandb: str | None = option(None, "project of Weights & Biases to log to as well")
 
     def __post_init__(self) -> None:
         checks.one_of("algorithm", self.algorithm, LEARNERS)
@@ -59,7 +63,12 @@ class Run:
                 checks.count(name, getattr(self, name))
         if self.steps is not None and self.steps >= MAX_STEPS:
             raise InvalidInput(f"steps must be less than 2^30 in all, got {self.steps}")
+        if self.stop_at_return is not None:
+            stop = checks.number("stop_at_return", self.stop_at_return)
+            object.__setattr__(self, "stop_at_return", stop)
         checks.flag("tensorboard", self.tensorboard)
+        if self.wandb is not None and not (isinstance(self.wandb, str) and self.wandb):
+            raise InvalidInput(f"wandb must be the name of a project, got {self.wandb!r}")
 
 
 def _levels(actions: Any) -> int | tuple[int, ...]:
@@ -127,13 +136,13 @@ def to_yaml(settings: Settings) -> str:
     flat = to_flat(settings)
     defaults = to_flat(Settings(Run(algorithm=settings.run.algorithm), type(settings.config)()))
     lines = [f"{name}: {yaml_text.scalar(value)}" for name, value in flat.items()]
-    width = max(len(line) for line in lines if len(line) < 40) + 2
+    width = max(len(line) for line in lines if len(line) < 40)
     fields = [*dataclasses.fields(Run), *dataclasses.fields(settings.config)]
     for i, (line, field) in enumerate(zip(lines, fields, strict=True)):
         default = defaults[field.name]
         changed = flat[field.name] != default and default is not None
         note = f" (default: {yaml_text.scalar(default)})" if changed else ""
-        lines[i] = f"{line:<{width}}# {field.metadata.get('help', '')}{note}"
+        lines[i] = f"{line:<{width}}  # {field.metadata.get('help', '')}{note}"
     n = len(dataclasses.fields(Run))
     head = "# Options of tsallax train --config FILE; one that a file leaves out has its default."
     section = f"# Options of {settings.run.algorithm}."

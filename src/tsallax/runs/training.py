@@ -12,19 +12,28 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from tsallax.deep.options import to_mapping, with_current_names
+from tsallax.deep.option_changes import Change
+from tsallax.deep.options import to_mapping, with_current_names, without_unused
 from tsallax.envs.jax.catalogue import jax_environment
 from tsallax.errors import InvalidInput
 from tsallax.files import yaml_text
 from tsallax.files.atomic import whole
-from tsallax.runs.logs import Logs, import_tensorboard
+from tsallax.runs.logs import (
+    CHANGES,
+    Logs,
+    import_tensorboard,
+    import_wandb,
+    write_changes,
+)
+from tsallax.runs.preset_catalogue import NONE, preset_named, preset_of
 from tsallax.runs.settings import Run, Settings, from_flat, to_flat, to_yaml
 
 Options = Mapping[str, Any]
 AGENT_FILE, CONFIG_FILE = "agent.npz", "config.yaml"
+BEST_FILE = "best.npz"
 LIMITS = ("episodes", "steps")
-CHANGEABLE = (*LIMITS, "save_every", "tensorboard")
-"""Options that may change when a run is resumed."""
+FIXED = ("algorithm", "env", "actions", "backend", "env_options", "seed")
+"""Options of a run that cannot change when it is resumed."""
 
 
 @dataclass(frozen=True)
@@ -35,19 +44,31 @@ class TrainingRun:
     agent: Any
     folder: Path
     resumed: bool
+    preset: str | None = None
+    """The name of the preset whose options a new run has."""
 
     @property
-    def remaining(self) -> dict[str, int]:
-        """Episodes and steps that are left, for each of the two that has a limit."""
-        run, agent = self.settings.run, self.agent
-        done = {"episodes": agent.history.episodes, "steps": agent.steps}
-        totals = {name: getattr(run, name) for name in LIMITS}
-        return {name: totals[name] - done[name] for name in LIMITS if totals[name] is not None}
+    def limits(self) -> dict[str, int]:
+        """Episodes and steps in all, for each of the two that has a limit."""
+        values = {name: getattr(self.settings.run, name) for name in LIMITS}
+        return {name: value for name, value in values.items() if value is not None}
+
+    @property
+    def reached(self) -> bool:
+        """Whether the return is reached at which the run ends."""
+        run = self.settings.run
+        return bool(self.agent.reached(run.stop_at_return, run.eval_every is not None))
 
     @property
     def finished(self) -> bool:
-        """Whether a limit is reached."""
-        return min(self.remaining.values()) <= 0
+        """Whether a limit or the return is reached."""
+        done = {"episodes": self.agent.history.episodes, "steps": self.agent.steps}
+        return self.reached or any(done[name] >= limit for name, limit in self.limits.items())
+
+    @property
+    def new_changes(self) -> list[Change]:
+        """The options that change where the run is continued, and are not saved yet."""
+        return [change for change in self.agent.changes if change.step == self.agent.steps]
 
     @property
     def resume_command(self) -> str:
@@ -55,9 +76,13 @@ class TrainingRun:
         run = self.settings.run
         words = ["tsallax", "train", *([str(run.env)] if names_module(run.env) else [])]
         words += ["--resume", "--out", str(self.folder)]
+        if self.reached:
+            words += ["--set", "stop_at_return=null"]
         if self.finished:
-            for name in self.remaining:
-                words += [f"--{name}", str(2 * getattr(run, name))]
+            for name, limit in self.limits.items():
+                words += [f"--{name}", str(2 * limit)]
+            for change in self.new_changes:
+                words += ["--set", f"{change.option}={yaml_text.scalar(change.after)}"]
         return shlex.join(words)
 
     @property
@@ -76,36 +101,82 @@ def names_module(env: str | None) -> bool:
     return env is not None and ":" in env
 
 
-def open_run(given: Options, from_file: Options, folder: Path, resume: bool) -> TrainingRun:
+def open_run(
+    given: Options, from_file: Options, folder: Path, resume: bool, preset: str | None = None
+) -> TrainingRun:
     """Create or load the agent that the given options, then those of a file, ask for.
 
-    Invalid options are refused here, before anything is written.
+    A new run without a file takes other options from the preset of its environment, or from the
+    `preset` of that name; "none" is for the defaults. Invalid options are refused here, before
+    anything is written.
     """
     options = {**from_file, **given}
     stored = _stored_options(folder, resume)
-    settings = from_flat(options) if stored is None else _resumed_settings(folder, stored, options)
-    _check_settings(settings, given)
-    if stored is None or not (folder / AGENT_FILE).exists():
-        return TrainingRun(settings, _new_agent(settings), folder, stored is not None)
-    env = settings.run.env
-    agent = settings.agent_class.load(folder / AGENT_FILE, env if names_module(env) else None)
-    _check_agent(folder, settings, agent)
-    return TrainingRun(settings, agent, folder, True)
+    if stored is None:
+        name, more = _preset_options(preset, options, use_default=not from_file)
+        settings = from_flat({**more, **options})
+        _check_settings(settings, given)
+        return TrainingRun(settings, _new_agent(settings), folder, False, name)
+    if preset is not None:
+        problem = f"the run in {folder} has its options: change them by their names"
+        raise InvalidInput(problem, omit="preset")
+    old, new = _resumed_settings(folder, stored, options)
+    _check_settings(new, given)
+    if not (folder / AGENT_FILE).exists():
+        return TrainingRun(new, _new_agent(new), folder, True)
+    env = new.run.env
+    agent = new.agent_class.load(folder / AGENT_FILE, env if names_module(env) else None)
+    unwritten = _check_agent(folder, old, agent)
+    kept = {name: value for name, value in unwritten.items() if name not in options}
+    new = from_flat({**to_flat(new), **kept})
+    try:
+        agent.change(**to_mapping(new.config))
+    except InvalidInput as error:
+        raise InvalidInput(f"--resume: {error.problem}", source=error.source) from None
+    return TrainingRun(new, agent, folder, True)
+
+
+def _preset_options(
+    asked: str | None, options: Options, use_default: bool
+) -> tuple[str | None, dict[str, Any]]:
+    """The name of the preset to use, and those of its options that are not given."""
+    env, algorithm = options.get("env"), options.get("algorithm")
+    if asked == NONE or (asked is None and not (use_default and isinstance(env, str))):
+        return None, {}
+    chosen = preset_of(str(env)) if asked is None else preset_named(asked)
+    if chosen is None or (asked is None and algorithm not in (None, chosen.algorithm)):
+        return None, {}
+    if algorithm not in (None, chosen.algorithm):
+        problem = f"the preset {asked} is for {chosen.algorithm}, not {algorithm}"
+        raise InvalidInput(problem, omit="preset")
+    found = {"algorithm": chosen.algorithm, **chosen.options}
+    if options.get("explore", found.get("explore")) != "epsilon":
+        found.pop("epsilon", None)
+    if not any(options.get(name) is not None for name in LIMITS):
+        found["steps"] = chosen.steps
+    return chosen.name, found
 
 
 def train(training: TrainingRun) -> None:
     """Train up to the limits; on Ctrl-C save, then raise KeyboardInterrupt."""
     run, agent, folder = training.settings.run, training.agent, training.folder
-    for draft in folder.glob(f".{AGENT_FILE}.*.partial"):  # of a process that was killed
-        draft.unlink(missing_ok=True)
+    for file in (AGENT_FILE, BEST_FILE):
+        for draft in folder.glob(f".{file}.*.partial"):  # of a process that was killed
+            draft.unlink(missing_ok=True)
     if not training.finished:
+        if training.new_changes:  # before the settings: a file of the agent has the last word
+            agent.save(folder / AGENT_FILE)
         _write_config(folder, training.settings)
-    with closing(Logs(folder, agent.history, run.tensorboard)) as logs:
+        write_changes(folder / CHANGES, agent.changes)
+    options = to_flat(training.settings)
+    with closing(Logs(folder, agent.history, run.tensorboard, run.wandb, options)) as logs:
         if not training.finished:
             agent.learn(
-                **training.remaining,
+                **training.limits,
                 eval_every=run.eval_every,
                 eval_episodes=run.eval_episodes,
+                best_to=None if run.eval_every is None else folder / BEST_FILE,
+                stop_at_return=run.stop_at_return,
                 save_to=folder / AGENT_FILE,
                 save_every=run.save_every,
                 callback=lambda agent: logs.add(agent.history),
@@ -142,7 +213,7 @@ def _stored_options(folder: Path, resume: bool) -> dict[str, Any] | None:
             raise InvalidInput(
                 "holds a run: add --resume to continue it, or give another --out", source=source
             )
-        return with_current_names(yaml_text.read(folder / CONFIG_FILE))
+        return without_unused(with_current_names(yaml_text.read(folder / CONFIG_FILE)))
     if folder.is_dir() and any(folder.iterdir()):
         raise InvalidInput("is not empty and holds no run: give another --out", source=source)
     parent = next(path for path in (folder, *folder.absolute().parents) if path.exists())
@@ -151,8 +222,8 @@ def _stored_options(folder: Path, resume: bool) -> dict[str, Any] | None:
     return None
 
 
-def _resumed_settings(folder: Path, stored: Options, options: Options) -> Settings:
-    """The stored settings with new limits; a change of any other option is refused."""
+def _resumed_settings(folder: Path, stored: Options, options: Options) -> tuple[Settings, Settings]:
+    """The stored settings, and those with other options; what makes another run is refused."""
     try:
         old = from_flat(stored)
     except InvalidInput as error:
@@ -165,18 +236,19 @@ def _resumed_settings(folder: Path, stored: Options, options: Options) -> Settin
     new = from_flat({**stored, **others})
     new_values = to_flat(new)
     for name, value in to_flat(old).items():
-        if name not in CHANGEABLE and new_values[name] != value:
+        if name in FIXED and new_values[name] != value:
             raise _changed(folder, name, new_values[name], value)
     if not limits:
-        return new
+        return old, new
     run = replace(new.run, **{**dict.fromkeys(LIMITS), **limits})
     unit = "steps" if old.run.episodes is None else "episodes"
-    if old.run.eval_every is not None and (run.episodes is None) != (unit == "steps"):
+    same_unit = (run.episodes is None) == (unit == "steps")
+    if old.run.eval_every is not None and "eval_every" not in options and not same_unit:
         raise InvalidInput(
             f"--resume: the run in {folder} evaluates every {old.run.eval_every} {unit}: "
-            f"give --{unit}"
+            f"give --{unit}, or --eval-every as well"
         )
-    return replace(new, run=run)
+    return old, replace(new, run=run)
 
 
 def _changed(folder: Path, name: str, new: Any, old: Any) -> InvalidInput:
@@ -200,22 +272,32 @@ def _check_settings(settings: Settings, given: Options) -> None:
         raise InvalidInput("how long to train: give --episodes or --steps")
     if run.tensorboard:
         import_tensorboard()
+    if run.wandb is not None:
+        import_wandb()
 
 
-def _check_agent(folder: Path, settings: Settings, agent: Any) -> None:
-    """Refuse a config.yaml that was edited after the agent was saved."""
+def _check_agent(folder: Path, settings: Settings, agent: Any) -> dict[str, Any]:
+    """Refuse a config.yaml that was edited after the agent was saved.
+
+    The result are options that changed, where the process was killed before it wrote them there.
+    """
+    changed = {change.option: change for change in agent.changes}
+    unwritten: dict[str, Any] = {}
     run = settings.run
     expected = {"seed": run.seed, **to_mapping(settings.config)}
     expected |= {"env": run.env, "actions": run.actions, "backend": run.backend}
     expected["env_options"] = dict(run.env_options or {})
     found = {"seed": agent.seed, **to_mapping(agent.config), **_environment_options(run, agent)}
     for name, value in expected.items():
-        if found.get(name) != value:
+        if name in changed and (value, found[name]) == changed[name][2:]:
+            unwritten[name] = found[name]
+        elif found.get(name) != value:
             raise InvalidInput(
                 f"{name} is {yaml_text.scalar(value)}, but {AGENT_FILE} has "
                 f"{yaml_text.scalar(found.get(name))}: put it back, or start another run",
                 source=folder / CONFIG_FILE,
             )
+    return unwritten
 
 
 def _environment_options(run: Run, agent: Any) -> dict[str, Any]:

@@ -39,7 +39,7 @@ def _import_ffmpeg() -> Any:
         with _quiet_fork():
             ffmpeg.get_ffmpeg_exe()  # type: ignore[attr-defined]
     except (ImportError, RuntimeError):
-        raise InvalidInput("--video needs ffmpeg: pip install 'tsallax[video]'") from None
+        raise InvalidInput("--video needs ffmpeg: pip install imageio-ffmpeg pygame") from None
     return ffmpeg
 
 

@@ -41,5 +41,5 @@ for missing in ("mujoco", "gymnasium"):
 """
     run = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True)
     first, second = run.stdout.splitlines()
-    assert first.startswith("Reacher-v5: needs MuJoCo: pip install 'tsallax[mujoco]', or use tsal")
+    assert first.startswith("Reacher-v5: needs MuJoCo: pip install mujoco imageio, or use tsal")
     assert second == "Reacher-v5: needs Gymnasium: pip install gymnasium"

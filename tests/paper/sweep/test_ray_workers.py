@@ -21,7 +21,7 @@ from tsallax.paper.sweep import ray_workers
 from tsallax.paper.sweep.execution import train_sweeps
 from tsallax.paper.sweep.job_status import read_status
 
-imports_ray = pytest.mark.skipif(find_spec("ray") is None, reason="ray is missing: tsallax[ray]")
+imports_ray = pytest.mark.skipif(find_spec("ray") is None, reason="ray is missing")
 LONG = 300
 """Episodes that take seconds."""
 
@@ -169,5 +169,5 @@ def test_a_refused_connection_gives_a_hint_at_the_token(mode, tmp_path, monkeypa
 
 def test_without_ray_the_error_names_the_extra(tmp_path: Path, monkeypatch):
     monkeypatch.setitem(sys.modules, "ray", None)
-    with refused("tsallax[ray]"):
+    with refused("pip install ray"):
         train_sweeps([small()], tmp_path, ray="local", progress=False)

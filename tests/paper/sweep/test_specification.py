@@ -1,8 +1,11 @@
 """Runs of a sweep, and the options of their learners."""
 
+import dataclasses
+
 import pytest
 
 from small_sweeps import NAME, small
+from tsallax import DeepQConfig
 from tsallax.errors import InvalidInput
 from tsallax.paper.sweep.specification import changed_sweep, learner_config, paper_sweep, runs_of
 from tsallax.paper.sweep.tasks import DDPG, PENDULUM, REACHER, choose_variants
@@ -42,7 +45,9 @@ def test_runs_that_are_asked_for_twice_are_trained_once():
 
 def test_the_options_of_a_task_hold_for_the_learners_that_have_them():
     (variant,) = choose_variants([NAME])
-    assert learner_config(PENDULUM, variant, {}).epsilon == (1.0, 0.02, 10_000)
+    greedy = dataclasses.replace(variant, explore="epsilon")
+    assert learner_config(PENDULUM, greedy, {}).epsilon == (1.0, 0.02, 10_000)
+    assert learner_config(PENDULUM, variant, {}).epsilon == DeepQConfig().epsilon, "not used"
     assert not hasattr(learner_config(PENDULUM, DDPG, {}), "epsilon")
     assert learner_config(REACHER, variant, {}).net_arch == (256,) * 4
     assert learner_config(REACHER, variant, {"net_arch": [8]}).net_arch == (8,)

@@ -44,7 +44,7 @@ def _reason(name: str, error: Exception) -> str:
         return f"there is no such environment{_nearest(name)}"
     if ("mujoco" in line.lower() or "imageio" in line) and not _importable("mujoco", "imageio"):
         same = f", or use tsallax/{name}, the same without MuJoCo" if name in _JAX_NAMES else ""
-        return f"needs MuJoCo: pip install 'tsallax[mujoco]'{same}"
+        return f"needs MuJoCo: pip install mujoco imageio{same}"
     if "Namespace ALE not found" in line:
         return "needs the Arcade Learning Environment: pip install ale-py"
     return line or type(error).__name__

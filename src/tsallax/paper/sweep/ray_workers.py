@@ -144,7 +144,7 @@ def require_ray(address: str) -> None:
     try:
         import ray  # noqa: F401
     except ImportError:
-        raise InvalidInput("--ray needs ray: pip install 'tsallax[ray]'") from None
+        raise InvalidInput("--ray needs ray: pip install ray") from None
     if address in ("local", "auto"):
         return
     found = re.fullmatch(r"(?:ray://)?\[?([^\s/]+?)\]?:(\d{1,5})", address)

@@ -104,5 +104,5 @@ def learner_config(task: Task, variant: Variant, given: dict[str, Any]) -> DeepQ
     if variant.explore is None:
         return DDPGConfig(**mine)
     choice = {"explore": variant.explore, "update": variant.update, "alpha": variant.alpha}
-    made = options.from_mapping(DeepQConfig, {**mine, **choice})
+    made = options.from_mapping(DeepQConfig, options.without_unused({**mine, **choice}))
     return dataclasses.replace(made, net_arch=options.hidden_layers(made, task.env))

@@ -17,7 +17,7 @@ are not finite has Q = NaN, so that no sweep passes over it.
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import partial
+from functools import lru_cache, partial
 from typing import Any, NamedTuple
 
 import jax
@@ -37,7 +37,7 @@ from tsallax.planning.accelerator.device_sweep import (
     regularized_maximum,
 )
 from tsallax.planning.function_space import Space
-from tsallax.planning.functional_checks import find_invalid
+from tsallax.planning.functional_checks import check_functions, find_invalid
 from tsallax.planning.functional_mdp import SUM_TOLERANCE, FunctionalMDP
 from tsallax.regularizer import Hard, Regularizer
 
@@ -434,3 +434,12 @@ class FunctionalSweep:
 def _dot(p: Array, worth: Array) -> Array:
     """The expectation, to which events of probability 0 contribute nothing."""
     return jnp.sum(jnp.where(p == 0.0, 0.0, p * worth))
+
+
+@lru_cache(maxsize=8)
+def checked_sweep(
+    mdp: FunctionalMDP, dtype: Any, mesh: Any, device: jax.Device | None
+) -> FunctionalSweep:
+    """The sweeps of a model, checked; the last ones are kept, as they take seconds to compile."""
+    check_functions(mdp)
+    return FunctionalSweep(mdp, dtype, mesh)

@@ -1,0 +1,54 @@
+"""The command `tsallax presets`."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from tsallax.cli.output import aligned
+
+if TYPE_CHECKING:
+    from tsallax.runs.preset_catalogue import Preset
+
+HEAD = ("environment", "steps", "result", "command", "options")
+
+
+def presets(
+    name: Annotated[
+        str | None, typer.Argument(metavar="NAME", help="Print the file of one preset.")
+    ] = None,
+) -> None:
+    """List the presets: options that `tsallax train ENV` uses for known environments.
+
+    The result is the mean greedy return over seeds, with its 95% interval.
+
+    \b
+    Examples:
+      tsallax presets
+      tsallax presets CartPole-v1
+      tsallax train CartPole-v1 --out runs/cartpole
+      tsallax train CartPole-v1 --preset none --steps 50000 --out runs/cartpole-defaults
+    """
+    from tsallax.runs.preset_catalogue import FOLDER, all_presets, preset_named
+
+    if name is not None:
+        file = FOLDER / f"{preset_named(name).name}.yaml"
+        typer.echo(file.read_text(encoding="utf-8"), nl=False)
+        return
+    typer.echo(aligned([HEAD, *map(_row, all_presets())]))
+
+
+def _row(preset: Preset) -> tuple[str, ...]:
+    from tsallax.files import yaml_text
+
+    options = ", ".join(f"{key} {yaml_text.scalar(value)}" for key, value in preset.options.items())
+    found = preset.result
+    if found is None:
+        result, command = "not measured", f"tsallax train {preset.name} --out DIR"
+    else:
+        low, high = found.interval
+        result = f"{found.mean:.5g} [{low:.5g}, {high:.5g}], {found.seeds} seeds"
+        result += "" if found.steps == preset.steps else f", {found.steps:,} steps"
+        command = found.command
+    return preset.name, f"{preset.steps:,}", result, command, options

@@ -1,0 +1,580 @@
+"""Training of a fleet in Gymnasium environments: one environment for each agent, all side by side.
+
+The environments are in worker processes (`envs.gymnasium.environment_workers`) or in this one; the
+agents make each step together, as a leading axis of all arrays, or one by one. Step t is
+
+    s_t+1, r_t   from the environments, for the actions a_t
+    act          a_t+1 ~ explore.policy(Q(s_t+1, .; theta))
+    store, learn (s_t, a_t, r_t, s_t+1), then one update of theta
+    the actions a_t+1 go to the environments
+
+With `overlap`, `act` is computed before `learn`, with the theta of the update before, and the
+environments make step t+1 while the device learns from step t. An agent then acts one update later
+than it would alone. Without, `act` follows `learn`, as for an agent alone. Either order is fixed:
+results do not depend on timing nor on the number of workers.
+
+An episode is a function of its seed and its actions, which are recorded: where the environments
+were closed or come from a file, the episodes in progress are repeated up to the present, and
+checked. One that turns out differently is lost: the agent goes on with a new one.
+"""
+
+import time
+import warnings
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import cache, partial
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jax import Array, lax
+from numpy.typing import NDArray
+
+from tsallax.deep import checkpoint, replay
+from tsallax.deep.algorithm import Algorithm
+from tsallax.deep.evaluation_episodes import Episodes
+from tsallax.deep.loop import FleetLog, step_keys
+from tsallax.deep.loop_fleet import compiler_options, take
+from tsallax.deep.loop_gymnasium import episode_seed
+from tsallax.deep.replay import Transition
+from tsallax.envs.gymnasium.adapter import GymnasiumAdapter
+from tsallax.envs.gymnasium.environment_workers import EnvironmentWorkers, WorkerLost, row_type
+from tsallax.errors import InvalidInput
+
+MAX_REPEATED = 100_000
+"""Longer episodes are not repeated after a file was read: they are lost."""
+ARRAYS = "feed."
+"""The prefix, in files, of the arrays of the episodes."""
+
+
+@dataclass
+class FleetEpisodes:
+    """The episodes in progress, one for each agent that learns."""
+
+    begun: NDArray[np.int64]
+    """The number of episodes that each agent has begun."""
+    length: NDArray[np.int64]
+    """The number of steps of each episode so far."""
+    taken: NDArray[Any]
+    """The actions of each episode so far, (agents, at least the largest length, ...)."""
+    rows: list[Any]
+    """The present rows of the environments, as bytes, by group; empty before the first episode."""
+    action: list[Any]
+    """The actions chosen for them, by group."""
+
+    def record(self, action: NDArray[Any], ended: NDArray[np.bool_]) -> None:
+        """Add the actions of a step; a new episode begins where one ended."""
+        n, capacity = self.taken.shape[:2]
+        if self.length.max() >= capacity and capacity < MAX_REPEATED:
+            self.taken = np.concatenate([self.taken, np.zeros_like(self.taken)], 1)
+            capacity *= 2
+        self.taken[np.arange(n), np.minimum(self.length, capacity - 1)] = action
+        self.length = np.where(ended, 0, self.length + 1)
+        self.begun += ended
+
+
+class GymnasiumFleetLoop:
+    """The loop of a fleet in Gymnasium environments, which are made at the first step.
+
+    Args:
+        algorithm: that of all agents.
+        name: of the environment.
+        make: makes an environment for one agent, in a worker process if there are any.
+        observation: an array like the observation of one agent, (1, ...).
+        mask: an array like its mask, (1, ...), None where actions are not masked.
+        seeds: those of the agents.
+        knobs: those of the agents.
+        together: make each step with all agents at once.
+        overlap: act before learning, see above.
+        workers: the number of worker processes, 0 for none.
+    """
+
+    def __init__(
+        self,
+        algorithm: Algorithm,
+        name: str,
+        make: Callable[[], GymnasiumAdapter],
+        *,
+        observation: NDArray[Any],
+        mask: NDArray[np.bool_] | None,
+        seeds: Sequence[int],
+        knobs: Sequence[Any],
+        together: bool,
+        overlap: bool,
+        workers: int,
+    ) -> None:
+        self.algorithm, self.name, self.overlap, self.workers = algorithm, name, overlap, workers
+        self.together, self.seeds, self._knobs, self._make = together, seeds, knobs, make
+        self._row = row_type(observation, mask)
+        self._seen = ("observation",) if mask is None else ("observation", "mask")
+        self.learners: list[Any] = []
+        """By group: one learner with the agents as leading axis, or the learner of each agent."""
+        self.members = np.arange(len(seeds))
+        """The numbers of the members that the learners belong to."""
+        packed = jax.ShapeDtypeStruct((1, self._row.itemsize), jnp.uint8)
+        like = jax.eval_shape(algorithm.init, jax.random.PRNGKey(0), knobs[0])
+        action, _ = jax.eval_shape(partial(_act_one, algorithm, self._row, step=0), like, packed)
+        self._action = np.zeros(action.shape[1:], action.dtype)
+        self.episodes = self._no_episodes(len(seeds))
+        self.lost: list[int] = []
+        """The members that lost an episode in the last `run`."""
+        self.seconds = {"environments": 0.0, "device": 0.0, "dispatch": 0.0}
+        """Time spent waiting for environments, waiting for actions, and calling the device."""
+        self._pool: EnvironmentWorkers | None = None
+        self._at_present = False
+        """Whether the environments are where the episodes are."""
+
+    def start(self) -> None:
+        """Make the learners."""
+        keys = [jax.random.PRNGKey(seed) for seed in self.seeds]
+        if self.together:
+            self.learners = [_init_all(self.algorithm, jnp.stack(keys), _stack(self._knobs))]
+        else:
+            self.learners = [_init(self.algorithm, *x) for x in zip(keys, self._knobs, strict=True)]
+
+    def _no_episodes(self, n: int) -> FleetEpisodes:
+        taken = np.zeros((n, 64, *self._action.shape), self._action.dtype)
+        return FleetEpisodes(np.zeros(n, np.int64), np.zeros(n, np.int64), taken, [], [])
+
+    def _groups(self) -> list[slice]:
+        """The agents of each learner."""
+        n = len(self.members)
+        return [slice(0, n)] if self.together else [slice(i, i + 1) for i in range(n)]
+
+    def run(self, learning: bool, step: int, steps: int, active: Any = None) -> FleetLog:
+        """Make `steps` steps from `step`; an error of an environment ends them.
+
+        All agents take part, those that are not `active` as well.
+        """
+        n, k = len(self.members), self.algorithm.config.train_freq
+        reward, ended = np.zeros((steps, n)), np.zeros((steps, n), np.bool_)
+        loss: list[Any] = [np.zeros(g.stop - g.start, np.float32) for g in self._groups()]
+        done, error = 0, None
+        try:
+            pool = self._resume(step)
+            while done < steps:
+                action = self._make_step(pool)
+                outcome = pool.rows[self.members]
+                reward[done] = pool.reward[self.members]
+                ended[done] = outcome["terminated"] | outcome["truncated"]
+                self.episodes.record(action, ended[done])
+                self._set_seeds(pool, np.flatnonzero(ended[done]))
+                outcome["step"] = step + done + 1
+                update = learning and (step + done + 1) % k == 0
+                self._store_learn_act(outcome, update, loss)
+                done += 1
+        except (InvalidInput, WorkerLost) as raised:
+            error = raised
+        except BaseException:
+            self.close()
+            raise
+        total = np.concatenate([np.asarray(part) for part in loss])
+        return FleetLog(reward[:done], ended[:done], total[None], error, self.lost)
+
+    def _make_step(self, pool: EnvironmentWorkers) -> NDArray[Any]:
+        """Make a step of all environments with the chosen actions, and return these."""
+        action = np.empty((len(self.members), *self._action.shape), self._action.dtype)
+        for group, chosen in zip(self._groups(), self.episodes.action, strict=True):
+            begin = time.perf_counter()
+            action[group] = np.asarray(chosen).reshape(action[group].shape)
+            sending = time.perf_counter()
+            pool.send(self.members[group], action[group])
+            self.seconds["device"] += sending - begin
+            self.seconds["environments"] += time.perf_counter() - sending
+        begin = time.perf_counter()
+        for _ in self.episodes.action:
+            pool.wait()
+        self.seconds["environments"] += time.perf_counter() - begin
+        return action
+
+    def _store_learn_act(self, outcome: NDArray[Any], update: bool, loss: list[Any]) -> None:
+        """Store the transitions that led to the rows `outcome`, learn, and choose actions."""
+        begin = time.perf_counter()
+        act, store_learn = compiled_step(jax.default_backend())
+        now, program = self.episodes, (self.algorithm, self._row, self.together)
+        for i, rows in enumerate(self._by_group(outcome)):
+            before = now.rows[i], now.action[i]
+            if self.overlap:
+                now.action[i], rows = act(*program, self.learners[i], rows)
+                now.action[i].copy_to_host_async()
+            self.learners[i], loss[i] = store_learn(
+                *program, update, self.learners[i], *before, rows, loss[i]
+            )
+            if not self.overlap:
+                now.action[i], rows = act(*program, self.learners[i], rows)
+            now.rows[i] = rows
+        self.seconds["dispatch"] += time.perf_counter() - begin
+
+    def _by_group(self, rows: NDArray[Any]) -> list[NDArray[np.uint8]]:
+        """The bytes of rows, (agents of the group, 1, bytes), or (1, bytes) for one by one."""
+        packed = np.ascontiguousarray(rows).view(np.uint8).reshape(-1, 1, self._row.itemsize)
+        return [packed] if self.together else list(packed)
+
+    def _present(self) -> NDArray[Any]:
+        """The present rows of the environments."""
+        return np.concatenate(
+            [np.asarray(rows).reshape(-1).view(self._row) for rows in self.episodes.rows]
+        )
+
+    def _open(self) -> EnvironmentWorkers:
+        """The environments, made if need be."""
+        if self._pool is None or self._pool.closed:
+            n = len(self.seeds)
+            sizes = n, self._row, self._action, self.workers
+            self._pool = EnvironmentWorkers(self.name, self._make, *sizes)
+            self._at_present = False
+        return self._pool
+
+    def _resume(self, step: int) -> EnvironmentWorkers:
+        """The environments, in the episodes in progress."""
+        pool, self.lost = self._open(), []
+        if self._at_present:
+            return pool
+        everyone = np.arange(len(self.members))
+        if self.episodes.rows:
+            lost = self._repeat(pool)
+            if len(lost):
+                self._drop(pool, lost, step)
+        else:
+            self._begin(pool, everyone)
+            rows = pool.rows[self.members]
+            rows["step"] = step
+            self.episodes.rows, self.episodes.action = self._choose(rows)
+        self._set_seeds(pool, everyone)
+        self._at_present = True
+        return pool
+
+    def _choose(self, rows: NDArray[Any]) -> tuple[list[Any], list[Any]]:
+        """The rows by group, and actions for them."""
+        act = compiled_step(jax.default_backend())[0]
+        program = self.algorithm, self._row, self.together
+        pairs = zip(self.learners, self._by_group(rows), strict=True)
+        found = [act(*program, learner, part) for learner, part in pairs]
+        return [rows for _, rows in found], [action for action, _ in found]
+
+    def _begin(self, pool: EnvironmentWorkers, agents: NDArray[np.int64]) -> None:
+        """Begin a new episode of some agents."""
+        now = self.episodes
+        pool.reset(self.members[agents], self._seeds(agents, now.begun[agents]))
+        now.begun[agents] += 1
+        now.length[agents] = 0
+
+    def _seeds(self, agents: NDArray[np.int64], episodes: NDArray[np.int64]) -> list[int]:
+        numbers = zip(self.members[agents], episodes, strict=True)
+        return [episode_seed(self.seeds[m], 0, int(episode)) for m, episode in numbers]
+
+    def _set_seeds(self, pool: EnvironmentWorkers, agents: NDArray[np.int64]) -> None:
+        """Set the seeds of the next episodes of some agents."""
+        if len(agents):
+            pool.seed[self.members[agents]] = self._seeds(agents, self.episodes.begun[agents])
+
+    def _repeat(self, pool: EnvironmentWorkers) -> NDArray[np.int64]:
+        """Repeat the episodes in progress from their seeds and actions; return the lost ones."""
+        now, expected = self.episodes, self._present()
+        same = now.length <= now.taken.shape[1]
+        agents = np.flatnonzero(same)
+        pool.reset(self.members[agents], self._seeds(agents, now.begun[agents] - 1))
+        for t in range(max(now.length[agents], default=0)):
+            agents = np.flatnonzero(same & (now.length > t))
+            pool.send(self.members[agents], now.taken[agents, t])
+            pool.wait()
+            rows = pool.rows[self.members[agents]]
+            same[agents] &= ~(rows["terminated"] | rows["truncated"])
+        found = pool.rows[self.members]
+        for name in self._seen:
+            axes = tuple(range(1, found[name].ndim))
+            same &= (found[name] == expected[name]).all(axes)
+        return np.flatnonzero(~same)
+
+    def _drop(self, pool: EnvironmentWorkers, lost: NDArray[np.int64], step: int) -> None:
+        """Go on with new episodes where those in progress could not be repeated."""
+        self.lost = self.members[lost].tolist()
+        warnings.warn(
+            f"{self.name}: the episodes that were under way of the agents {self.lost} could not be "
+            "repeated from their seeds and actions, and are lost: learning goes on with new ones",
+            stacklevel=5,
+        )
+        rows, chosen = self._present(), self.episodes.action
+        self._begin(pool, lost)
+        rows[lost] = pool.rows[self.members[lost]]
+        rows["step"] = step
+        is_lost = np.isin(np.arange(len(rows)), lost)
+        parts = [is_lost[group] for group in self._groups()]
+        self.learners = [
+            _end_newest(self.together, learner, part, step)
+            for learner, part in zip(self.learners, parts, strict=True)
+        ]
+        self.episodes.rows, new = self._choose(rows)
+        self.episodes.action = [
+            np.where(part.reshape(-1, *[1] * (np.ndim(a) - 1)), a, b)
+            for part, a, b in zip(parts, new, chosen, strict=True)
+        ]
+
+    def close(self) -> None:
+        """Close the environments; the next `run` makes them again and repeats the episodes."""
+        if self._pool is not None:
+            self._pool.close()
+            self._pool = None
+
+    def copy(self) -> None:
+        """Copy the online networks to the target networks."""
+        self.learners = [self.algorithm.copy(learner) for learner in self.learners]
+
+    def acting_state(self, slot: int) -> Any:
+        """The acting state of the agent in a slot."""
+        if not self.together:
+            return self.algorithm.acting_state(self.learners[slot])
+        return take(self.algorithm.acting_state(self.learners[0]), slot)
+
+    def keep(self, slots: Sequence[int]) -> None:
+        """Keep the agents in these slots only."""
+        chosen, now = np.asarray(slots), self.episodes
+        rows, action = (self._present(), self._chosen()) if now.rows else (None, None)
+        self.learners = (
+            [take(self.learners[0], chosen)]
+            if self.together
+            else [self.learners[slot] for slot in slots]
+        )
+        self.members = self.members[chosen]
+        now.begun, now.length, now.taken = now.begun[chosen], now.length[chosen], now.taken[chosen]
+        if rows is not None and action is not None:
+            self._set_present(rows[chosen], action[chosen])
+
+    def _chosen(self) -> NDArray[Any]:
+        """The actions chosen for the next step, (agents, ...)."""
+        shape = (-1, *self._action.shape)
+        return np.concatenate([np.asarray(a).reshape(shape) for a in self.episodes.action])
+
+    def _set_present(self, rows: NDArray[Any], action: NDArray[Any]) -> None:
+        self.episodes.rows = list(self._by_group(rows))
+        self.episodes.action = [action[:, None]] if self.together else list(action[:, None])
+
+    def arrays(self) -> dict[str, NDArray[Any]]:
+        """The learners and the episodes in progress, as named arrays."""
+        learners = self.learners[0] if self.together else _stack_on_host(self.learners)
+        now = self.episodes
+        found = checkpoint.flatten("learner.", learners._replace(knobs=None))
+        found |= {f"{ARRAYS}begun": now.begun, f"{ARRAYS}length": now.length}
+        if now.rows:
+            rows, kept = self._present(), np.minimum(now.length, now.taken.shape[1])
+            found |= {f"{ARRAYS}{name}": rows[name] for name in self._seen}
+            found[f"{ARRAYS}action"] = self._chosen()
+            found[f"{ARRAYS}taken"] = np.concatenate(
+                [taken[:length] for taken, length in zip(now.taken, kept, strict=True)]
+            )
+        return found
+
+    def restore(self, arrays: dict[str, NDArray[Any]], slots: Sequence[int], step: int) -> None:
+        """Take the state from the arrays of a file, of the members `slots` after `step` steps."""
+        n, row = len(slots), self._row
+        self.members = np.asarray(slots)
+        knobs = _stack([self._knobs[i] for i in slots])
+        keys = jax.ShapeDtypeStruct((n, 2), jnp.uint32)
+        like = jax.eval_shape(partial(_init_all, self.algorithm), keys, knobs)
+        learners = checkpoint.restore("learner.", like._replace(knobs=None), arrays)
+        learners = learners._replace(knobs=knobs)
+        self.learners = [learners] if self.together else [take(learners, i) for i in range(n)]
+        counts = {"begun": ((n,), np.int64), "length": ((n,), np.int64)}
+        begun, length = (_array(arrays, *item) for item in counts.items())
+        if (begun < 0).any() or (length < 0).any() or (length > step).any():
+            raise InvalidInput("damaged: its episodes have impossible numbers or lengths")
+        self.episodes = now = self._no_episodes(n)
+        now.begun, now.length = begun, length
+        if not begun.any():
+            return
+        kept = np.minimum(length, MAX_REPEATED)
+        taken = _array(
+            arrays, "taken", ((int(kept.sum()), *self._action.shape), self._action.dtype)
+        )
+        capacity = 64
+        while capacity < kept.max():
+            capacity *= 2
+        now.taken = np.zeros((n, capacity, *self._action.shape), self._action.dtype)
+        for i, part in enumerate(np.split(taken, np.cumsum(kept)[:-1])):
+            now.taken[i, : len(part)] = part
+        rows = np.zeros(n, row)
+        rows["step"] = step
+        for name in self._seen:
+            kind, shape = rows[name].dtype, rows[name].shape
+            rows[name] = _array(arrays, name, (shape, kind))
+        action = _array(arrays, "action", ((n, *self._action.shape), self._action.dtype))
+        self._set_present(rows, action)
+
+    def play(
+        self, state: Any, *, member: int, step: int, episodes: int, deterministic: bool, seed: int
+    ) -> Episodes:
+        """Play episodes with the acting state of a member, as many at once as there are members.
+
+        Seeds are those of an agent alone; the number of environments does not depend on the
+        machine.
+        """
+        learner = self.learners[0]._replace(knobs=self._knobs[member])
+        learner = self.algorithm.restore_acting(state, learner)
+        pool, n = self._open(), min(episodes, len(self.seeds))
+        slots = np.arange(n) + len(self.seeds)
+        number = np.arange(n)
+        """The number of the episode in each slot."""
+        returns, lengths = np.zeros(episodes), np.zeros(episodes, np.int64)
+
+        def seeds(numbers: NDArray[Any], offset: int = 0) -> list[int]:
+            return [episode_seed(seed, offset, int(i)) for i in numbers]
+
+        pool.reset(slots, seeds(number))
+        pool.seed[slots] = seeds(number + n)
+        while (playing := number < episodes).any():
+            keys = None
+            if not deterministic:
+                key_seeds = [
+                    episode_seed(seed, int(lengths[i]) + 1, int(i)) if i < episodes else 0
+                    for i in number
+                ]
+                keys = np.asarray(key_seeds, np.uint32)
+            rows = pool.rows[slots].view(np.uint8).reshape(n, 1, -1)
+            action = _choose_all(self.algorithm, self._row, learner, rows, step, keys)
+            at, now = number[playing], slots[playing]
+            pool.send(now, np.asarray(action).reshape(n, *self._action.shape)[playing])
+            pool.wait()
+            returns[at] += pool.reward[now]
+            lengths[at] += 1
+            over = pool.rows["terminated"][now] | pool.rows["truncated"][now]
+            number[playing] += n * over
+            pool.seed[now[over]] = seeds(number[playing][over] + n)
+        return Episodes(returns, lengths)
+
+
+def _array(arrays: dict[str, NDArray[Any]], name: str, like: tuple[Any, Any]) -> NDArray[Any]:
+    """An array of a file, refused if its shape or type is another."""
+    found = arrays.get(ARRAYS + name)
+    if found is None:
+        raise InvalidInput(f"incomplete: {ARRAYS}{name} missing")
+    if (found.shape, found.dtype) != like:
+        raise InvalidInput(f"{ARRAYS}{name} has type {found.dtype} and shape {found.shape}")
+    return found
+
+
+def unpack(row: np.dtype[Any], name: str, packed: Array) -> Array:
+    """A field of rows given as bytes, (..., bytes)."""
+    assert row.fields is not None
+    kind, offset = row.fields[name][:2]
+    base, shape = kind.subdtype or (kind, ())
+    lead = packed.shape[:-1]
+    part = packed[..., offset : offset + kind.itemsize].reshape(*lead, *shape, base.itemsize)
+    if base == np.bool_:
+        return part[..., 0] != 0
+    if base.itemsize == 1:
+        part = part[..., 0]
+    return lax.bitcast_convert_type(part, base)
+
+
+def _masks(row: np.dtype[Any], name: str, packed: Array) -> tuple[Array, ...]:
+    """The mask in rows, if they have one."""
+    return (unpack(row, name, packed),) if name in (row.names or ()) else ()
+
+
+def _act_one(algorithm: Algorithm, row: np.dtype[Any], learner: Any, rows: Array, step: Any) -> Any:
+    """The actions of one agent for its rows, (environments, bytes), and the rows."""
+    observation = unpack(row, "observation", rows)
+    key = step_keys(learner.key, step)[0]
+    masks = _masks(row, "mask", rows)
+    return algorithm.act(learner, observation, step, key, *masks)[0], rows
+
+
+def _act(
+    algorithm: Algorithm, row: np.dtype[Any], together: bool, learner: Any, rows: Array
+) -> tuple[Array, Array]:
+    """Actions for the observations in rows, and the rows on the device."""
+    step = unpack(row, "step", rows).reshape(-1)[0]
+    act = partial(_act_one, algorithm, row)
+    if together:
+        act = jax.vmap(act, (0, 0, None))
+    found: tuple[Array, Array] = act(learner, rows, step)
+    return found
+
+
+def _store_learn(
+    algorithm: Algorithm,
+    row: np.dtype[Any],
+    together: bool,
+    update: bool,
+    learner: Any,
+    before: Array,
+    action: Array,
+    after: Array,
+    loss: Array,
+) -> tuple[Any, Array]:
+    """Store the transitions between two rows, make an `update`, and add its loss to `loss`."""
+    step = unpack(row, "step", before).reshape(-1)[0]
+
+    def one(learner: Any, before: Array, action: Array, after: Array, step: Array) -> Any:
+        names = "reward", "next_observation", "terminated", "truncated"
+        fields = [unpack(row, name, after) for name in names]
+        masks = dict(zip(("mask",), _masks(row, "next_mask", after)))
+        seen = unpack(row, "observation", before)
+        learner = algorithm.store(learner, Transition(seen, action, *fields, **masks), step)
+        if not update:
+            return learner, jnp.zeros(())
+        key = step_keys(learner.key, step)[1]
+        learner, metrics = algorithm.learn(learner, step + len(seen), key)
+        return learner, metrics.loss
+
+    run = jax.vmap(one, (0, 0, 0, 0, None)) if together else one
+    learner, new = run(learner, before, action, after, step)
+    return learner, loss + new
+
+
+@cache
+def compiled_step(backend: str) -> tuple[Callable[..., Any], Callable[..., Any]]:
+    """`_act` and `_store_learn` compiled for a kind of device."""
+    choices = compiler_options(backend)
+    act = jax.jit(_act, static_argnums=(0, 1, 2), compiler_options=choices)
+    store_learn = jax.jit(
+        _store_learn, static_argnums=(0, 1, 2, 3), donate_argnums=4, compiler_options=choices
+    )
+    return act, store_learn
+
+
+@partial(jax.jit, static_argnums=(0, 1))
+def _choose_all(
+    algorithm: Algorithm, row: np.dtype[Any], learner: Any, rows: Array, step: int, seeds: Any
+) -> Array:
+    """An action of one learner for each row: of the stochastic policy by its seed, or the best."""
+
+    def one(rows: Array, seed: Any) -> Array:
+        given = unpack(row, "observation", rows), *_masks(row, "mask", rows)
+        if seed is None:
+            return algorithm.greedy(learner, *given)
+        key = jax.random.PRNGKey(seed)
+        return algorithm.sample(learner, given[0], step, key, *given[1:])
+
+    chosen: Array = jax.vmap(one)(rows, seeds)
+    return chosen
+
+
+@partial(jax.jit, static_argnums=0)
+def _end_newest(together: bool, learner: Any, lost: Array, step: Any) -> Any:
+    """Mark the newest transition of the `lost` agents as the last of its episode."""
+
+    def one(memory: Any, lost: Array) -> Any:
+        ended = replay.end_newest(memory, step, 1)
+        return jax.tree.map(partial(jnp.where, lost), ended, memory)
+
+    memory = jax.vmap(one)(learner.replay, lost) if together else one(learner.replay, lost[0])
+    return learner._replace(replay=memory)
+
+
+def _stack(trees: Sequence[Any]) -> Any:
+    return jax.tree.map(lambda *leaves: jnp.stack(leaves), *trees)
+
+
+def _stack_on_host(trees: Sequence[Any]) -> Any:
+    return jax.tree.map(lambda *leaves: np.stack([np.asarray(leaf) for leaf in leaves]), *trees)
+
+
+_init = jax.jit(lambda algorithm, key, knobs: algorithm.init(key, knobs), static_argnums=0)
+
+
+@partial(jax.jit, static_argnums=0)
+def _init_all(algorithm: Algorithm, keys: Array, knobs: Any) -> Any:
+    """The learners, those of an agent alone for each key and knobs."""
+    return jax.vmap(algorithm.init)(keys, knobs)

@@ -1,0 +1,63 @@
+"""Presets are complete, valid, and found by the ids of their environments."""
+
+from pathlib import Path
+
+import gymnasium
+import pytest
+
+import tsallax
+from tsallax.errors import InvalidInput
+from tsallax.runs.preset_catalogue import all_presets, preset_of, read_preset
+from tsallax.runs.settings import from_flat
+
+RESULT = """
+result:
+  mean: 221.5
+  interval: [205.0, 236.0]
+  seeds: 10
+  steps: 100
+  command: tsallax reproduce classic
+"""
+
+
+@pytest.mark.parametrize("preset", all_presets(), ids=lambda preset: preset.name)
+def test_a_preset_names_a_known_environment_and_known_options(preset):
+    assert preset.name in gymnasium.registry
+    settings = from_flat({"algorithm": preset.algorithm, "steps": preset.steps, **preset.options})
+    assert settings.run.steps == preset.steps
+
+
+def test_a_preset_is_found_by_all_ids_of_its_environment():
+    assert tsallax.preset("Taxi-v3") == tsallax.preset("Taxi-v4")
+    assert preset_of("Pendulum-v1") is None
+    with pytest.raises(InvalidInput, match="unknown preset 'CartPole': choose from Acrobot-v1, "):
+        tsallax.preset("CartPole")
+
+
+def test_a_caller_may_change_what_it_gets():
+    tsallax.preset("CartPole-v1")["gamma"] = 0.5
+    assert tsallax.preset("CartPole-v1")["gamma"] != 0.5
+
+
+def test_a_preset_may_have_a_result(tmp_path: Path):
+    path = tmp_path / "Lander-v3.yaml"
+    path.write_text(f"steps: 100\noptions: {{gamma: 0.9}}\n{RESULT}")
+    preset = read_preset(path)
+    assert preset.result is not None
+    assert (preset.name, preset.result.mean, preset.result.interval) == (
+        "Lander-v3",
+        221.5,
+        (205, 236),
+    )
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["options: {}\n", "steps: 5\n", "steps: 0\noptions: {}\n", "steps: 5\noptions: {}\nfun: 1\n"],
+)
+def test_a_file_that_is_no_preset_is_named(tmp_path: Path, text):
+    path = tmp_path / "Odd-v0.yaml"
+    path.write_text(text)
+    with pytest.raises(InvalidInput, match="not a preset: ") as refusal:
+        read_preset(path)
+    assert refusal.value.source == str(path)
