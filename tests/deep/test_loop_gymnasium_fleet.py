@@ -241,6 +241,8 @@ def test_what_cannot_be_a_fleet_is_refused(tmp_path: Path):
         pair(Episodic())
     with pytest.raises(InvalidInput, match="there is no such environment: did you mean CartPole"):
         pair("CartPoole-v1")
+    with pytest.raises(InvalidInput, match="use normalize_observations=True and"):
+        pair(fleet_environments.normalized)
     for bad in ({"workers": -1}, {"workers": 1.5}, {"overlap": 1}, {"together": "yes"}):
         with pytest.raises(InvalidInput, match=f"{next(iter(bad))} must be"):
             pair(**bad)
@@ -259,6 +261,7 @@ def test_what_cannot_be_a_fleet_is_refused(tmp_path: Path):
         ("taken", np.zeros(1, np.int32), "feed.taken has type int32 and shape"),
         ("observation", np.zeros((2, 4)), "feed.observation has type float64"),
         ("action", np.zeros(2, np.float32), "feed.action has type float32"),
+        ("action", np.array([0, 2], np.int32), "damaged: feed.action has an action that is not"),
     ],
 )
 def test_damaged_files_are_refused(name, value, words, tmp_path: Path):

@@ -190,6 +190,10 @@ class Fleet:
             problem = "a fleet makes an environment for each agent: give its id, or a function"
             raise InvalidInput(f"{problem} that makes it", source=spec.name)
         like, n = spec.training_environment(), len(self.members)
+        if like.statistics():
+            problem = "a fleet does not keep the statistics of NormalizeObservation and"
+            remedy = "use normalize_observations=True and normalize_rewards=True of DeepQ instead"
+            raise InvalidInput(f"{problem} NormalizeReward: {remedy}", source=spec.name)
         return GymnasiumFleetLoop(
             algorithm,
             spec.name,
@@ -471,6 +475,10 @@ class Fleet:
         if not known or len(ends) != n or not 0 <= self.steps < MAX_STEPS:
             raise InvalidInput("damaged: its description is of another fleet")
         self._loop.restore(arrays, slots, self.steps)
+        if self.spec.jax is None:
+            for name in ("action", "taken"):
+                if not self.spec.action.has(arrays.get(f"feed.{name}", 0)):
+                    raise InvalidInput(f"damaged: feed.{name} has an action that is not there")
         one = jax.eval_shape(lambda: self._loop.acting_state(0))
         for i, record in enumerate(self.records):
             returns, running = (arrays.get(f"record.{i}.{x}") for x in ("returns", "running"))
