@@ -15,7 +15,6 @@ import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
-from functools import partial
 from itertools import product
 from os import PathLike
 from typing import Any, Self
@@ -37,7 +36,7 @@ from tsallax.deep.loop import MAX_CYCLES, FleetLog
 from tsallax.deep.loop_fleet import JaxFleetLoop
 from tsallax.deep.loop_gymnasium_fleet import GymnasiumFleetLoop
 from tsallax.deep.training_schedule import MAX_STEPS, is_false, next_multiple
-from tsallax.envs.gymnasium.environment_workers import default_workers, make_copy
+from tsallax.envs.gymnasium.environment_workers import copies, default_workers
 from tsallax.envs.jax.environment import Environment
 from tsallax.errors import InvalidInput
 from tsallax.interrupts import deferred
@@ -105,7 +104,7 @@ class Fleet:
         overlap: in Gymnasium environments, choose the next actions before learning, so that the
             environments make a step while the agents learn from the one before.
 
-    In a script, worker processes need its code to be under `if __name__ == "__main__":`.
+    A script that has such a function needs `if __name__ == "__main__":` for its workers.
 
     >>> from tsallax import DeepQConfig
     >>> options = dict(
@@ -197,7 +196,7 @@ class Fleet:
         return GymnasiumFleetLoop(
             algorithm,
             spec.name,
-            partial(make_copy, spec.source if make is None else make, **_arguments(spec)),
+            copies(spec.source if make is None else make, **_arguments(spec)),
             observation=like.reset([0]),
             mask=like.mask,
             workers=default_workers(n) if workers is None else min(workers, n),
