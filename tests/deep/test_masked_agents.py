@@ -148,7 +148,7 @@ def test_a_function_gives_the_mask_of_an_environment(tmp_path):
     assert again.evaluate(2, env=other).lengths.tolist() == [5, 5]
     forgotten = DeepQ.load(tmp_path / "agent", Masked(in_info=False))
     with refused('Masked: reset returned no info["action_mask"]', "a function as action_mask"):
-        forgotten.learn(steps=50)
+        forgotten.learn(steps=forgotten.steps + 5)
     with refused("action_mask is for single environments"):
         DeepQ(SyncVectorEnv([Masked] * 2), action_mask=function, **MASKED)
     with refused("action_mask must be a function"):

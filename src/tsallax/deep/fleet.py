@@ -100,6 +100,7 @@ class Fleet:
         together: make each step with all agents at once; default: on an accelerator.
         backend: "jax" or "gymnasium", for an id that both have; default: JAX.
         env_options: arguments of `gymnasium.make`.
+        action_mask: that of `DeepQ`; workers must be able to import it.
         workers: processes for Gymnasium environments, 0 for none; default: by the number of cores.
         overlap: in Gymnasium environments, choose the next actions before learning, so that the
             environments make a step while the agents learn from the one before.
@@ -126,11 +127,13 @@ class Fleet:
         together: bool | None = None,
         backend: str = "auto",
         env_options: Mapping[str, Any] | None = None,
+        action_mask: Callable[[Any], Any] | None = None,
         workers: int | None = None,
         overlap: bool = True,
     ) -> None:
         settings = {"together": together, "workers": workers, "overlap": overlap}
-        self._prepare(env, members, actions, backend, env_options, settings)
+        choices = {"backend": backend, "options": env_options, "action_mask": action_mask}
+        self._prepare(env, members, actions, choices, settings)
         self._loop.start()
 
     def _prepare(
@@ -138,11 +141,10 @@ class Fleet:
         env: Any,
         members: Iterable[Member],
         actions: int | Sequence[int] | None,
-        backend: str,
-        env_options: Mapping[str, Any] | None,
+        choices: Mapping[str, Any],
         settings: Mapping[str, Any],
     ) -> None:
-        """Set all but the learners and their episodes."""
+        """Set all but the learners and their episodes; `choices` are arguments of `make_spec`."""
         self.members = _checked_members(members)
         self.config = self.members[0].config
         """The options of the first member; those that shape the program are the same for all."""
@@ -154,8 +156,8 @@ class Fleet:
             n_envs=1,
             continuous=self._kind.continuous_actions,
             factored=getattr(self.config, "factored", None),
-            backend=backend,
-            options=env_options,
+            masked=getattr(self.config, "masked", False),
+            **choices,
         )
         self.actions = None if actions is None else np.asarray(actions).tolist()
         self._settings = _checked_settings(settings)
@@ -187,14 +189,17 @@ class Fleet:
         if make is None and not isinstance(spec.source, str):
             problem = "a fleet makes an environment for each agent: give its id, or a function"
             raise InvalidInput(f"{problem} that makes it", source=spec.name)
-        seen = spec.training_environment().reset([0])
-        n = len(self.members)
+        like, n = spec.training_environment(), len(self.members)
+        if like.statistics():
+            problem = "a fleet does not keep the statistics of NormalizeObservation and"
+            remedy = "use normalize_observations=True and normalize_rewards=True of DeepQ instead"
+            raise InvalidInput(f"{problem} NormalizeReward: {remedy}", source=spec.name)
         return GymnasiumFleetLoop(
             algorithm,
             spec.name,
             partial(make_copy, spec.source if make is None else make, **_arguments(spec)),
-            observation=seen,
-            mask=None,
+            observation=like.reset([0]),
+            mask=like.mask,
             workers=default_workers(n) if workers is None else min(workers, n),
             overlap=self._settings["overlap"],
             **shared,
@@ -417,10 +422,17 @@ class Fleet:
         checkpoint.write(path, about, arrays)
 
     @classmethod
-    def load(cls, path: str | PathLike[str], env: Any = None, max_bytes: int | None = None) -> Self:
+    def load(
+        cls,
+        path: str | PathLike[str],
+        env: Any = None,
+        max_bytes: int | None = None,
+        action_mask: Callable[[Any], Any] | None = None,
+    ) -> Self:
         """Read a fleet from a file; `env` is its environment, where that has no id.
 
-        `max_bytes` is that of `load_agent`.
+        `max_bytes` is that of `load_agent`. Functions are not in the file: one that makes the
+        environment or masks actions is to be given again.
         """
         about, arrays = checkpoint.read(path, max_bytes)
         with checkpoint.errors_of(path):
@@ -436,11 +448,20 @@ class Fleet:
                 raise InvalidInput("saved without a way to make its environment: give it as env")
             fleet = cls.__new__(cls)
             given = env is not None and env != name
-            backend = "auto" if given or world["jax"] else "gymnasium"
-            env_options = {} if given or world["jax"] else world["options"]
+            choices = {
+                "backend": "auto" if given or world["jax"] else "gymnasium",
+                "options": {} if given or world["jax"] else world["options"],
+                "action_mask": action_mask,
+            }
             settings = {key: about.get(key, default) for key, default in SETTINGS.items()}
-            env = name if env is None else env
-            fleet._prepare(env, members, about["actions"], backend, env_options, settings)
+            fleet._prepare(
+                name if env is None else env, members, about["actions"], choices, settings
+            )
+            if fleet.spec.masked != world.get("masked", False):
+                raise InvalidInput(
+                    "saved with masks of actions: give their function",
+                    add=("action_mask", "function"),
+                )
             fleet.steps, fleet.seconds = int(about["steps"]), float(about["seconds"])
             fleet._slots = [int(i) for i in about["alive"]]
             ends = [None if end is None else int(end) for end in about["finished_at"]]
@@ -454,7 +475,11 @@ class Fleet:
         if not known or len(ends) != n or not 0 <= self.steps < MAX_STEPS:
             raise InvalidInput("damaged: its description is of another fleet")
         self._loop.restore(arrays, slots, self.steps)
-        one = jax.eval_shape(self._loop.acting_state, 0)
+        if self.spec.jax is None:
+            for name in ("action", "taken"):
+                if not self.spec.action.has(arrays.get(f"feed.{name}", 0)):
+                    raise InvalidInput(f"damaged: feed.{name} has an action that is not there")
+        one = jax.eval_shape(lambda: self._loop.acting_state(0))
         for i, record in enumerate(self.records):
             returns, running = (arrays.get(f"record.{i}.{x}") for x in ("returns", "running"))
             if returns is None or running is None or (returns.ndim, running.ndim) != (1, 0):
@@ -467,13 +492,21 @@ class Fleet:
 
 
 def _is_factory(env: Any) -> bool:
-    """Whether it is a function that makes an environment, and not one itself."""
-    return callable(env) and not isinstance(env, Environment) and not hasattr(env, "step")
+    """Whether it is a function or class that makes an environment, and not one itself."""
+    return callable(env) and (isinstance(env, type) or not hasattr(env, "step"))
 
 
 def _arguments(spec: EnvironmentSpec) -> dict[str, Any]:
     """The arguments of the adapters of an environment's copies."""
-    return {"actions": spec.levels, "continuous": spec.n_actions is None, **spec.options}
+    continuous = spec.n_actions is None
+    return {
+        "actions": spec.levels,
+        "continuous": continuous,
+        "factored": None if continuous else spec.factored,
+        "options": spec.options,
+        "masked": spec.masked,
+        "action_mask": spec.action_mask,
+    }
 
 
 def _checked_settings(given: Mapping[str, Any]) -> dict[str, Any]:
