@@ -150,7 +150,8 @@ class GymnasiumAdapter:
         """
         result = self._batch.step(self.action.decode(actions))
         observations, rewards, terminated, truncated, self.stepped, masks = result
-        self._lengths = np.where(self.stepped, self._lengths + 1, 0)
+        self._lengths += 1
+        self._lengths *= self.stepped
         stored = self._stored("step", observations)
         self._set_masks("step", masks, terminated)
         return stored, rewards, terminated, truncated
