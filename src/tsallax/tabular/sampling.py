@@ -218,7 +218,9 @@ class EnvironmentSource:
         if self.masked is None:
             self.masked = info.get(MASK) is not None
         if self.masked and not ended:
-            given = info.get(MASK) if self.action_mask is None else self.action_mask(self.env)
+            given: Any = info.get(MASK)
+            if self.action_mask is not None:
+                given = self.action_mask(self.env)
             before = self.allowed.get(state)
             if before is None or not np.array_equal(given, before):
                 self._allow(table, state, self._mask(observation, given))
