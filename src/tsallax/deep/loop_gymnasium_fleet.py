@@ -6,7 +6,7 @@ agents make each step together, as a leading axis of all arrays, or one by one. 
     s_t+1, r_t   from the environments, for the actions a_t
     act          a_t+1 ~ explore.policy(Q(s_t+1, .; theta))
     store, learn (s_t, a_t, r_t, s_t+1), then one update of theta
-    the actions a_t+1 go to the environments
+    the actions a_t+1 go to the environments, with `overlap` before `learn`
 
 With `overlap`, `act` is computed before `learn`, with the theta of the update before, and the
 environments make step t+1 while the device learns from step t. An agent then acts one update later
@@ -20,7 +20,8 @@ checked. One that turns out differently is lost: the agent goes on with a new on
 
 import time
 import warnings
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cache, partial
 from typing import Any, NamedTuple
@@ -155,17 +156,18 @@ class GymnasiumFleetLoop:
         done, error = 0, None
         try:
             pool = self._resume(step)
+            action = self._send(pool)
             while done < steps:
-                action = self._make_step(pool)
-                outcome = pool.rows[self.members]
+                self._wait(pool)
+                outcome, reward[done] = pool.rows[self.members], pool.reward[self.members]
                 outcome["step"] = step + done + 1
-                update = learning and (step + done + 1) % k == 0
-                self._store_learn_act(outcome, update, loss)
-                reward[done] = pool.reward[self.members]
-                ended[done] = outcome["terminated"] | outcome["truncated"]
-                self.episodes.record(action, ended[done])
-                self._set_seeds(pool, np.flatnonzero(ended[done]))
+                over = ended[done] = outcome["terminated"] | outcome["truncated"]
+                taken, update = action, learning and (step + done + 1) % k == 0
+                self.episodes.record(taken, over)
+                self._set_seeds(pool, np.flatnonzero(over))
                 done += 1
+                send = partial(self._send, pool) if done < steps else None
+                action = self._store_learn_act(outcome, update, loss, send)
         except (InvalidInput, WorkerLost) as raised:
             error = raised
         except BaseException:
@@ -174,8 +176,8 @@ class GymnasiumFleetLoop:
         total = np.concatenate([np.asarray(part) for part in loss])
         return FleetLog(reward[:done], ended[:done], total[None], error, self.lost)
 
-    def _make_step(self, pool: EnvironmentWorkers) -> NDArray[Any]:
-        """Make a step of all environments with the chosen actions, and return these."""
+    def _send(self, pool: EnvironmentWorkers) -> NDArray[Any]:
+        """Send the chosen actions to the environments, and return them."""
         action = np.empty((len(self.members), *self._action.shape), self._action.dtype)
         for group, chosen in zip(self._groups(), self.episodes.action, strict=True):
             begin = time.perf_counter()
@@ -184,30 +186,55 @@ class GymnasiumFleetLoop:
             pool.send(self.members[group], action[group])
             self.seconds["device"] += sending - begin
             self.seconds["environments"] += time.perf_counter() - sending
+        return action
+
+    def _wait(self, pool: EnvironmentWorkers) -> None:
+        """Wait for the step of all environments."""
         begin = time.perf_counter()
         for _ in self.episodes.action:
             pool.wait()
         self.seconds["environments"] += time.perf_counter() - begin
-        return action
 
-    def _store_learn_act(self, outcome: NDArray[Any], update: bool, loss: list[Any]) -> None:
-        """Store the transitions that led to the rows `outcome`, learn, and choose actions."""
-        begin = time.perf_counter()
+    def _store_learn_act(
+        self,
+        outcome: NDArray[Any],
+        update: bool,
+        loss: list[Any],
+        send: Callable[[], NDArray[Any]] | None,
+    ) -> Any:
+        """Store the transitions that led to the rows `outcome`, learn, choose and `send` actions.
+
+        Where choosing is a program of its own, the environments step while the device is given the
+        rest of the work.
+        """
         program, now = compiled_step(jax.default_backend()), self.episodes
         choices = self.algorithm, self._row, self.together
-        for i, rows in enumerate(self._by_group(outcome)):
-            given = now.rows[i], now.action[i]
-            if self._separate:
-                now.action[i], now.rows[i] = program.act(*choices, self.learners[i], rows)
-                now.action[i].copy_to_host_async()
-                self.learners[i], loss[i] = program.store_learn(
-                    *choices, update, self.learners[i], *given, now.rows[i], loss[i]
-                )
-            else:
+        new, given = self._by_group(outcome), list(zip(now.rows, now.action, strict=True))
+        if self._separate:
+            with self._timed("dispatch"):
+                for i, rows in enumerate(new):
+                    now.action[i], now.rows[i] = program.act(*choices, self.learners[i], rows)
+                    now.action[i].copy_to_host_async()
+            sent = None if send is None else send()
+            with self._timed("dispatch"):
+                for i, before in enumerate(given):
+                    self.learners[i], loss[i] = program.store_learn(
+                        *choices, update, self.learners[i], *before, now.rows[i], loss[i]
+                    )
+            return sent
+        with self._timed("dispatch"):
+            for i, before in enumerate(given):
                 self.learners[i], now.action[i], now.rows[i], loss[i] = program.all(
-                    *choices, update, self.overlap, self.learners[i], *given, rows, loss[i]
+                    *choices, update, self.overlap, self.learners[i], *before, new[i], loss[i]
                 )
-        self.seconds["dispatch"] += time.perf_counter() - begin
+        return None if send is None else send()
+
+    @contextmanager
+    def _timed(self, part: str) -> Iterator[None]:
+        """Add the time of a block to one of the `seconds`."""
+        begin = time.perf_counter()
+        yield
+        self.seconds[part] += time.perf_counter() - begin
 
     def _by_group(self, rows: NDArray[Any]) -> list[NDArray[np.uint8]]:
         """The bytes of rows, (agents of the group, 1, bytes), or (1, bytes) for one by one."""
