@@ -34,7 +34,7 @@ def test_a_file_is_completed_and_printed_again_unchanged(tmp_path: Path, capsys)
     found = settings.from_flat(yaml_text.read(tmp_path / "b.yaml"))
     assert found.run.actions == (5, 7)
     assert (found.config.alpha, found.config.net_arch) == ((1.0, 0.1, 50), (32,))
-    assert (found.config.learning_rate, found.config.max_grad_norm) == (1e-3, 10.0)
+    assert (found.config.learning_rate.end, found.config.max_grad_norm) == (1e-3, 10.0)
     assert "(default: 0.0001)" in out
 
 

@@ -187,14 +187,13 @@ class Fleet:
         if make is None and not isinstance(spec.source, str):
             problem = "a fleet makes an environment for each agent: give its id, or a function"
             raise InvalidInput(f"{problem} that makes it", source=spec.name)
-        seen = spec.training_environment().reset([0])
-        n = len(self.members)
+        like, n = spec.training_environment(), len(self.members)
         return GymnasiumFleetLoop(
             algorithm,
             spec.name,
             partial(make_copy, spec.source if make is None else make, **_arguments(spec)),
-            observation=seen,
-            mask=None,
+            observation=like.reset([0]),
+            mask=getattr(like, "mask", None),
             workers=default_workers(n) if workers is None else min(workers, n),
             overlap=self._settings["overlap"],
             **shared,
@@ -454,7 +453,7 @@ class Fleet:
         if not known or len(ends) != n or not 0 <= self.steps < MAX_STEPS:
             raise InvalidInput("damaged: its description is of another fleet")
         self._loop.restore(arrays, slots, self.steps)
-        one = jax.eval_shape(self._loop.acting_state, 0)
+        one = jax.eval_shape(lambda: self._loop.acting_state(0))
         for i, record in enumerate(self.records):
             returns, running = (arrays.get(f"record.{i}.{x}") for x in ("returns", "running"))
             if returns is None or running is None or (returns.ndim, running.ndim) != (1, 0):
@@ -467,13 +466,20 @@ class Fleet:
 
 
 def _is_factory(env: Any) -> bool:
-    """Whether it is a function that makes an environment, and not one itself."""
-    return callable(env) and not isinstance(env, Environment) and not hasattr(env, "step")
+    """Whether it is a function or class that makes an environment, and not one itself."""
+    return callable(env) and (isinstance(env, type) or not hasattr(env, "step"))
 
 
 def _arguments(spec: EnvironmentSpec) -> dict[str, Any]:
     """The arguments of the adapters of an environment's copies."""
-    return {"actions": spec.levels, "continuous": spec.n_actions is None, **spec.options}
+    continuous = spec.n_actions is None
+    return {
+        "actions": spec.levels,
+        "continuous": continuous,
+        "factored": None if continuous else spec.factored,
+        "options": spec.options,
+        **({"masked": True} if spec.masked else {}),
+    }
 
 
 def _checked_settings(given: Mapping[str, Any]) -> dict[str, Any]:

@@ -23,7 +23,7 @@ import warnings
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cache, partial
-from typing import Any
+from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
@@ -121,6 +121,8 @@ class GymnasiumFleetLoop:
         """The members that lost an episode in the last `run`."""
         self.seconds = {"environments": 0.0, "device": 0.0, "dispatch": 0.0}
         """Time spent waiting for environments, waiting for actions, and calling the device."""
+        self._separate = overlap and (workers > 0 or jax.default_backend() != "cpu")
+        """Whether acting is a program of its own, so that something can run beside learning."""
         self._pool: EnvironmentWorkers | None = None
         self._at_present = False
         """Whether the environments are where the episodes are."""
@@ -156,13 +158,13 @@ class GymnasiumFleetLoop:
             while done < steps:
                 action = self._make_step(pool)
                 outcome = pool.rows[self.members]
+                outcome["step"] = step + done + 1
+                update = learning and (step + done + 1) % k == 0
+                self._store_learn_act(outcome, update, loss)
                 reward[done] = pool.reward[self.members]
                 ended[done] = outcome["terminated"] | outcome["truncated"]
                 self.episodes.record(action, ended[done])
                 self._set_seeds(pool, np.flatnonzero(ended[done]))
-                outcome["step"] = step + done + 1
-                update = learning and (step + done + 1) % k == 0
-                self._store_learn_act(outcome, update, loss)
                 done += 1
         except (InvalidInput, WorkerLost) as raised:
             error = raised
@@ -191,19 +193,20 @@ class GymnasiumFleetLoop:
     def _store_learn_act(self, outcome: NDArray[Any], update: bool, loss: list[Any]) -> None:
         """Store the transitions that led to the rows `outcome`, learn, and choose actions."""
         begin = time.perf_counter()
-        act, store_learn = compiled_step(jax.default_backend())
-        now, program = self.episodes, (self.algorithm, self._row, self.together)
+        program, now = compiled_step(jax.default_backend()), self.episodes
+        choices = self.algorithm, self._row, self.together
         for i, rows in enumerate(self._by_group(outcome)):
-            before = now.rows[i], now.action[i]
-            if self.overlap:
-                now.action[i], rows = act(*program, self.learners[i], rows)
+            given = now.rows[i], now.action[i]
+            if self._separate:
+                now.action[i], now.rows[i] = program.act(*choices, self.learners[i], rows)
                 now.action[i].copy_to_host_async()
-            self.learners[i], loss[i] = store_learn(
-                *program, update, self.learners[i], *before, rows, loss[i]
-            )
-            if not self.overlap:
-                now.action[i], rows = act(*program, self.learners[i], rows)
-            now.rows[i] = rows
+                self.learners[i], loss[i] = program.store_learn(
+                    *choices, update, self.learners[i], *given, now.rows[i], loss[i]
+                )
+            else:
+                self.learners[i], now.action[i], now.rows[i], loss[i] = program.all(
+                    *choices, update, self.overlap, self.learners[i], *given, rows, loss[i]
+                )
         self.seconds["dispatch"] += time.perf_counter() - begin
 
     def _by_group(self, rows: NDArray[Any]) -> list[NDArray[np.uint8]]:
@@ -247,10 +250,10 @@ class GymnasiumFleetLoop:
 
     def _choose(self, rows: NDArray[Any]) -> tuple[list[Any], list[Any]]:
         """The rows by group, and actions for them."""
-        act = compiled_step(jax.default_backend())[0]
-        program = self.algorithm, self._row, self.together
-        pairs = zip(self.learners, self._by_group(rows), strict=True)
-        found = [act(*program, learner, part) for learner, part in pairs]
+        act = partial(
+            compiled_step(jax.default_backend()).act, self.algorithm, self._row, self.together
+        )
+        found = [act(*pair) for pair in zip(self.learners, self._by_group(rows), strict=True)]
         return [rows for _, rows in found], [action for action, _ in found]
 
     def _begin(self, pool: EnvironmentWorkers, agents: NDArray[np.int64]) -> None:
@@ -509,9 +512,9 @@ def _store_learn(
     def one(learner: Any, before: Array, action: Array, after: Array, step: Array) -> Any:
         names = "reward", "next_observation", "terminated", "truncated"
         fields = [unpack(row, name, after) for name in names]
-        masks = dict(zip(("mask",), _masks(row, "next_mask", after)))
         seen = unpack(row, "observation", before)
-        learner = algorithm.store(learner, Transition(seen, action, *fields, **masks), step)
+        fields += [jnp.ones(len(seen), jnp.bool_), *_masks(row, "next_mask", after)]
+        learner = algorithm.store(learner, Transition(seen, action, *fields), step)
         if not update:
             return learner, jnp.zeros(())
         key = step_keys(learner.key, step)[1]
@@ -523,15 +526,42 @@ def _store_learn(
     return learner, loss + new
 
 
+def _store_learn_act(
+    algorithm: Algorithm,
+    row: np.dtype[Any],
+    together: bool,
+    update: bool,
+    overlap: bool,
+    learner: Any,
+    before: Array,
+    action: Array,
+    after: Array,
+    loss: Array,
+) -> tuple[Any, Array, Array, Array]:
+    """`_store_learn` and `_act` in one program, in the same order as the two."""
+    choices = algorithm, row, together
+    updated, loss = _store_learn(*choices, update, learner, before, action, after, loss)
+    following, rows = _act(*choices, learner if overlap else updated, after)
+    return updated, following, rows, loss
+
+
+class Programs(NamedTuple):
+    """The compiled functions of a step."""
+
+    act: Callable[..., Any]
+    store_learn: Callable[..., Any]
+    all: Callable[..., Any]
+
+
 @cache
-def compiled_step(backend: str) -> tuple[Callable[..., Any], Callable[..., Any]]:
-    """`_act` and `_store_learn` compiled for a kind of device."""
-    choices = compiler_options(backend)
-    act = jax.jit(_act, static_argnums=(0, 1, 2), compiler_options=choices)
-    store_learn = jax.jit(
-        _store_learn, static_argnums=(0, 1, 2, 3), donate_argnums=4, compiler_options=choices
+def compiled_step(backend: str) -> Programs:
+    """The functions of a step, compiled for a kind of device."""
+    jit = partial(jax.jit, compiler_options=compiler_options(backend))
+    return Programs(
+        jit(_act, static_argnums=(0, 1, 2)),
+        jit(_store_learn, static_argnums=(0, 1, 2, 3), donate_argnums=4),
+        jit(_store_learn_act, static_argnums=(0, 1, 2, 3, 4), donate_argnums=5),
     )
-    return act, store_learn
 
 
 @partial(jax.jit, static_argnums=(0, 1))

@@ -112,7 +112,7 @@ def make_copy(source: str | Callable[[], Any], **arguments: Any) -> GymnasiumAda
     """
     if isinstance(source, str):
         return GymnasiumAdapter(source, **arguments)
-    return GymnasiumAdapter(source(), owned=True, **arguments)
+    return GymnasiumAdapter(source(), owned=True, **{**arguments, "options": None})
 
 
 class EnvironmentSlots:
@@ -122,7 +122,7 @@ class EnvironmentSlots:
         self, make: Callable[[], GymnasiumAdapter], numbers: Sequence[int], shared: Arrays
     ) -> None:
         self._make, self._numbers, self._shared = make, numbers, shared
-        self._environments: dict[int, GymnasiumAdapter] = {}
+        self._environments: dict[int, Any] = {}
         self._method = "make"
 
     def work(self) -> Failure | None:
@@ -154,12 +154,16 @@ class EnvironmentSlots:
         row["next_observation"] = row["observation"] = after[0]
         shared.reward[slot] = row["reward"] = reward[0]
         row["terminated"], row["truncated"] = terminated[0], truncated[0]
+        if "mask" in row.dtype.names:
+            row["next_mask"] = row["mask"] = environment.mask[0]
         if terminated[0] or truncated[0]:
             self._restart(slot, row)
 
     def _restart(self, slot: int, row: Any) -> None:
-        self._method = "reset"
-        row["observation"] = self._environments[slot].reset_one(0, int(self._shared.seed[slot]))
+        environment, self._method = self._environments[slot], "reset"
+        row["observation"] = environment.reset([int(self._shared.seed[slot])])[0]
+        if "mask" in row.dtype.names:
+            row["mask"] = environment.mask[0]
 
     def close(self) -> None:
         """Close the environments."""
