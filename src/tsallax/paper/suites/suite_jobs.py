@@ -18,9 +18,8 @@ from tsallax import checks
 from tsallax.deep import options
 from tsallax.deep.deep_q_config import DeepQConfig
 from tsallax.errors import InvalidInput
-from tsallax.paper.suites.suite_rows import Key, SuiteRow, read_suite_rows
+from tsallax.paper.suites.suite_rows import SUITE_SUFFIX, Key, SuiteRow, read_suite_rows
 from tsallax.paper.suites.suite_tasks import OURS, Suite, SuiteTask, control_agents
-from tsallax.paper.sweep.rows import SUITE_SUFFIX
 
 SAVE_SECONDS = 300.0
 """From one checkpoint of a fleet to the next, at least."""

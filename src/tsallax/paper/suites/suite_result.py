@@ -65,7 +65,7 @@ def _against_peer(runs: SuiteRuns, published: Sequence[Published]) -> tuple[Line
             lines.append(
                 {
                     "task": place[0],
-                    "steps": max(cell.rows[0].steps for cell in cells) if step is None else step,
+                    "steps": cells[0].rows[0].steps if step is None else step,
                     OURS: _text(means[0]),
                     PEER: _text(means[1]),
                     "compared": compare(*means),

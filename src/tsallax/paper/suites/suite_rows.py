@@ -13,9 +13,10 @@ from typing import Any
 from tsallax import checks
 from tsallax.errors import InvalidInput
 from tsallax.files.json_lines import append_line, read_lines
-from tsallax.paper.sweep.rows import SUITE_SUFFIX
 
 FORMAT = 1
+SUITE_SUFFIX = ".suite.jsonl"
+"""Of the files of rows, which distinguishes them from the rows of the paper's sweeps."""
 Key = tuple[str, str, str, int | None, int]
 Point = tuple[int, float, int]
 """Steps made, mean return, and the number of episodes that it is the mean of."""

@@ -16,6 +16,7 @@ from tsallax import checks
 from tsallax.deep.options import with_current_names
 from tsallax.errors import InvalidInput
 from tsallax.files.json_lines import append_line, read_lines
+from tsallax.paper.suites.suite_rows import SUITE_SUFFIX
 from tsallax.paper.sweep.tasks import EXPLORE, TASKS, UPDATE, Variant
 
 FORMAT = 1
@@ -32,8 +33,6 @@ MINIMA = {"seed": 0, "episodes": 1, "steps": 1, "evaluated": 1, "every": 1, "age
 MAY_DIFFER = ("seconds", "agents", "provenance")
 """Fields of time and place, in which two rows of one run may differ."""
 Key = tuple[str, str, int | None, int]
-SUITE_SUFFIX = ".suite.jsonl"
-"""Of the files of rows of other tables, which `tsallax.paper.suites` reads."""
 
 
 @dataclass(frozen=True)
