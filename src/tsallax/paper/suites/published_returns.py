@@ -17,10 +17,10 @@ class Published:
     protocol: str
 
 
-def published_returns() -> tuple[Published, ...]:
+def all_published() -> tuple[Published, ...]:
     """All published returns.
 
-    >>> published_returns()[0]
+    >>> all_published()[0]
     Published(task='InvertedDoublePendulum', source='Tianshou', agent='SAC', value=9360.0, ...)
     """
     text = (files("tsallax.paper.suites") / "published.csv").read_text(encoding="utf-8")

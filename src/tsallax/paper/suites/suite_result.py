@@ -7,7 +7,7 @@ import numpy as np
 
 from tsallax.paper.result import Result, Table
 from tsallax.paper.result import Row as Line
-from tsallax.paper.suites.published_returns import Published, published_returns
+from tsallax.paper.suites.published_returns import Published, all_published
 from tsallax.paper.suites.suite_cells import Place, SuiteCell, SuiteRuns, gather_suite
 from tsallax.paper.suites.suite_curves import curves_chart, curves_figure
 from tsallax.paper.suites.suite_rows import SuiteRow
@@ -22,7 +22,7 @@ ABOVE, BELOW, LEVEL = "above", "below", "intervals overlap"
 def summarize_suite(name: str, rows: Sequence[SuiteRow]) -> Result:
     """Tables and figures of the runs of a suite, next to the returns that others publish."""
     runs = gather_suite(name, rows)
-    published = [one for one in published_returns() if one.task in runs.suite.tasks]
+    published = [one for one in all_published() if one.task in runs.suite.tasks]
     with paper_style():
         pictures = [curves_figure(runs, "evaluations")]
     main = _against_peer(runs, published) if runs.suite is CLASSIC else _by_agent(runs, published)
