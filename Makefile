@@ -19,7 +19,7 @@ test: $(VENV)/.installed-test
 	@$(MAKE) --no-print-directory -j2 sweep-kernels lint system-kernels
 	$(VENV)/bin/python -m pytest -n $(WORKERS) --dist worksteal -q
 
-# With two jobs the second begins when linting ends, and reads what the first has compiled.
+# With two jobs the second begins when linting ends, and reads what the first has compiled by then.
 sweep-kernels: $(VENV)/.installed-test
 	@$(VENV)/bin/python tests/compile_kernels.py sweeps
 

@@ -31,7 +31,7 @@ CHOSEN_BY_USER = FLAG in os.environ
 
 
 GARBAGE_THRESHOLDS = (10_000, 20, 20)
-"""Collections after ten thousand new objects: at Python's 700 they take 5% of the time."""
+"""Collections after ten thousand new objects: at 700, they took 5% of two files of `deep`."""
 
 
 def pytest_collection_finish() -> None:

@@ -14,6 +14,7 @@ from itertools import product
 from typing import Any
 
 import jax
+import numpy as np
 
 from tsallax import DeepQ, DeepQConfig, Fleet, Member
 
@@ -42,6 +43,27 @@ def measure(fleet: Fleet, steps: int) -> None:
             f"  {seconds / made * 1e3:.3f} ms a step, {per_agent:.4f} per agent; waiting: {split}",
             flush=True,
         )
+
+
+def measure_parts(fleet: Fleet, steps: int) -> None:
+    """Time the environments without the agents, and the agents without the environments."""
+    loop: Any = fleet._loop
+    pool, rows = loop._resume(fleet.steps), loop._present()
+    action = loop._chosen()
+    begin = time.perf_counter()
+    for _ in range(steps):
+        pool.send(loop.members, action)
+        pool.wait()
+    environments = (time.perf_counter() - begin) / steps * 1e3
+    loss: list[Any] = [np.zeros(g.stop - g.start, np.float32) for g in loop._groups()]
+    begin = time.perf_counter()
+    for i in range(steps):
+        rows["step"] = fleet.steps + i
+        loop._store_learn_act(rows.copy(), True, loss)
+        loop._chosen()
+    jax.block_until_ready(loss)
+    agents = (time.perf_counter() - begin) / steps * 1e3
+    print(f"  by themselves: environments {environments:.3f}, agents {agents:.3f} ms a step")
 
 
 def measure_alone(env: str, member: Member, actions: Any, steps: int) -> None:
@@ -94,6 +116,7 @@ def main() -> None:
         loop: Any = fleet._loop
         print(f"workers {loop.workers}, overlap {overlap}, together {fleet.together}", flush=True)
         measure(fleet, given.steps)
+        measure_parts(fleet, max(1, given.steps // 10))
         fleet.close()
     if given.alone:
         measure_alone(given.env, members[0], given.actions, given.steps)

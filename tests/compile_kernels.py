@@ -1,8 +1,7 @@
 """Compiles the kernels of planning once, for the processes that test them in parallel.
 
 `sweeps` compiles those of iteration, `systems` those of linear systems, of learning and of
-simulation. What one process has compiled the next reads from the cache: run after each other, or
-the second while the first is at work, they compile nothing twice.
+simulation. The second reads from the cache what the first has compiled by then.
 """
 
 import sys

@@ -71,3 +71,7 @@ def forgetful() -> Drift:
 
 def broken_make() -> Drift:
     raise RuntimeError("no licence")
+
+
+def normalized() -> gymnasium.Env:
+    return gymnasium.wrappers.NormalizeObservation(Drift())

@@ -14,7 +14,7 @@ import pytest
 import fleet_environments
 from fleet_environments import Drift
 from small_agents import SMALL_DDPG, TINY, Episodic, leaves, member
-from tsallax import DDPG, DDPGConfig, DeepQ, Fleet, Member
+from tsallax import DDPG, DDPGConfig, DeepQ, DeepQConfig, Fleet, Member
 from tsallax.deep import checkpoint
 from tsallax.deep.loop import step_keys
 from tsallax.deep.loop_gymnasium import episode_seed
@@ -191,6 +191,39 @@ def test_finished_agents_leave_and_the_others_go_on():
     assert fleet.records[last].returns == alone.records[0].returns
 
 
+@pytest.mark.parametrize("together", [False, pytest.param(True, marks=pytest.mark.slow)])
+def test_integers_and_masks_are_those_of_an_agent_alone(together, tmp_path: Path):
+    """Taxi has integers as observations and masks in its infos."""
+    members = [member(seed=i, buffer_size=64) for i in range(2)]
+    fleet = Fleet("Taxi-v4", members, overlap=False, workers=0, together=together)
+    fleet.learn(steps=50, save_to=tmp_path / "fleet.npz")
+    alone = DeepQ("Taxi-v4", seed=1, **{**TINY, "buffer_size": 64}).learn(steps=50)
+    assert alone.spec.masked
+    memory = alone._learner.replay
+    found = Fleet.load(tmp_path / "fleet.npz")._loop.arrays()
+    for name in ("observations", "masks", "rows"):
+        expected = np.asarray(getattr(memory, name))
+        np.testing.assert_array_equal(found[f"learner.replay.{name}"][1], expected, err_msg=name)
+    np.testing.assert_allclose(
+        found["learner.online.output.weight"][1],
+        alone._learner.online.output.weight,
+        rtol=1e-3,
+        atol=1e-5,
+    )
+    assert found["feed.mask"].shape == (2, 6)
+
+
+@pytest.mark.slow
+def test_factored_actions_are_those_of_an_agent_alone():
+    options = {**TINY, "buffer_size": 64}
+    members = [Member(DeepQConfig(**options), seed) for seed in range(2)]
+    fleet = Fleet("HalfCheetah-v5", members, actions=3, overlap=False, workers=0).learn(steps=40)
+    alone = DeepQ("HalfCheetah-v5", actions=3, seed=1, **options).learn(steps=40)
+    assert alone.spec.factored
+    found = fleet._loop.learners[1].replay.rows
+    np.testing.assert_allclose(found, alone._learner.replay.rows, rtol=1e-5)
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("together", [False, True])
 def test_a_fleet_of_ddpg_learns_what_its_agents_would_learn_alone(together, tmp_path: Path):
@@ -208,6 +241,8 @@ def test_what_cannot_be_a_fleet_is_refused(tmp_path: Path):
         pair(Episodic())
     with pytest.raises(InvalidInput, match="there is no such environment: did you mean CartPole"):
         pair("CartPoole-v1")
+    with pytest.raises(InvalidInput, match="use normalize_observations=True and"):
+        pair(fleet_environments.normalized)
     for bad in ({"workers": -1}, {"workers": 1.5}, {"overlap": 1}, {"together": "yes"}):
         with pytest.raises(InvalidInput, match=f"{next(iter(bad))} must be"):
             pair(**bad)
@@ -226,6 +261,7 @@ def test_what_cannot_be_a_fleet_is_refused(tmp_path: Path):
         ("taken", np.zeros(1, np.int32), "feed.taken has type int32 and shape"),
         ("observation", np.zeros((2, 4)), "feed.observation has type float64"),
         ("action", np.zeros(2, np.float32), "feed.action has type float32"),
+        ("action", np.array([0, 2], np.int32), "damaged: feed.action has an action that is not"),
     ],
 )
 def test_damaged_files_are_refused(name, value, words, tmp_path: Path):

@@ -12,7 +12,7 @@ from gymnasium.spaces import Discrete
 
 from planning_problems import BY_NAME
 from tabular_environments import Chain, endings
-from tsallax import problems
+from tsallax import problems, solve
 from tsallax.errors import InvalidInput
 from tsallax.planning.mdp import MDP
 from tsallax.regularizer import Hard, Sparse
@@ -104,3 +104,68 @@ def test_vector_environments_and_broken_ones_are_refused():
     env.step = lambda action: (0, math.nan, False, False, {})
     with pytest.raises(InvalidInput, match=r"the reward of action \d in state \d is nan"):
         q_learning(env, Hard(), discount=0.9, steps=10)
+
+
+MASK = np.array([[1, 0, 1], [0, 0, 1], [1, 1, 1], [0, 1, 1]], np.int8)
+
+
+class Masked(Chain):
+    """A chain whose states allow some actions."""
+
+    mask = MASK
+
+    def reset(self, *, seed=None, options=None):
+        seen, _ = super().reset(seed=seed)
+        return seen, {"action_mask": self.mask[self.state]}
+
+    def step(self, action):
+        *result, _ = super().step(action)
+        return *result, {"action_mask": self.mask[self.state]}
+
+
+@pytest.mark.parametrize("explore", [None, "epsilon", "uniform"])
+def test_actions_that_a_state_does_not_allow_are_neither_taken_nor_in_the_target(explore):
+    """The oracle solves the MDP in which such actions cost so much that they have probability 0."""
+    whole, regularizer = endings(), Sparse(0.1)
+    costs = np.where(MASK == 1, np.asarray(whole.rewards).reshape(4, 3), -1000.0)
+    exact = solve(
+        MDP(
+            whole.transitions.toarray().reshape(4, 3, 4),
+            costs,
+            whole.discount,
+            termination=np.asarray(whole.termination).reshape(4, 3),
+        ),
+        regularizer,
+    )
+    env = Masked(whole)
+    found = q_learning(env, regularizer, discount=0.8, steps=20_000, epsilon=0.3, explore=explore)
+    assert all(MASK[s, a] for s, a, *_ in env.record)
+    assert np.array_equal(found.q == -np.inf, MASK == 0)
+    assert np.array_equal(found.policy[MASK == 0], np.zeros(np.sum(MASK == 0)))
+    assert np.abs(found.q - exact.q)[MASK == 1].max() < 0.15
+    assert np.abs(found.value - exact.value).max() < 0.15
+    more = q_learning(env, regularizer, discount=0.8, steps=50, initial=found, seed=1)
+    assert more.steps == 20_050
+    assert np.array_equal(more.q == -np.inf, MASK == 0)
+
+
+def test_masks_of_tables_are_ignored_required_or_refused():
+    env = Masked(endings())
+    ignored = q_learning(env, Sparse(0.1), discount=0.8, steps=200, masked=False)
+    assert np.isfinite(ignored.q).all()
+    with pytest.raises(InvalidInput, match=r'Chain: gave no info\["action_mask"\] in state'):
+        q_learning(Chain(endings()), Sparse(0.1), discount=0.8, steps=10, masked=True)
+    with pytest.raises(InvalidInput, match="an MDP has the actions of each state"):
+        q_learning(endings(), Sparse(0.1), steps=10, masked=True)
+    for wrong, message in ((np.zeros((4, 3), int), "at least a one"), (np.ones((4, 2)), "3 zeros")):
+        env.mask = wrong
+        with pytest.raises(InvalidInput, match=message):
+            q_learning(env, Sparse(0.1), discount=0.8, steps=10)
+
+    class Changing(Masked):
+        def step(self, action):
+            self.mask = 1 - (1 - MASK) * (len(self.record) % 2)
+            return super().step(action)
+
+    with pytest.raises(InvalidInput, match="not always the same: use DeepQ, or masked=False"):
+        q_learning(Changing(endings()), Sparse(0.1), discount=0.8, steps=100)

@@ -14,7 +14,7 @@ import math
 import time
 import warnings
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import closing, contextmanager, suppress
+from contextlib import AbstractContextManager, closing, contextmanager, nullcontext, suppress
 from functools import partial
 from os import PathLike
 from typing import Any, ClassVar, Self
@@ -48,6 +48,7 @@ from tsallax.deep.training_schedule import (
     next_multiple,
     passes_multiple,
 )
+from tsallax.envs.gymnasium import wrapper_statistics
 from tsallax.envs.gymnasium.adapter import GymnasiumAdapter
 from tsallax.errors import InvalidInput
 from tsallax.interrupts import deferred
@@ -496,14 +497,17 @@ class Agent:
 
         They are played in an environment like that of training, made for it, or in `env`, which
         stays open: for one given as an object that cannot be made a second time. In the one of
-        training itself, the episode that was under way there is lost.
+        training itself, the episode that was under way there is lost. The statistics of
+        `NormalizeObservation` and `NormalizeReward` are those of training, and are not updated.
         """
         checks.count("episodes", episodes)
         start = evaluation_seed(self.seed) if seed is None else checks.seed(seed)
         if self.spec.jax is None or env is not None:
+            held: AbstractContextManager[None] = nullcontext()
             if self.spec.is_training_environment(env):
                 self._loop.abandon(self.history.episodes)
-            with closing(self.spec.evaluation_environment(env)) as environment:
+                held = self.spec.training_environment().held_statistics()
+            with held, closing(self.spec.evaluation_environment(env)) as environment:
                 return self.play_in(environment, episodes, deterministic, start)
         return play_jax(
             self._algorithm,
@@ -576,6 +580,8 @@ class Agent:
         else:
             arrays = checkpoint.flatten_learner("learner.", self._learner, self.steps)
             arrays |= self._loop.arrays(between_episodes=not self.history.lengths.any())
+        starts_again = replay and self.config.n_envs == 1 and not self.history.lengths.any()
+        arrays |= wrapper_statistics.to_arrays(self.spec.statistics(before_reset=starts_again))
         history = {f"history.{k}": v for k, v in self.history.arrays().items()}
         checkpoint.write(path, about, {**arrays, **history})
         if replay:
@@ -615,6 +621,7 @@ class Agent:
             agent._start(spec, config, about["seed"], partial(read_learner, arrays))
             agent.steps, agent._predictions, agent.history = steps, predictions, history
             agent._has_replay = bool(about["replay"])
+            spec.restore_statistics(wrapper_statistics.from_arrays(arrays))
             if agent._has_replay:
                 agent._loop.restore(arrays, agent._learner, history.episodes)
             agent.saved_at = steps

@@ -20,6 +20,7 @@ from tsallax.envs.action_format import ActionFormat
 from tsallax.envs.action_mask import mask_rows
 from tsallax.envs.discretize import Discretize
 from tsallax.envs.gymnasium.adapter import GymnasiumAdapter
+from tsallax.envs.gymnasium.wrapper_statistics import Statistics, normalized_by, single_wrapper
 from tsallax.envs.jax.catalogue import jax_environment
 from tsallax.envs.jax.environment import Environment
 from tsallax.envs.observation_encoding import ObservationEncoding
@@ -54,6 +55,8 @@ class EnvironmentSpec:
     """Arguments of `gymnasium.make`."""
     host: GymnasiumAdapter | None = None
     """The Gymnasium environments of training, once they are made."""
+    saved_statistics: list[Statistics] = field(default_factory=list)
+    """Those of the normalising wrappers, from a file, until the environments are made."""
 
     @property
     def observation(self) -> ObservationFormat:
@@ -140,7 +143,20 @@ class EnvironmentSpec:
         """The Gymnasium environments to learn in, made at the first call."""
         if self.host is None:
             self.host = self._make(self._known_source(), self.n_envs)
+            self.restore_statistics(self.saved_statistics)
         return self.host
+
+    def statistics(self, before_reset: bool = False) -> list[Statistics]:
+        """The statistics of the normalising wrappers of training, now or before the last reset."""
+        if self.host is None:
+            return self.saved_statistics
+        return self.host.statistics(before_reset)
+
+    def restore_statistics(self, statistics: list[Statistics]) -> None:
+        """Continue with the statistics of a file, which has none if it is of version 0.1."""
+        self.saved_statistics = statistics
+        if self.host is not None and statistics:
+            self.host.set_statistics(statistics)
 
     def is_training_environment(self, env: Any) -> bool:
         """Whether this object is the Gymnasium environment of training, or a wrapper of it."""
@@ -149,7 +165,19 @@ class EnvironmentSpec:
         return getattr(env, "unwrapped", env) is getattr(self.source, "unwrapped", self.source)
 
     def evaluation_environment(self, env: Any = None, **options: Any) -> GymnasiumAdapter:
-        """A single Gymnasium environment to evaluate in: `env`, or one like that of training."""
+        """A single Gymnasium environment to evaluate in: `env`, or one like that of training.
+
+        Its normalising wrappers have the statistics of training, and do not update them.
+        """
+        made = self._evaluation_environment(env, **options)
+        try:
+            made.follow_statistics(self.statistics())
+        except InvalidInput:
+            made.close()
+            raise
+        return made
+
+    def _evaluation_environment(self, env: Any, **options: Any) -> GymnasiumAdapter:
         if env is not None:
             made = self._make(env, 1, **options)
             if made.n_envs != 1:
@@ -231,11 +259,15 @@ class EnvironmentSpec:
 
 
 def _single_of_vector(source: Any, spec: Any, options: Mapping[str, Any]) -> Any:
-    """A single environment like those of a vector environment."""
+    """A single environment like those of a vector environment, with its normalising wrappers."""
     import gymnasium
 
-    if isinstance(source, gymnasium.vector.VectorWrapper):
-        raise InvalidInput(f"{type(source).__name__} wraps several environments, not one")
+    outer = []
+    while isinstance(source, gymnasium.vector.VectorWrapper):
+        if normalized_by(source) is None:
+            raise InvalidInput(f"{type(source).__name__} wraps several environments, not one")
+        outer.append(source)
+        source = source.env
     given = dict(spec.kwargs)
     for name in ("num_envs", "vectorization_mode", "vector_kwargs"):
         given.pop(name, None)
@@ -243,6 +275,8 @@ def _single_of_vector(source: Any, spec: Any, options: Mapping[str, Any]) -> Any
     made = gymnasium.make(spec.id, **given, **options)
     for wrapper in wrappers:
         made = wrapper(made)
+    for one in reversed(outer):
+        made = single_wrapper(one, made)
     return made
 
 

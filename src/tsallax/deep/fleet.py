@@ -15,7 +15,6 @@ import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
-from functools import partial
 from itertools import product
 from os import PathLike
 from typing import Any, Self
@@ -37,7 +36,7 @@ from tsallax.deep.loop import MAX_CYCLES, FleetLog
 from tsallax.deep.loop_fleet import JaxFleetLoop
 from tsallax.deep.loop_gymnasium_fleet import GymnasiumFleetLoop
 from tsallax.deep.training_schedule import MAX_STEPS, is_false, next_multiple
-from tsallax.envs.gymnasium.environment_workers import default_workers, make_copy
+from tsallax.envs.gymnasium.environment_workers import copies, default_workers
 from tsallax.envs.jax.environment import Environment
 from tsallax.errors import InvalidInput
 from tsallax.interrupts import deferred
@@ -100,11 +99,12 @@ class Fleet:
         together: make each step with all agents at once; default: on an accelerator.
         backend: "jax" or "gymnasium", for an id that both have; default: JAX.
         env_options: arguments of `gymnasium.make`.
+        action_mask: that of `DeepQ`; workers must be able to import it.
         workers: processes for Gymnasium environments, 0 for none; default: by the number of cores.
         overlap: in Gymnasium environments, choose the next actions before learning, so that the
             environments make a step while the agents learn from the one before.
 
-    In a script, worker processes need its code to be under `if __name__ == "__main__":`.
+    A script that has such a function needs `if __name__ == "__main__":` for its workers.
 
     >>> from tsallax import DeepQConfig
     >>> options = dict(
@@ -126,11 +126,13 @@ class Fleet:
         together: bool | None = None,
         backend: str = "auto",
         env_options: Mapping[str, Any] | None = None,
+        action_mask: Callable[[Any], Any] | None = None,
         workers: int | None = None,
         overlap: bool = True,
     ) -> None:
         settings = {"together": together, "workers": workers, "overlap": overlap}
-        self._prepare(env, members, actions, backend, env_options, settings)
+        choices = {"backend": backend, "options": env_options, "action_mask": action_mask}
+        self._prepare(env, members, actions, choices, settings)
         self._loop.start()
 
     def _prepare(
@@ -138,11 +140,10 @@ class Fleet:
         env: Any,
         members: Iterable[Member],
         actions: int | Sequence[int] | None,
-        backend: str,
-        env_options: Mapping[str, Any] | None,
+        choices: Mapping[str, Any],
         settings: Mapping[str, Any],
     ) -> None:
-        """Set all but the learners and their episodes."""
+        """Set all but the learners and their episodes; `choices` are arguments of `make_spec`."""
         self.members = _checked_members(members)
         self.config = self.members[0].config
         """The options of the first member; those that shape the program are the same for all."""
@@ -154,8 +155,8 @@ class Fleet:
             n_envs=1,
             continuous=self._kind.continuous_actions,
             factored=getattr(self.config, "factored", None),
-            backend=backend,
-            options=env_options,
+            masked=getattr(self.config, "masked", False),
+            **choices,
         )
         self.actions = None if actions is None else np.asarray(actions).tolist()
         self._settings = _checked_settings(settings)
@@ -188,12 +189,16 @@ class Fleet:
             problem = "a fleet makes an environment for each agent: give its id, or a function"
             raise InvalidInput(f"{problem} that makes it", source=spec.name)
         like, n = spec.training_environment(), len(self.members)
+        if like.statistics():
+            problem = "a fleet does not keep the statistics of NormalizeObservation and"
+            remedy = "use normalize_observations=True and normalize_rewards=True of DeepQ instead"
+            raise InvalidInput(f"{problem} NormalizeReward: {remedy}", source=spec.name)
         return GymnasiumFleetLoop(
             algorithm,
             spec.name,
-            partial(make_copy, spec.source if make is None else make, **_arguments(spec)),
+            copies(spec.source if make is None else make, **_arguments(spec)),
             observation=like.reset([0]),
-            mask=getattr(like, "mask", None),
+            mask=like.mask,
             workers=default_workers(n) if workers is None else min(workers, n),
             overlap=self._settings["overlap"],
             **shared,
@@ -416,10 +421,17 @@ class Fleet:
         checkpoint.write(path, about, arrays)
 
     @classmethod
-    def load(cls, path: str | PathLike[str], env: Any = None, max_bytes: int | None = None) -> Self:
+    def load(
+        cls,
+        path: str | PathLike[str],
+        env: Any = None,
+        max_bytes: int | None = None,
+        action_mask: Callable[[Any], Any] | None = None,
+    ) -> Self:
         """Read a fleet from a file; `env` is its environment, where that has no id.
 
-        `max_bytes` is that of `load_agent`.
+        `max_bytes` is that of `load_agent`. Functions are not in the file: one that makes the
+        environment or masks actions is to be given again.
         """
         about, arrays = checkpoint.read(path, max_bytes)
         with checkpoint.errors_of(path):
@@ -435,11 +447,20 @@ class Fleet:
                 raise InvalidInput("saved without a way to make its environment: give it as env")
             fleet = cls.__new__(cls)
             given = env is not None and env != name
-            backend = "auto" if given or world["jax"] else "gymnasium"
-            env_options = {} if given or world["jax"] else world["options"]
+            choices = {
+                "backend": "auto" if given or world["jax"] else "gymnasium",
+                "options": {} if given or world["jax"] else world["options"],
+                "action_mask": action_mask,
+            }
             settings = {key: about.get(key, default) for key, default in SETTINGS.items()}
-            env = name if env is None else env
-            fleet._prepare(env, members, about["actions"], backend, env_options, settings)
+            fleet._prepare(
+                name if env is None else env, members, about["actions"], choices, settings
+            )
+            if fleet.spec.masked != world.get("masked", False):
+                raise InvalidInput(
+                    "saved with masks of actions: give their function",
+                    add=("action_mask", "function"),
+                )
             fleet.steps, fleet.seconds = int(about["steps"]), float(about["seconds"])
             fleet._slots = [int(i) for i in about["alive"]]
             ends = [None if end is None else int(end) for end in about["finished_at"]]
@@ -453,6 +474,10 @@ class Fleet:
         if not known or len(ends) != n or not 0 <= self.steps < MAX_STEPS:
             raise InvalidInput("damaged: its description is of another fleet")
         self._loop.restore(arrays, slots, self.steps)
+        if self.spec.jax is None:
+            for name in ("action", "taken"):
+                if not self.spec.action.has(arrays.get(f"feed.{name}", 0)):
+                    raise InvalidInput(f"damaged: feed.{name} has an action that is not there")
         one = jax.eval_shape(lambda: self._loop.acting_state(0))
         for i, record in enumerate(self.records):
             returns, running = (arrays.get(f"record.{i}.{x}") for x in ("returns", "running"))
@@ -478,7 +503,8 @@ def _arguments(spec: EnvironmentSpec) -> dict[str, Any]:
         "continuous": continuous,
         "factored": None if continuous else spec.factored,
         "options": spec.options,
-        **({"masked": True} if spec.masked else {}),
+        "masked": spec.masked,
+        "action_mask": spec.action_mask,
     }
 
 

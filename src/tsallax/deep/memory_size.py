@@ -12,6 +12,8 @@ from tsallax.errors import InvalidInput
 
 NOTED = 2**30
 """Bytes from which on the size of a learner is said."""
+SHARE = 0.9
+"""The share of the free memory that a learner may take."""
 CGROUP = Path("/sys/fs/cgroup")
 
 
@@ -25,7 +27,7 @@ def require_memory(name: str, learner: Any, buffer_size: int) -> None:
     size = size_of(learner)
     what = f"the networks and a replay of {buffer_size} transitions"
     available = available_bytes()
-    if available is not None and size > available:
+    if available is not None and size > SHARE * available:
         problem = f"not enough memory for {what}, {_text(size)} with {_text(available)} free"
         raise InvalidInput(f"{problem}: lower buffer_size or net_arch", source=name)
     if size >= NOTED:

@@ -152,12 +152,19 @@ class ActionFormat:
         return (self.space.low, self.space.high) if self.space.kind == "box" else (None, None)
 
     @cached_property
-    def _tables(self) -> tuple[NDArray[Any] | None, ...]:
-        """For each box, the values of each element (size, levels), rows filled up with zeros."""
-        tables: list[NDArray[Any] | None] = []
-        for leaf, grid in zip(self.space.leaves(), self.grids, strict=True):
-            tables.append(None if grid is None else grid.level_table.astype(leaf.dtype))
-        return tuple(tables)
+    def _leaf_values(self) -> tuple[tuple[SpaceDescription, NDArray[Any]], ...]:
+        """Each leaf with the levels of its elements, (size, most levels), or their first values."""
+        return tuple(
+            (leaf, np.array(leaf.start) if grid is None else grid.level_table.astype(leaf.dtype))
+            for leaf, grid in zip(self.space.leaves(), self.grids, strict=True)
+        )
+
+    @cached_property
+    def _joint_table(self) -> NDArray[Any] | None:
+        """The actions of a box by their joint numbers."""
+        if self.discretize is None or self.factored:
+            return None
+        return self.discretize.table.astype(self.space.dtype).reshape(-1, *self.space.shape)
 
     def has(self, actions: ArrayLike) -> bool:
         """Whether all numbers of actions are within their limits; True for real actions."""
@@ -194,16 +201,20 @@ class ActionFormat:
         if self.levels is None:
             real = np.asarray(actions, self.space.dtype)
             return real.reshape(-1, *self.space.shape)
+        if self.space.kind == "discrete":
+            return np.asarray(actions).reshape(-1).astype(self.space.dtype) + self.space.start[0]
+        if self._joint_table is not None:
+            return self._joint_table[np.asarray(actions).reshape(-1)]
         numbers, position = self.numbers(actions), 0
         arrays = []
-        for leaf, table in zip(self.space.leaves(), self._tables, strict=True):
+        for leaf, values in self._leaf_values:
             chosen = numbers[:, position : position + leaf.size]
             position += leaf.size
-            if table is None:
-                values = (chosen + np.array(leaf.start, np.int64)).astype(leaf.dtype)
+            if leaf.kind == "box":
+                found = values[np.arange(leaf.size), chosen]
             else:
-                values = table[np.arange(leaf.size), chosen]
-            arrays.append(values.reshape(-1, *leaf.shape))
+                found = (chosen + values).astype(leaf.dtype)
+            arrays.append(found.reshape(-1, *leaf.shape))
         if not self.space.is_structure:
             return arrays[0]
         return [_assemble(self.space, iter([a[i] for a in arrays])) for i in range(len(numbers))]

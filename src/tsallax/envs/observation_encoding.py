@@ -77,7 +77,8 @@ class ObservationEncoding:
         """Stacked observations as they are stored."""
         form = self.format
         if form.kind == "vector":
-            return np.concatenate(_vectors(self.space, batch), 1)
+            matrices = _vectors(self.space, batch)
+            return matrices[0] if len(matrices) == 1 else np.concatenate(matrices, 1)
         if form.kind == "integer":
             return self.space.check_integers(batch)[:, 0].astype(np.int32)
         if batch.dtype != np.uint8:
@@ -170,8 +171,10 @@ def _vectors(space: SpaceDescription, batch: Any) -> list[NDArray[np.float32]]:
         return [matrix for part, values in pairs for matrix in _vectors(part, values)]
     n = len(batch)
     if space.kind in ("box", "multi_binary"):
+        if batch.dtype == np.float32:
+            return [batch.reshape(n, -1).copy()]
         with np.errstate(over="ignore"):  # infinite numbers are refused by the caller
-            return [np.array(batch, np.float32).reshape(n, -1)]
+            return [batch.astype(np.float32).reshape(n, -1)]
     columns = space.check_integers(batch) + np.cumsum((0, *space.sizes[:-1]))
     matrix = np.zeros((n, sum(space.sizes)), np.float32)
     matrix[np.arange(n)[:, None], columns] = 1.0

@@ -309,7 +309,7 @@ def _environment_options(run: Run, agent: Any) -> dict[str, Any]:
     spec = agent.spec
     named = jax_environment(str(run.env))
     same = run.env == spec.name if spec.jax is None else spec.jax is named
-    levels: Any = None if spec.discretize is None else tuple(spec.discretize.levels)
+    levels: Any = spec.levels
     if levels is not None and set(levels) == {run.actions}:
         levels = run.actions
     backend = "gymnasium" if spec.jax is None else "jax"

@@ -45,6 +45,7 @@ def q_learning(
     step_size: StepSize | str = "rescaled",
     limit: float | None = None,
     initial: ArrayLike | TabularResult = 0.0,
+    masked: bool | None = None,
     seed: int = 0,
     progress: bool | None = None,
 ) -> TabularResult:
@@ -68,6 +69,8 @@ def q_learning(
             environment's own; 3/(1-gamma) for an MDP, at least 100.
         initial: the initial Q: a number, a table (S, A), or an earlier result to continue, whose
             visits and returns are kept.
+        masked: whether `info["action_mask"]` of an environment, zeros and ones, says which actions
+            a state allows; others have Q = -inf. Default: where there is one.
         seed: of all random numbers; use another one to continue an earlier result.
         progress: show a progress bar; default: on a terminal, for runs over two seconds.
 
@@ -88,7 +91,9 @@ def q_learning(
     steps, seed = checks.count("steps", steps), checks.count("seed", seed, at_least=0)
     gamma = _read_discount(discount, source)
     clock = time.perf_counter()
-    samples = read_source(source, gamma, _read_limit(limit), explore == "pairs")
+    if masked is not None:
+        checks.flag("masked", masked)
+    samples = read_source(source, gamma, _read_limit(limit), explore == "pairs", masked)
     try:
         table, before = _read_initial(initial, samples)
         schedule = schedule.rescaled(gamma)

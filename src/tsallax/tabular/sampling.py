@@ -103,9 +103,13 @@ class MDPSource:
 
 
 class EnvironmentSource:
-    """Samples of a Gymnasium environment with Discrete observations and actions."""
+    """Samples of a Gymnasium environment with Discrete observations and actions.
 
-    def __init__(self, env: Any, limit: int) -> None:
+    Pairs that `info["action_mask"]` does not allow have Q = -inf: they are neither drawn nor in the
+    value of a state.
+    """
+
+    def __init__(self, env: Any, limit: int, masked: bool | None = None) -> None:
         self.opened = isinstance(env, str)
         self.env = toy_text.make(env, {}) if isinstance(env, str) else env
         spec = getattr(self.env, "spec", None)
@@ -121,6 +125,9 @@ class EnvironmentSource:
         self.pointer = np.arange(0, states * actions + 1, actions, dtype=np.uint64)
         self.entered = np.zeros(states, np.bool_)
         self.left = np.zeros(states, np.bool_)
+        self.masked = masked
+        self.allowed: dict[int, NDArray[np.int64]] = {}
+        """The actions that states allow, of those states that have a mask."""
 
     @property
     def terminal(self) -> NDArray[np.bool_]:
@@ -144,7 +151,9 @@ class EnvironmentSource:
     def chunks(self, table: Table, rule: Rule, steps: int, seed: int) -> Iterator[Chunk]:
         """Take the steps: `terminated` cuts the bootstrap, `truncated` and the limit do not."""
         rng = np.random.default_rng(seed)
-        state = self._state(self.env.reset(seed=seed)[0])
+        first, info = self.env.reset(seed=seed)
+        state = self._state(first)
+        self._mask(table, state, info)
         length, total = 0, 0.0
         done, size = 0, 1 << 8
         while done < steps:
@@ -153,7 +162,7 @@ class EnvironmentSource:
             size = min(size, steps - done)
             for u in rng.random(size):
                 self.left[state] = True
-                pair = kernel.choose(table, rule, state, u)
+                pair = self._choose(table, rule, state, float(u))
                 action = int(pair) - state * self.n_actions
                 step = self.env.step(action + self.first_action)
                 after, reward = self._state(step[0]), float(step[1])
@@ -162,6 +171,8 @@ class EnvironmentSource:
                         f"{self.name}: the reward of action {action} in state {state} is {reward}"
                     )
                 ended = bool(step[2])
+                if not ended:
+                    self._mask(table, after, step[4])
                 kernel.update(table, rule, pair, reward, after, ended)
                 state, length, total = after, length + 1, total + reward
                 if ended or step[3] or length >= self.limit:
@@ -169,9 +180,41 @@ class EnvironmentSource:
                     returns.append(total)
                     lengths.append(length)
                     length, total = 0, 0.0
-                    state = self._state(self.env.reset()[0])
+                    first, info = self.env.reset()
+                    state = self._state(first)
+                    self._mask(table, state, info)
             done += size
             yield done, np.array(returns), np.array(lengths, np.int64)
+
+    def _choose(self, table: Table, rule: Rule, state: int, u: float) -> int:
+        """Draw a pair of a state, as `kernel.choose` does, from the allowed ones."""
+        allowed = self.allowed.get(state)
+        if allowed is None or u >= rule.epsilon:
+            return int(kernel.choose(table, rule, state, u))
+        place = min(int(u / rule.epsilon * len(allowed)), len(allowed) - 1)
+        return state * self.n_actions + int(allowed[place])
+
+    def _mask(self, table: Table, state: int, info: Any) -> None:
+        """Take over the mask of a state when it is first seen; it must stay the same."""
+        given = info.get("action_mask") if self.masked is not False else None
+        if given is None:
+            if self.masked:
+                problem = f'gave no info["action_mask"] in state {state}'
+                raise InvalidInput(problem, source=self.name, omit="masked")
+            return
+        mask = np.asarray(given)
+        if mask.shape != (self.n_actions,) or mask.dtype.kind not in "biu" or not mask.any():
+            problem = f"should be {self.n_actions} zeros and ones, with at least a one"
+            text = f'info["action_mask"] of state {state} is {mask.tolist()}, {problem}'
+            raise InvalidInput(text, source=self.name)
+        allowed = np.flatnonzero(mask)
+        if state not in self.allowed:
+            self.allowed[state] = allowed
+            first = state * self.n_actions
+            table.q[first + np.flatnonzero(mask == 0)] = -np.inf
+        elif not np.array_equal(allowed, self.allowed[state]):
+            problem = f'info["action_mask"] of state {state} is not always the same'
+            raise InvalidInput(f"{problem}: use DeepQ, or masked=False", source=self.name)
 
     def close(self) -> None:
         """Close the environment if it was made here."""
@@ -202,9 +245,13 @@ class EnvironmentSource:
 Source: TypeAlias = MDPSource | EnvironmentSource
 
 
-def read_source(given: Any, discount: float, limit: int | None, single: bool) -> Source:
+def read_source(
+    given: Any, discount: float, limit: int | None, single: bool, masked: bool | None = None
+) -> Source:
     """The source of samples of an MDP, a Gymnasium environment or its id."""
     if isinstance(given, MDP):
+        if masked is not None:
+            raise InvalidInput("an MDP has the actions of each state", omit="masked")
         return MDPSource(given, limit or max(100, math.ceil(3.0 / (1.0 - discount))), single)
     if single:
         problem = "an environment cannot be set to any state"
@@ -212,7 +259,7 @@ def read_source(given: Any, discount: float, limit: int | None, single: bool) ->
     if isinstance(given, str) or all(
         hasattr(given, name) for name in ("reset", "step", "observation_space", "action_space")
     ):
-        return EnvironmentSource(given, limit or NO_LIMIT)
+        return EnvironmentSource(given, limit or NO_LIMIT, masked)
     raise InvalidInput(
         f"q_learning needs an MDP, a Gymnasium environment or its id, not {type(given).__name__}"
     )

@@ -8,7 +8,6 @@ import subprocess
 import sys
 import textwrap
 import time
-from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -21,8 +20,8 @@ from tsallax.envs.gymnasium import environment_workers
 from tsallax.envs.gymnasium.environment_workers import (
     EnvironmentWorkers,
     WorkerLost,
+    copies,
     default_workers,
-    make_copy,
     row_type,
 )
 from tsallax.errors import InvalidInput
@@ -31,7 +30,7 @@ ROW = row_type(np.zeros((1, 4), np.float32))
 
 
 def pool(make: Any, n: int = 3, workers: int = 0) -> EnvironmentWorkers:
-    return EnvironmentWorkers("Drift", partial(make_copy, make), n, ROW, np.int32(0), workers)
+    return EnvironmentWorkers("Drift", copies(make), n, ROW, np.int32(0), workers)
 
 
 def follow(found: EnvironmentWorkers, steps: int = 30) -> None:
@@ -136,6 +135,43 @@ def test_a_row_has_the_type_of_observations_and_masks():
     assert row_type(np.zeros(1, np.int32))["observation"] == np.int32
     for kind in (image, ROW):
         assert kind.itemsize % 4 == 0
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("where", "guard", "words"),
+    [
+        ("fleet_environments:Drift", "if True:", "[5]"),
+        ("__main__:Local", 'if __name__ == "__main__":', "[5]"),
+        ("__main__:Local", "if True:", "needs: if __name__ =="),
+    ],
+)
+def test_scripts_need_a_guard_only_for_environments_of_their_own(where, guard, words, tmp_path):
+    """An id that only the script has registered works in either case."""
+    script = tmp_path / "script.py"
+    script.write_text(
+        textwrap.dedent(f"""
+        import sys
+        sys.path[:0] = sys.argv[1:]
+        import gymnasium
+        import numpy as np
+        from fleet_environments import Drift
+        from tsallax.envs.gymnasium.environment_workers import EnvironmentWorkers, copies, row_type
+
+        class Local(Drift):
+            pass
+
+        gymnasium.register("Mine-v0", {where!r})
+        {guard}
+            row = row_type(np.zeros((1, 4), np.float32))
+            found = EnvironmentWorkers("Mine", copies("Mine-v0"), 1, row, np.int32(0), 1)
+            found.reset([0], [3])
+            print([int(found.rows["observation"][0].size + 1)])
+        """)
+    )
+    command = [sys.executable, script, str(Path(__file__).parents[2])]
+    result = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert words in result.stdout + result.stderr
 
 
 @pytest.mark.slow

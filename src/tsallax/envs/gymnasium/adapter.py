@@ -7,6 +7,7 @@ of an episode, and environments do not reset themselves.
 
 import warnings
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import AbstractContextManager
 from typing import Any
 
 import numpy as np
@@ -19,6 +20,7 @@ from tsallax.envs.discretize import Discretize
 from tsallax.envs.gymnasium import spaces
 from tsallax.envs.gymnasium.environment_batch import SeparateEnvironments, VectorEnvironment
 from tsallax.envs.gymnasium.gymnasium_make import import_gymnasium, make, one_line
+from tsallax.envs.gymnasium.wrapper_statistics import NormalizingWrappers, Statistics
 from tsallax.envs.observation_encoding import ObservationEncoding
 from tsallax.errors import InvalidInput
 
@@ -107,6 +109,8 @@ class GymnasiumAdapter:
         self.limit: int | None = getattr(spec, "max_episode_steps", None)
         self.stepped: NDArray[np.bool_] = np.ones(self.n_envs, np.bool_)
         self._lengths = np.zeros(self.n_envs, np.int64)
+        self._wrappers = NormalizingWrappers(members)
+        self._before_reset: list[Statistics] | None = None
 
     @property
     def observation_size(self) -> int:
@@ -128,6 +132,7 @@ class GymnasiumAdapter:
         if len(seeds) != self.n_envs:
             raise InvalidInput(f"seeds: {len(seeds)} for {self.n_envs} environments")
         self.stepped = np.ones(self.n_envs, np.bool_)
+        self._before_reset = self._wrappers.read()
         observations, masks = self._batch.reset([int(seed) for seed in seeds])
         self._lengths[:] = 0
         stored = self._stored("reset", observations)
@@ -145,7 +150,8 @@ class GymnasiumAdapter:
         """
         result = self._batch.step(self.action.decode(actions))
         observations, rewards, terminated, truncated, self.stepped, masks = result
-        self._lengths = np.where(self.stepped, self._lengths + 1, 0)
+        self._lengths += 1
+        self._lengths *= self.stepped
         stored = self._stored("step", observations)
         self._set_masks("step", masks, terminated)
         return stored, rewards, terminated, truncated
@@ -155,6 +161,7 @@ class GymnasiumAdapter:
 
         A vector environment that resets itself has its own seeds and ignores this one.
         """
+        self._before_reset = self._wrappers.read()
         observation, mask = self._batch.restart(i, int(seed))
         self._lengths[i] = 0
         first: NDArray[Any] = self._stored("reset", [observation])[0]
@@ -164,7 +171,29 @@ class GymnasiumAdapter:
 
     def gives_masks(self) -> bool:
         """Whether resets give masks of actions; it resets the environments to find out."""
-        return any(mask is not None for mask in self._batch.reset([0] * self.n_envs)[1])
+        with self._wrappers.held():
+            _, masks = self._batch.reset([0] * self.n_envs)
+        return any(mask is not None for mask in masks)
+
+    def statistics(self, before_reset: bool = False) -> list[Statistics]:
+        """The statistics of its normalising wrappers, now or before the newest reset.
+
+        From those before the reset with which an episode began, it begins in the same way again.
+        """
+        found = self._before_reset if before_reset else None
+        return self._wrappers.read() if found is None else found
+
+    def set_statistics(self, statistics: Sequence[Statistics]) -> None:
+        """Continue with the statistics of equal environments."""
+        self._wrappers.write(statistics, self.name)
+
+    def held_statistics(self) -> AbstractContextManager[None]:
+        """A context in which they are not updated, and after which they are as before."""
+        return self._wrappers.held()
+
+    def follow_statistics(self, statistics: Sequence[Statistics]) -> None:
+        """Use the statistics of the environments of training, and do not update them."""
+        self._wrappers.follow(statistics, self.name)
 
     def try_out(self) -> bool:
         """Check what a reset and a step return; say whether there are masks of actions."""

@@ -71,7 +71,7 @@ def reward(name: str, value: Any) -> float:
     tsallax.errors.InvalidInput: Env-v0: step returned the reward '1', which is not a number
     """
     number = value
-    if not isinstance(value, numbers.Real):
+    if type(value) is not float and not isinstance(value, numbers.Real):
         array = np.asarray(value)
         if array.size != 1 or array.dtype.kind not in "biuf":
             problem = f"step returned the reward {value!r:.60}, which is not a number"
@@ -98,6 +98,8 @@ def rewards(name: str, values: Any, n: int) -> NDArray[np.float64]:
 
 def flags(name: str, what: str, values: Any, n: int) -> NDArray[np.bool_]:
     """Whether the episodes of n environments are over."""
+    if n == 1 and type(values) is tuple and type(values[0]) is bool:
+        return np.array(values)
     array = np.asarray(values)
     if array.size != n or array.dtype.kind not in "biu":
         given = values[0] if isinstance(values, tuple) and len(values) == 1 else values

@@ -92,7 +92,8 @@ class VectorEnvironment:
 
     def __init__(self, name: str, environment: Any) -> None:
         from gymnasium.spaces import Dict, Tuple
-        from gymnasium.vector import AsyncVectorEnv, SyncVectorEnv
+        from gymnasium.vector import AsyncVectorEnv, SyncVectorEnv, VectorWrapper
+        from gymnasium.wrappers.vector import NormalizeObservation
 
         self.name = name
         self.environment = environment
@@ -110,7 +111,12 @@ class VectorEnvironment:
         self._structured_observations = isinstance(observation, Dict | Tuple)
         self._structured_actions = isinstance(action, Dict | Tuple)
         self._separate = isinstance(environment.unwrapped, SyncVectorEnv | AsyncVectorEnv)
-        """Whether each environment has a seed of its own and can be reset alone."""
+        """Whether each environment has a seed of its own."""
+        self._resets_one = self._separate
+        """Whether one can be reset alone, which a wrapper may refuse."""
+        while isinstance(environment, VectorWrapper):
+            self._resets_one &= not isinstance(environment, NormalizeObservation)
+            environment = environment.env
         self._current: Any = None
         self._masks: Sequence[Any] = [None] * self.size
         self._resetting = np.zeros(self.size, np.bool_)
@@ -164,7 +170,7 @@ class VectorEnvironment:
         A NextStep environment that cannot reset one alone returns the last observation, with any
         action allowed: the first one of the new episode is that of the next step.
         """
-        if self._mode == "Disabled" or (self._mode == "NextStep" and self._separate):
+        if self._mode == "Disabled" or (self._mode == "NextStep" and self._resets_one):
             chosen = np.arange(self.size) == i
             seeds: Any = [seed if c else None for c in chosen] if self._separate else seed
             arguments = {"seed": seeds, "options": {"reset_mask": chosen}}

@@ -18,14 +18,17 @@ import sys
 import time
 import weakref
 from collections import deque
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager, nullcontext, suppress
+from functools import partial
+from types import ModuleType
 from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from tsallax.envs.gymnasium.adapter import GymnasiumAdapter
-from tsallax.envs.gymnasium.gymnasium_make import one_line
+from tsallax.envs.gymnasium.gymnasium_make import import_gymnasium, one_line
 from tsallax.errors import InvalidInput
 
 IDLE, RESET, STEP = 0, 1, 2
@@ -104,15 +107,28 @@ def available_cores() -> int:
     return os.cpu_count() or 1
 
 
-def make_copy(source: str | Callable[[], Any], **arguments: Any) -> GymnasiumAdapter:
-    """A new environment of an id or a function, with these arguments of `GymnasiumAdapter`.
+def copies(source: str | Callable[[], Any], **arguments: Any) -> Callable[[], GymnasiumAdapter]:
+    """A function that makes environments of an id or a function, in this or another process.
 
-    >>> make_copy("CartPole-v1").n_actions
+    `arguments` are those of `GymnasiumAdapter`.
+
+    >>> copies("CartPole-v1")().n_actions
     2
     """
     if isinstance(source, str):
-        return GymnasiumAdapter(source, **arguments)
-    return GymnasiumAdapter(source(), owned=True, **{**arguments, "options": None})
+        registered = import_gymnasium(source).registry.get(source.rpartition(":")[2])
+        with suppress(Exception):  # of any type, from objects that cannot be pickled
+            pickle.dumps(registered)
+            return partial(_make_copy, source, registered, arguments)
+    return partial(_make_copy, source, None, arguments)
+
+
+def _make_copy(source: Any, registered: Any, arguments: dict[str, Any]) -> GymnasiumAdapter:
+    if not isinstance(source, str):
+        return GymnasiumAdapter(source(), owned=True, **{**arguments, "options": None})
+    if registered is not None:  # by the script of the owner, perhaps
+        import_gymnasium(source).registry.setdefault(registered.id, registered)
+    return GymnasiumAdapter(source, **arguments)
 
 
 class EnvironmentSlots:
@@ -122,7 +138,7 @@ class EnvironmentSlots:
         self, make: Callable[[], GymnasiumAdapter], numbers: Sequence[int], shared: Arrays
     ) -> None:
         self._make, self._numbers, self._shared = make, numbers, shared
-        self._environments: dict[int, Any] = {}
+        self._environments: dict[int, GymnasiumAdapter] = {}
         self._method = "make"
 
     def work(self) -> Failure | None:
@@ -154,7 +170,7 @@ class EnvironmentSlots:
         row["next_observation"] = row["observation"] = after[0]
         shared.reward[slot] = row["reward"] = reward[0]
         row["terminated"], row["truncated"] = terminated[0], truncated[0]
-        if "mask" in row.dtype.names:
+        if environment.mask is not None:
             row["next_mask"] = row["mask"] = environment.mask[0]
         if terminated[0] or truncated[0]:
             self._restart(slot, row)
@@ -162,7 +178,7 @@ class EnvironmentSlots:
     def _restart(self, slot: int, row: Any) -> None:
         environment, self._method = self._environments[slot], "reset"
         row["observation"] = environment.reset([int(self._shared.seed[slot])])[0]
-        if "mask" in row.dtype.names:
+        if environment.mask is not None:
             row["mask"] = environment.mask[0]
 
     def close(self) -> None:
@@ -196,8 +212,7 @@ class EnvironmentWorkers:
     There are twice as many slots as `environments`: slot i and slot i + environments, for training
     and for evaluation, belong to the same worker. An environment is made at its first `reset`.
 
-    >>> from functools import partial
-    >>> make = partial(GymnasiumAdapter, "CartPole-v1")
+    >>> make = copies("CartPole-v1")
     >>> row = row_type(np.zeros((1, 4), np.float32))
     >>> pool = EnvironmentWorkers("CartPole-v1", make, 2, row, np.int32(0), workers=0)
     >>> pool.reset([0, 1], [10, 11])
@@ -233,7 +248,7 @@ class EnvironmentWorkers:
             self._finalizer: Any = weakref.finalize(self, self._local.close)
             return
         try:
-            pickle.dumps(make)
+            in_script = b"__main__" in pickle.dumps(make)
         except Exception as error:  # objects raise exceptions of any type
             problem = f"cannot be passed to worker processes ({one_line(error)}): give a function"
             raise InvalidInput(
@@ -241,10 +256,11 @@ class EnvironmentWorkers:
             ) from None
         self._spin = SPIN_SECONDS if available_cores() > workers + 1 else 0.0
         self._finalizer = weakref.finalize(self, _end, self._workers)
-        for number in range(workers):
-            slots = [i for i in range(environments) if i * workers // environments == number]
-            slots += [i + environments for i in slots]
-            self._workers.append(_start(context, make, slots, buffers, types, self._spin))
+        with nullcontext() if in_script else _hidden_script():
+            for number in range(workers):
+                slots = [i for i in range(environments) if i * workers // environments == number]
+                slots += [i + environments for i in slots]
+                self._workers.append(_start(context, make, slots, buffers, types, self._spin))
         self._worker_of = {i: worker for worker in self._workers for i in worker.slots}
 
     @property
@@ -316,7 +332,9 @@ class EnvironmentWorkers:
         code = worker.process.exitcode
         reason = f"{self.name}: the process of environments {which} ended with code {code}"
         if code == 1:
-            reason += '; a script that starts processes needs: if __name__ == "__main__":'
+            reason += (
+                '; a script with the function that makes them needs: if __name__ == "__main__":'
+            )
         return reason
 
     def close(self) -> None:
@@ -332,6 +350,17 @@ def _arrays(buffers: Sequence[Any], types: Sequence[Any]) -> Arrays:
         base, shape = np.dtype(kind).subdtype or (np.dtype(kind), ())
         found.append(np.frombuffer(buffer, base).reshape(-1, *shape))
     return Arrays(*found)
+
+
+@contextmanager
+def _hidden_script() -> Iterator[None]:
+    """Keep processes that are started from importing the main script, which they do not need."""
+    script = sys.modules["__main__"]
+    sys.modules["__main__"] = ModuleType("__main__")
+    try:
+        yield
+    finally:
+        sys.modules["__main__"] = script
 
 
 def _start(context: Any, make: Any, slots: Any, buffers: Any, types: Any, spin: float) -> Worker:
