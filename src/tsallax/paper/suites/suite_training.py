@@ -60,10 +60,14 @@ class _Training:
 
     def __init__(self, job: SuiteJob) -> None:
         self.job = job
+        begin = time.monotonic()
         self.fleet, self.progress = _load(job)
         self.saving, self.evaluating, self.segment = 0.0, 0.0, 0.0
         """Seconds that the last file, evaluation and segment took."""
         self.saved_at: float | None = None
+        if self.fleet.steps:
+            self.saved_at = time.monotonic()
+            self.saving = self.saved_at - begin
 
     def train(self, on_segment: OnSegment) -> bool:
         """Train the fleet to its last step; False where it was saved before, at the deadline."""
@@ -111,7 +115,7 @@ class _Training:
         self.saving = self.saved_at - begin
 
     def _save_is_due(self) -> bool:
-        """At the start of learning, which shows how long it takes, and then at intervals."""
+        """At the start of learning, to know how long it takes, and then at intervals."""
         if self.saved_at is None:
             return self.fleet.steps > self.fleet.config.learning_starts
         interval = max(self.job.save_seconds, self.saving / SAVING_SHARE)
