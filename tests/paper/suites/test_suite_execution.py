@@ -1,11 +1,13 @@
 """Training of whole suites: rows of all runs, side by side too, and an end at the time limit."""
 
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
 from refusals import refused
-from small_suites import outcome, small
+from small_suites import outcome, plan, small
+from tsallax.errors import InvalidInput
 from tsallax.paper.suites import suite_execution
 from tsallax.paper.suites.suite_execution import train_in_process, train_suites
 
@@ -44,8 +46,6 @@ def test_fleets_side_by_side_give_the_same_rows(alone: Path, tmp_path: Path):
 
 
 def test_a_process_checks_after_each_segment(tmp_path: Path):
-    from small_suites import plan
-
     (job,) = plan(tmp_path)
 
     def interrupt() -> None:
@@ -53,6 +53,20 @@ def test_a_process_checks_after_each_segment(tmp_path: Path):
 
     with pytest.raises(KeyboardInterrupt):
         train_in_process(job, interrupt)
+
+
+def test_an_environment_that_cannot_be_made_is_refused_before_any_training(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    def make(env: str) -> SimpleNamespace:
+        if env == "LunarLander-v3":
+            raise InvalidInput("needs Box2D", source=env)
+        return SimpleNamespace(close=lambda: None)
+
+    monkeypatch.setattr(suite_execution, "make", make)
+    with refused("LunarLander-v3: needs Box2D"):
+        train_suites([small(tasks=["CartPole-v1", "LunarLander-v3"])], tmp_path)
+    assert not list(tmp_path.iterdir())
 
 
 def test_impossible_resources_are_refused(tmp_path: Path):

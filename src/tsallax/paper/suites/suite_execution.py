@@ -11,6 +11,7 @@ import numpy as np
 
 from tsallax import checks
 from tsallax.deep.fleet import Fleet
+from tsallax.envs.gymnasium.gymnasium_make import make
 from tsallax.paper.suites.suite_jobs import SAVE_SECONDS, Request, SuiteJob, plan_suite
 from tsallax.paper.suites.suite_training import train_suite_job
 from tsallax.paper.sweep.execution import check_resources
@@ -39,6 +40,8 @@ def train_suites(
 ) -> bool:
     """Train every run that the folder does not hold; False where the time limit came first.
 
+    An environment that cannot be made is refused before any training.
+
     Args:
         requests: what to train.
         out: the folder; what was begun in it is resumed.
@@ -63,6 +66,8 @@ def train_suites(
             request, folder, at_once=at_once or AT_ONCE[device or _found_device()], device=device,
             workers=0 if processes > 1 else workers, save_seconds=save_seconds, deadline=deadline,
         )  # fmt: skip
+    for env in dict.fromkeys(job.env for job in jobs):
+        make(env).close()
     if processes > 1:
         train_side_by_side(jobs, processes, lambda: None, train_in_process)
         left = [plan_suite(request, folder, at_once=1) for request in requests]
