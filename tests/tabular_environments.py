@@ -46,6 +46,43 @@ class Chain(gymnasium.Env):
         return int(min(np.searchsorted(sums, self.np_random.random(), side="right"), last))
 
 
+class Masked(Chain):
+    """A chain whose states allow some actions only, by a table (S, A); the mask is in the infos.
+
+    A terminal state has a mask of zeros. To take another action is an error.
+    """
+
+    def __init__(self, mdp: MDP, allowed, limit: int = 10**9, start: int = 0) -> None:
+        super().__init__(mdp, limit, start)
+        self.allowed = np.asarray(allowed, np.int8)
+
+    def action_mask(self):
+        return self.allowed[self.state]
+
+    def reset(self, *, seed=None, options=None):
+        seen, _ = super().reset(seed=seed)
+        return seen, {"action_mask": self.action_mask()}
+
+    def step(self, action):
+        assert self.allowed[self.state, int(action) - self.shift]
+        seen, reward, terminated, truncated, _ = super().step(action)
+        mask = 0 * self.action_mask() if terminated else self.action_mask()
+        return seen, reward, terminated, truncated, {"action_mask": mask}
+
+
+def restricted(mdp: MDP, allowed) -> MDP:
+    """An MDP with all pairs as one that has the allowed ones only."""
+    kept = np.flatnonzero(allowed)
+    return MDP(
+        mdp.transitions.toarray()[kept],
+        mdp.rewards[kept],
+        mdp.discount,
+        pairs=np.argwhere(allowed),
+        termination=mdp.termination[kept],
+        initial=mdp.initial,
+    )
+
+
 def bandit(rewards) -> MDP:
     """One state whose actions earn these rewards: without a discount, Q = r after one visit."""
     return MDP(np.ones((1, len(rewards), 1)), [rewards], 0.0)

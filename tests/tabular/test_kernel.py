@@ -9,7 +9,7 @@ import pytest
 
 import oracle
 from planning_problems import BY_NAME
-from tabular_environments import Chain, bandit, endings
+from tabular_environments import Chain, Masked, bandit, endings
 from tsallax.planning.mdp import MDP
 from tsallax.regularizer import Hard, Soft, Sparse, Tsallis
 from tsallax.tabular.learning import q_learning
@@ -48,6 +48,51 @@ def test_recorded_samples_replayed_in_exact_arithmetic_give_the_same_q(regulariz
     np.testing.assert_allclose(result.q, q, rtol=0, atol=1e-12)
     assert np.array_equal(result.visits, visits)
     assert result.lengths.max() == 6
+
+
+SOME = np.array([[1, 0, 1], [0, 1, 0], [1, 1, 1], [0, 1, 1]], bool)
+
+
+@pytest.mark.parametrize(
+    "regularizer", [*REGULARIZERS, Tsallis(0.2, q=0.5), Tsallis(0.2, q=3)], ids=str
+)
+def test_masked_actions_are_in_no_maximum_and_in_no_policy(regularizer):
+    """With a large initial Q a maximum over all actions would be another one."""
+    env, gamma = Masked(endings(), SOME, limit=7, start=5), 0.8
+    result = q_learning(env, regularizer, discount=gamma, steps=300, initial=5.0)
+    q = np.where(SOME, 5.0, -np.inf)
+    visits = np.zeros((4, 3), int)
+    for s, a, reward, after, ended in env.record:
+        bootstrap = 0.0 if ended else gamma * maximum(q[after][SOME[after]], regularizer)
+        q[s, a] += (reward + bootstrap - q[s, a]) / (1 + 0.2 * visits[s, a])
+        visits[s, a] += 1
+    np.testing.assert_allclose(result.q[SOME], q[SOME], rtol=0, atol=1e-12)
+    assert np.all(result.q[~SOME] == -np.inf)
+    assert np.array_equal(result.visits, visits)
+    assert not result.policy[~SOME].any()
+    np.testing.assert_allclose(result.policy.sum(1), 1, atol=1e-12)
+    expected = [maximum(row[some], regularizer) for row, some in zip(q, SOME)]
+    np.testing.assert_allclose(result.value, expected, atol=1e-12)
+    assert result.tried == 1
+
+
+@pytest.mark.parametrize("explore", ["uniform", "epsilon", Soft(0.2)], ids=str)
+def test_masked_actions_are_never_explored_and_the_others_are_as_ever(explore):
+    rewards, steps = np.array([1.0, 0.9, 0.7, 0.0, 0.9, 1.0]), 8_000
+    some = np.array([0, 1, 1, 0, 1, 0], bool)
+    env = Masked(bandit(rewards), [some])
+    result = q_learning(
+        env, Hard(), discount=0.0, explore=explore, epsilon=0.3, steps=steps, initial=[rewards]
+    )
+    if isinstance(explore, str):
+        policy = {"uniform": [1 / 3, 1 / 3, 1 / 3], "epsilon": [0.5, 0, 0.5]}[explore]
+    else:
+        policy = np.exp(rewards[some] / 0.2) / np.exp(rewards[some] / 0.2).sum()
+    share = 1.0 if explore == "uniform" else 0.3
+    chance = np.zeros(6)
+    chance[some] = (1 - share) * np.asarray(policy) + share / 3
+    spread = 5 * np.sqrt(steps * chance * (1 - chance))
+    assert np.all(np.abs(result.visits[0] - steps * chance) <= spread)
 
 
 def test_value_and_policy_are_those_of_the_learnt_q():

@@ -11,8 +11,9 @@ import pytest
 from gymnasium.spaces import Discrete
 
 from planning_problems import BY_NAME
-from tabular_environments import Chain, endings
-from tsallax import problems, solve
+from refusals import refused
+from tabular_environments import Chain, Masked, endings
+from tsallax import problems
 from tsallax.errors import InvalidInput
 from tsallax.planning.mdp import MDP
 from tsallax.regularizer import Hard, Sparse
@@ -106,66 +107,104 @@ def test_vector_environments_and_broken_ones_are_refused():
         q_learning(env, Hard(), discount=0.9, steps=10)
 
 
-MASK = np.array([[1, 0, 1], [0, 0, 1], [1, 1, 1], [0, 1, 1]], np.int8)
+SOME = np.array([[1, 0, 1], [0, 1, 0], [1, 1, 1], [0, 1, 1]], bool)
 
 
-class Masked(Chain):
-    """A chain whose states allow some actions."""
-
-    mask = MASK
-
-    def reset(self, *, seed=None, options=None):
-        seen, _ = super().reset(seed=seed)
-        return seen, {"action_mask": self.mask[self.state]}
-
-    def step(self, action):
-        *result, _ = super().step(action)
-        return *result, {"action_mask": self.mask[self.state]}
+def learn(env, **options):
+    return q_learning(env, Sparse(0.1), **{"discount": 0.9, "steps": 200, **options})
 
 
-@pytest.mark.parametrize("explore", [None, "epsilon", "uniform"])
-def test_actions_that_a_state_does_not_allow_are_neither_taken_nor_in_the_target(explore):
-    """The oracle solves the MDP in which such actions cost so much that they have probability 0."""
-    whole, regularizer = endings(), Sparse(0.1)
-    costs = np.where(MASK == 1, np.asarray(whole.rewards).reshape(4, 3), -1000.0)
-    exact = solve(
-        MDP(
-            whole.transitions.toarray().reshape(4, 3, 4),
-            costs,
-            whole.discount,
-            termination=np.asarray(whole.termination).reshape(4, 3),
-        ),
-        regularizer,
-    )
-    env = Masked(whole)
-    found = q_learning(env, regularizer, discount=0.8, steps=20_000, epsilon=0.3, explore=explore)
-    assert all(MASK[s, a] for s, a, *_ in env.record)
-    assert np.array_equal(found.q == -np.inf, MASK == 0)
-    assert np.array_equal(found.policy[MASK == 0], np.zeros(np.sum(MASK == 0)))
-    assert np.abs(found.q - exact.q)[MASK == 1].max() < 0.15
-    assert np.abs(found.value - exact.value).max() < 0.15
-    more = q_learning(env, regularizer, discount=0.8, steps=50, initial=found, seed=1)
-    assert more.steps == 20_050
-    assert np.array_equal(more.q == -np.inf, MASK == 0)
+def test_taxi_moves_into_no_wall_unless_its_masks_are_ignored():
+    env = gymnasium.make("Taxi-v4")
+    allowed = np.array([env.unwrapped.action_mask(s) for s in range(500)], bool)
+    masked = learn(env, steps=3_000)
+    free = learn("Taxi-v4", steps=3_000, masked=False)
+    met = masked.visits.any(1)
+    assert met.sum() > 100
+    assert np.array_equal(np.isfinite(masked.q[met]), allowed[met])
+    assert not masked.visits[~allowed].any()
+    assert not masked.policy[met][~allowed[met]].any()
+    assert free.visits[~allowed].sum() > 500
+    assert np.isfinite(free.q[met]).all()
 
 
-def test_masks_of_tables_are_ignored_required_or_refused():
-    env = Masked(endings())
-    ignored = q_learning(env, Sparse(0.1), discount=0.8, steps=200, masked=False)
-    assert np.isfinite(ignored.q).all()
-    with pytest.raises(InvalidInput, match=r'Chain: gave no info\["action_mask"\] in state'):
-        q_learning(Chain(endings()), Sparse(0.1), discount=0.8, steps=10, masked=True)
-    with pytest.raises(InvalidInput, match="an MDP has the actions of each state"):
-        q_learning(endings(), Sparse(0.1), steps=10, masked=True)
-    for wrong, message in ((np.zeros((4, 3), int), "at least a one"), (np.ones((4, 2)), "3 zeros")):
-        env.mask = wrong
-        with pytest.raises(InvalidInput, match=message):
-            q_learning(env, Sparse(0.1), discount=0.8, steps=10)
+def test_a_function_of_the_environment_gives_the_same_masks():
+    class WithoutInfo(Masked):
+        def reset(self, *, seed=None, options=None):
+            return super().reset(seed=seed)[0], {}
 
-    class Changing(Masked):
         def step(self, action):
-            self.mask = 1 - (1 - MASK) * (len(self.record) % 2)
-            return super().step(action)
+            return *super().step(action)[:4], {}
 
-    with pytest.raises(InvalidInput, match="not always the same: use DeepQ, or masked=False"):
-        q_learning(Changing(endings()), Sparse(0.1), discount=0.8, steps=100)
+    env = WithoutInfo(endings(), SOME, limit=9)
+    by_function = learn(env, action_mask=lambda env: env.action_mask())
+    assert np.array_equal(by_function.q, learn(Masked(endings(), SOME, limit=9)).q)
+    with refused("is missing in state", "masked=False", source="WithoutInfo"):
+        learn(env, masked=True)
+
+
+def test_a_continued_run_keeps_the_masks_of_states_that_it_does_not_meet():
+    once = learn(Masked(endings(), SOME, limit=9))
+    again = learn(Masked(endings(), SOME, limit=9), steps=1, initial=once, seed=1)
+    assert np.array_equal(np.isneginf(again.q), ~SOME)
+    free = learn(Chain(endings(), limit=9), initial=once, masked=False)
+    assert np.isfinite(free.q).all()
+    assert free.visits[~SOME].any()
+    with refused('info["action_mask"] is missing in state'):
+        learn(Chain(endings()), initial=once)
+
+
+@pytest.mark.parametrize(
+    ("mask", "words"),
+    [
+        ([0, 0, 0], ["allows no action"]),
+        ([1, 0], ["has the shape (2,), should be (3,)"]),
+        ([0.5, 0.5, 0], ["of zeros and ones"]),
+        (None, ["is missing", "give one in every state"]),
+    ],
+    ids=str,
+)
+def test_a_mask_that_cannot_be_used_is_refused_with_its_state(mask, words):
+    class Wrong(Masked):
+        def action_mask(self):
+            return [1, 1, 1] if self.state < 2 else mask
+
+        def step(self, action):
+            seen, reward, *ends, _ = Chain.step(self, action)
+            return seen, reward, *ends, {"action_mask": self.action_mask()}
+
+    env = Wrong(endings(), np.ones((4, 3)), start=5)
+    env.initial = np.array([1.0, 1, 1, 1])
+    with pytest.raises(InvalidInput) as caught:
+        learn(env)
+    assert env.state >= 2
+    assert caught.value.source == "Wrong"
+    for part in ('info["action_mask"]', f"in state {env.state + 5}", *words):
+        assert part in str(caught.value)
+
+
+def test_masks_that_change_between_visits_are_refused():
+    class Changing(Masked):
+        def action_mask(self):
+            return np.array([len(self.record) < 20, True, True])
+
+    env = Changing(endings(), np.ones((4, 3)))
+    with refused("allowed the actions [0, 1, 2]", "depend on the state alone", "masked=False"):
+        learn(env)
+
+
+@pytest.mark.parametrize(
+    ("source", "options", "words"),
+    [
+        (problems.forest(), {"masked": True}, ["an MDP has no masks", "leave masked out"]),
+        (problems.forest(), {"action_mask": len}, ["no masks", "leave action_mask out"]),
+        ("FrozenLake-v1", {"masked": "yes"}, ["masked must be True or False"]),
+        ("FrozenLake-v1", {"masked": True}, ["missing in state 0"]),
+        ("Taxi-v4", {"action_mask": [1]}, ["action_mask must be a function"]),
+        ("Taxi-v4", {"action_mask": len, "masked": False}, ["masked=True or None"]),
+    ],
+    ids=str,
+)
+def test_impossible_requests_for_masks_are_refused(source, options, words):
+    with refused(*words):
+        learn(source, **options)

@@ -6,7 +6,8 @@ Q-learning, for every regulariser):
     Q_i <- Q_i + eta(n) [r_i + gamma value(Q(s', .)) - Q_i],   eta(n) = 1 / (1 + scale n)^omega.
 
 Random numbers are passed in, uniform on [0, 1), so that a run does not depend on how its steps
-are divided into calls. The pairs of state s are pointer[s], ..., pointer[s+1] - 1.
+are divided into calls. The pairs of state s are pointer[s], ..., pointer[s+1] - 1. A pair that its
+state does not allow has Q = -inf, and is neither drawn nor part of a maximum.
 """
 
 from typing import Any, NamedTuple
@@ -100,15 +101,32 @@ def _greedy(row: Any, u: Any) -> Any:
 
 
 @njit(cache=True, nogil=True)
+def _uniform(row: Any, u: Any) -> Any:
+    """The position of an entry above -inf, drawn uniformly from all of them."""
+    n = 0
+    for x in row:
+        n += x > -np.inf
+    left = min(int(u * n), n - 1)
+    if n == len(row):
+        return np.uint64(left)
+    for i in range(len(row)):
+        if row[i] > -np.inf:
+            if left == 0:
+                return np.uint64(i)
+            left -= 1
+    return _NONE
+
+
+@njit(cache=True, nogil=True)
 def choose(t: Any, rule: Any, s: Any, u: Any) -> Any:
     """Draw a pair of state s: uniformly with probability epsilon, else from the policy."""
     state = np.uint64(s)
     first, last = t.pointer[state], t.pointer[state + _ONE]
     n = last - first
-    if u < rule.epsilon:
-        return min(first + np.uint64(u / rule.epsilon * n), last - _ONE)
-    u = (u - rule.epsilon) / (1.0 - rule.epsilon)
     row = t.q[first:last]
+    if u < rule.epsilon:
+        return first + _uniform(row, u / rule.epsilon)
+    u = (u - rule.epsilon) / (1.0 - rule.epsilon)
     if rule.explore_alpha == 0.0:
         return first + _greedy(row, u)
     alpha, shape = rule.explore_alpha, rule.explore_shape

@@ -16,6 +16,7 @@ epsilon = 0 is the paper's own exploration. The result counts the visits of ever
 """
 
 import time
+from collections.abc import Callable
 from typing import Any, Literal
 
 import numpy as np
@@ -46,6 +47,7 @@ def q_learning(
     limit: float | None = None,
     initial: ArrayLike | TabularResult = 0.0,
     masked: bool | None = None,
+    action_mask: Callable[[Any], Any] | None = None,
     seed: int = 0,
     progress: bool | None = None,
 ) -> TabularResult:
@@ -69,13 +71,17 @@ def q_learning(
             environment's own; 3/(1-gamma) for an MDP, at least 100.
         initial: the initial Q: a number, a table (S, A), or an earlier result to continue, whose
             visits and returns are kept.
-        masked: whether `info["action_mask"]` of an environment, zeros and ones, says which actions
-            a state allows; others have Q = -inf. Default: where there is one.
+        masked: whether to use an environment's `info["action_mask"]`, the actions that a state
+            allows: no other one is taken, is in the maximum of a target, or has a Q and a
+            probability in the result. True: every state must have one. False: ignore it. Default:
+            use it if the first state has one.
+        action_mask: a function of the environment that gives the mask of its state instead.
         seed: of all random numbers; use another one to continue an earlier result.
         progress: show a progress bar; default: on a terminal, for runs over two seconds.
 
     Raises:
-        InvalidInput: an argument is invalid; raised before any work.
+        InvalidInput: an argument is invalid, raised before any work; or an environment is, such
+            as in a state without an allowed action.
         Interrupted: on Ctrl-C, with the result so far; a `KeyboardInterrupt`.
 
     >>> import numpy as np
@@ -91,9 +97,9 @@ def q_learning(
     steps, seed = checks.count("steps", steps), checks.count("seed", seed, at_least=0)
     gamma = _read_discount(discount, source)
     clock = time.perf_counter()
-    if masked is not None:
-        checks.flag("masked", masked)
-    samples = read_source(source, gamma, _read_limit(limit), explore == "pairs", masked)
+    samples = read_source(
+        source, gamma, _read_limit(limit), explore == "pairs", masked, action_mask
+    )
     try:
         table, before = _read_initial(initial, samples)
         schedule = schedule.rescaled(gamma)
@@ -190,13 +196,15 @@ def _read_initial(given: Any, samples: Source) -> tuple[kernel.Table, TabularRes
     if first.shape not in ((), shape):
         raise InvalidInput(f"initial must be a number, a table {shape} or a result on this source")
     q = samples.flatten(np.broadcast_to(first, shape)).copy()
-    q[q == -np.inf] = 0.0  # states that were terminal in an earlier run
+    lacking = q == -np.inf  # pairs of terminal states and masked actions of an earlier run
+    q[lacking] = 0.0
     if not np.isfinite(q).all():
         raise InvalidInput("initial must be finite")
     visits = np.zeros(len(q), np.int64)
-    if before is not None:
-        visits += samples.flatten(before.visits)
-        samples.restore(visits, (before.q == -np.inf).all(1))
     width = int(np.diff(samples.pointer).max())
     scratch = np.empty(int(padded_length(width))), np.empty(width, np.uint32)
-    return kernel.Table(samples.pointer, q, visits, *scratch), before
+    table = kernel.Table(samples.pointer, q, visits, *scratch)
+    if before is not None:
+        visits += samples.flatten(before.visits)
+        samples.restore(table, lacking)
+    return table, before

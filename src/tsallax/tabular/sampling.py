@@ -1,17 +1,23 @@
 """Sources of samples for tabular Q-learning: a finite MDP or a Gymnasium environment.
 
 Both order the pairs (s, a) in the same way and take steps in chunks. An MDP is sampled by the
-compiled loop, an environment is stepped here with the same compiled update.
+compiled loop, an environment is stepped here with the same compiled update. An environment's states
+may say which actions they allow; an MDP's pairs are all allowed.
 """
 
 import math
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
+from tsallax import checks
+from tsallax.envs.action_format import ActionFormat
+from tsallax.envs.action_mask import mask_row
+from tsallax.envs.gymnasium import contract, spaces
+from tsallax.envs.gymnasium.environment_batch import MASK
 from tsallax.errors import InvalidInput
 from tsallax.planning import toy_text
 from tsallax.planning.forms import frozen
@@ -52,8 +58,8 @@ class MDPSource:
         """Mask (S,) of the terminal states."""
         return self.mdp.terminal
 
-    def restore(self, visits: NDArray[np.int64], ended: NDArray[np.bool_]) -> None:
-        """Do nothing: the MDP defines its terminal states."""
+    def restore(self, table: Table, lacking: NDArray[np.bool_]) -> None:
+        """Do nothing: the MDP defines its terminal states and the pairs of all others."""
 
     def to_table(self, values: NDArray[Any], fill: float = 0.0) -> NDArray[Any]:
         """A per-pair vector as a table (S, A)."""
@@ -105,11 +111,20 @@ class MDPSource:
 class EnvironmentSource:
     """Samples of a Gymnasium environment with Discrete observations and actions.
 
-    Pairs that `info["action_mask"]` does not allow have Q = -inf: they are neither drawn nor in the
-    value of a state.
+    Args:
+        env: the environment, or its id.
+        limit: the number of steps after which an episode is truncated.
+        masked: whether states allow some actions only; None: if the first state says which.
+        action_mask: a function of the environment that says so in place of `info["action_mask"]`.
     """
 
-    def __init__(self, env: Any, limit: int, masked: bool | None = None) -> None:
+    def __init__(
+        self,
+        env: Any,
+        limit: int,
+        masked: bool | None = None,
+        action_mask: Callable[[Any], Any] | None = None,
+    ) -> None:
         self.opened = isinstance(env, str)
         self.env = toy_text.make(env, {}) if isinstance(env, str) else env
         spec = getattr(self.env, "spec", None)
@@ -122,22 +137,32 @@ class EnvironmentSource:
             self.close()
             raise
         self.n_states, self.n_actions = states, actions
+        self.masked = masked if action_mask is None else True
+        self.action_mask = action_mask
+        self.format = ActionFormat(spaces.action_space(self.name, self.env.action_space))
+        self.allowed: dict[int, NDArray[np.bool_]] = {}
+        """The masks of the states that were met."""
         self.pointer = np.arange(0, states * actions + 1, actions, dtype=np.uint64)
         self.entered = np.zeros(states, np.bool_)
         self.left = np.zeros(states, np.bool_)
-        self.masked = masked
-        self.allowed: dict[int, NDArray[np.int64]] = {}
-        """The actions that states allow, of those states that have a mask."""
 
     @property
     def terminal(self) -> NDArray[np.bool_]:
         """Mask (S,) of the states in which episodes ended and from which none continued."""
         return self.entered & ~self.left
 
-    def restore(self, visits: NDArray[np.int64], ended: NDArray[np.bool_]) -> None:
-        """Restore from an earlier run the states with visits and its terminal states."""
-        self.left |= visits.reshape(self.n_states, self.n_actions).any(1)
+    def restore(self, table: Table, lacking: NDArray[np.bool_]) -> None:
+        """Restore the visited, terminal and masked states of a run whose Q lacked these pairs."""
+        shape = self.n_states, self.n_actions
+        lacking = lacking.reshape(shape)
+        ended = lacking.all(1)
+        self.left |= table.visits.reshape(shape).any(1)
         self.entered |= ended
+        if self.masked is False:
+            return
+        for state in np.flatnonzero(lacking.any(1) & ~ended).tolist():
+            self.masked = True
+            self._allow(table, state, ~lacking[state])
 
     def to_table(self, values: NDArray[Any], fill: float = 0.0) -> NDArray[Any]:
         """A per-pair vector as a table (S, A), `fill` at terminal states."""
@@ -151,9 +176,7 @@ class EnvironmentSource:
     def chunks(self, table: Table, rule: Rule, steps: int, seed: int) -> Iterator[Chunk]:
         """Take the steps: `terminated` cuts the bootstrap, `truncated` and the limit do not."""
         rng = np.random.default_rng(seed)
-        first, info = self.env.reset(seed=seed)
-        state = self._state(first)
-        self._mask(table, state, info)
+        state = self._enter(table, *contract.reset(self.name, self.env, seed=seed))
         length, total = 0, 0.0
         done, size = 0, 1 << 8
         while done < steps:
@@ -162,17 +185,15 @@ class EnvironmentSource:
             size = min(size, steps - done)
             for u in rng.random(size):
                 self.left[state] = True
-                pair = self._choose(table, rule, state, float(u))
+                pair = kernel.choose(table, rule, state, u)
                 action = int(pair) - state * self.n_actions
-                step = self.env.step(action + self.first_action)
-                after, reward = self._state(step[0]), float(step[1])
+                step = contract.step(self.name, self.env, action + self.first_action)
+                ended = bool(step[2])
+                after, reward = self._enter(table, step[0], step[4], ended), float(step[1])
                 if not math.isfinite(reward):
                     raise InvalidInput(
                         f"{self.name}: the reward of action {action} in state {state} is {reward}"
                     )
-                ended = bool(step[2])
-                if not ended:
-                    self._mask(table, after, step[4])
                 kernel.update(table, rule, pair, reward, after, ended)
                 state, length, total = after, length + 1, total + reward
                 if ended or step[3] or length >= self.limit:
@@ -180,46 +201,55 @@ class EnvironmentSource:
                     returns.append(total)
                     lengths.append(length)
                     length, total = 0, 0.0
-                    first, info = self.env.reset()
-                    state = self._state(first)
-                    self._mask(table, state, info)
+                    state = self._enter(table, *contract.reset(self.name, self.env))
             done += size
             yield done, np.array(returns), np.array(lengths, np.int64)
-
-    def _choose(self, table: Table, rule: Rule, state: int, u: float) -> int:
-        """Draw a pair of a state, as `kernel.choose` does, from the allowed ones."""
-        allowed = self.allowed.get(state)
-        if allowed is None or u >= rule.epsilon:
-            return int(kernel.choose(table, rule, state, u))
-        place = min(int(u / rule.epsilon * len(allowed)), len(allowed) - 1)
-        return state * self.n_actions + int(allowed[place])
-
-    def _mask(self, table: Table, state: int, info: Any) -> None:
-        """Take over the mask of a state when it is first seen; it must stay the same."""
-        given = info.get("action_mask") if self.masked is not False else None
-        if given is None:
-            if self.masked:
-                problem = f'gave no info["action_mask"] in state {state}'
-                raise InvalidInput(problem, source=self.name, omit="masked")
-            return
-        mask = np.asarray(given)
-        if mask.shape != (self.n_actions,) or mask.dtype.kind not in "biu" or not mask.any():
-            problem = f"should be {self.n_actions} zeros and ones, with at least a one"
-            text = f'info["action_mask"] of state {state} is {mask.tolist()}, {problem}'
-            raise InvalidInput(text, source=self.name)
-        allowed = np.flatnonzero(mask)
-        if state not in self.allowed:
-            self.allowed[state] = allowed
-            first = state * self.n_actions
-            table.q[first + np.flatnonzero(mask == 0)] = -np.inf
-        elif not np.array_equal(allowed, self.allowed[state]):
-            problem = f'info["action_mask"] of state {state} is not always the same'
-            raise InvalidInput(f"{problem}: use DeepQ, or masked=False", source=self.name)
 
     def close(self) -> None:
         """Close the environment if it was made here."""
         if self.opened:
             self.env.close()
+
+    def _enter(
+        self, table: Table, observation: Any, info: Mapping[str, Any], ended: bool = False
+    ) -> int:
+        """The state of an observation; Q of the actions that it does not allow becomes -inf."""
+        state = self._state(observation)
+        if self.masked is None:
+            self.masked = info.get(MASK) is not None
+        if self.masked and not ended:
+            given: Any = info.get(MASK)
+            if self.action_mask is not None:
+                given = self.action_mask(self.env)
+            before = self.allowed.get(state)
+            if before is None or not np.array_equal(given, before):
+                self._allow(table, state, self._mask(observation, given))
+        return state
+
+    def _mask(self, observation: Any, given: Any) -> NDArray[np.bool_]:
+        name = f'info["{MASK}"]' if self.action_mask is None else f"{MASK}(env)"
+        if given is None:
+            problem = f"{name} is missing in state {observation}"
+            remedy = f"give one in every state, a function as {MASK}, or masked=False"
+            raise InvalidInput(f"{problem}: {remedy}", source=self.name)
+        try:
+            return mask_row(self.format, given)
+        except InvalidInput as error:
+            problem = f"{name} in state {observation} {error.problem}"
+            raise InvalidInput(problem, source=self.name) from None
+
+    def _allow(self, table: Table, state: int, mask: NDArray[np.bool_]) -> None:
+        """Allow these actions of a state alone; they must be the same whenever it is met."""
+        before = self.allowed.setdefault(state, mask)
+        if not np.array_equal(before, mask):
+            was, is_now = (np.flatnonzero(m) + self.first_action for m in (before, mask))
+            raise InvalidInput(
+                f"state {state + self.first_state} allowed the actions {was.tolist()} and now "
+                f"{is_now.tolist()}: a table needs masks that depend on the state alone; "
+                "masked=False ignores them",
+                source=self.name,
+            )
+        table.q.reshape(self.n_states, self.n_actions)[state, ~mask] = -np.inf
 
     def _state(self, observation: Any) -> int:
         state = int(observation) - self.first_state
@@ -246,12 +276,23 @@ Source: TypeAlias = MDPSource | EnvironmentSource
 
 
 def read_source(
-    given: Any, discount: float, limit: int | None, single: bool, masked: bool | None = None
+    given: Any,
+    discount: float,
+    limit: int | None,
+    single: bool,
+    masked: bool | None = None,
+    action_mask: Callable[[Any], Any] | None = None,
 ) -> Source:
     """The source of samples of an MDP, a Gymnasium environment or its id."""
+    if masked is not None:
+        masked = checks.flag("masked", masked)
+    if action_mask is not None and (not callable(action_mask) or masked is False):
+        problem = "action_mask must be a function of the environment that gives a mask"
+        raise InvalidInput(f"{problem}, with masked=True or None, got {action_mask!r}")
     if isinstance(given, MDP):
-        if masked is not None:
-            raise InvalidInput("an MDP has the actions of each state", omit="masked")
+        if masked or action_mask is not None:
+            problem = "an MDP has no masks: its states have the actions that are listed for them"
+            raise InvalidInput(problem, omit="action_mask" if action_mask else "masked")
         return MDPSource(given, limit or max(100, math.ceil(3.0 / (1.0 - discount))), single)
     if single:
         problem = "an environment cannot be set to any state"
@@ -259,7 +300,7 @@ def read_source(
     if isinstance(given, str) or all(
         hasattr(given, name) for name in ("reset", "step", "observation_space", "action_space")
     ):
-        return EnvironmentSource(given, limit or NO_LIMIT, masked)
+        return EnvironmentSource(given, limit or NO_LIMIT, masked, action_mask)
     raise InvalidInput(
         f"q_learning needs an MDP, a Gymnasium environment or its id, not {type(given).__name__}"
     )

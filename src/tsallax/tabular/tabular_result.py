@@ -16,10 +16,10 @@ Floats = NDArray[np.float64]
 class TabularResult:
     """The Q-values learnt, the value and policy that follow from them, and how they were learnt.
 
-    Tables are read-only and have the shape (S, A). Where a state lacks an action, and at terminal
-    states, q is -inf, the policy 0 and the value 0, as in `Solution`; an environment's state is
-    terminal if episodes ended in it and none continued from it. A pair without visits keeps its
-    initial Q.
+    Tables are read-only and have the shape (S, A). Where a state lacks an action or its mask does
+    not allow it, and at terminal states, q is -inf, the policy 0 and the value 0, as in `Solution`;
+    an environment's state is terminal if episodes ended in it and none continued from it. A pair
+    without visits keeps its initial Q.
 
     Attributes:
         source: a description of the MDP or environment.
