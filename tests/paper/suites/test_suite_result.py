@@ -28,6 +28,12 @@ def test_our_returns_stand_beside_those_of_the_peer():
     assert result.hardware == "cpu: test"
 
 
+def test_ranges_of_few_runs_are_not_compared():
+    rows = example_rows("tsallax", [9.0] * 5) + example_rows("sb3-dqn", [1.0] * 6)
+    (line,) = table(summarize_suite("classic", rows), "classic-returns")
+    assert line["compared"] == "too few runs"
+
+
 def test_a_milestone_has_a_line_of_its_own():
     points = ((40_000, -80.0, 100), (100_000, -70.0, 100))
     rows = example_rows("tsallax", [-70.0, -71.0], task="Acrobot-v1", steps=100_000,

@@ -16,7 +16,7 @@ from tsallax.paper.tables.formatting import listed, number, plural, shown
 from tsallax.plotting import paper_style
 from tsallax.statistics import MIN_RUNS, Estimate, iqm
 
-ABOVE, BELOW, LEVEL = "above", "below", "intervals overlap"
+ABOVE, BELOW, LEVEL, TOO_FEW = "above", "below", "intervals overlap", "too few runs"
 
 
 def summarize_suite(name: str, rows: Sequence[SuiteRow]) -> Result:
@@ -56,6 +56,7 @@ def _against_peer(runs: SuiteRuns, published: Sequence[Published]) -> tuple[Line
     for place in runs.places:
         ours, peer = (runs.cells.get((place, agent)) for agent in (OURS, PEER))
         cells = [cell for cell in (ours, peer) if cell is not None]
+        few = min(len(cell.rows) for cell in cells) < MIN_RUNS
         for step in (*runs.suite.tasks[place[0]].milestones, None):
             means = [None if cell is None else _mean(cell, step) for cell in (ours, peer)]
             if means == [None, None]:
@@ -68,7 +69,7 @@ def _against_peer(runs: SuiteRuns, published: Sequence[Published]) -> tuple[Line
                     "steps": cells[0].rows[0].steps if step is None else step,
                     OURS: _text(means[0]),
                     PEER: _text(means[1]),
-                    "compared": compare(*means),
+                    "compared": TOO_FEW if few and None not in means else compare(*means),
                     "runs": " and ".join(str(len(cell.rows)) for cell in cells),
                     "published": listed(said),
                 }
