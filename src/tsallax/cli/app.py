@@ -2,8 +2,8 @@
 
 Results go to standard output, everything else to standard error. The exit code is 2 for input that
 cannot be used, 1 for a tolerance that was not reached, training that diverged or a process of a
-distributed solve that was lost, 130 for Ctrl-C or SIGTERM. Whatever is slow to import is imported
-inside the command that needs it.
+distributed solve that was lost, 3 for training that a time limit ended, 130 for Ctrl-C or SIGTERM.
+Whatever is slow to import is imported inside the command that needs it.
 """
 
 import os

@@ -10,7 +10,7 @@ import typer
 
 from tsallax.cli.arguments import key_values
 from tsallax.errors import InvalidInput
-from tsallax.paper.experiments import EXPERIMENTS, LEARNING, PLANNING
+from tsallax.paper.experiments import EXPERIMENTS, LEARNING, PLANNING, TABLES
 
 if TYPE_CHECKING:
     from tsallax.paper.sweep.specification import Sweep
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 def register(app: typer.Typer) -> None:
     """Add the commands to the program."""
-    lines = [f"{one.name:<10} {one.help}" for one in EXPERIMENTS.values()]
+    lines = [f"{one.name:<10} {one.help}" for one in (*EXPERIMENTS.values(), *TABLES.values())]
     app.command(
         short_help="Compute figures and tables of the paper again.",
         help=cleandoc(reproduce.__doc__ or "").replace("EXPERIMENTS", "\n".join(lines)),
@@ -31,7 +31,8 @@ def reproduce(
         list[str] | None,
         typer.Argument(
             metavar="NAME",
-            help=f"{', '.join(PLANNING)}, all (these four, the default), {', '.join(LEARNING)}.",
+            help=f"{', '.join(PLANNING)}, all (these four, the default), "
+            f"{', '.join((*LEARNING, *TABLES))}.",
         ),
     ] = None,
     out: Annotated[Path, typer.Option(help="The folder of the report.")] = Path("out/paper"),
@@ -75,6 +76,18 @@ def reproduce(
         str | None,
         typer.Option(metavar="ADDRESS", help="Train on a Ray cluster: an address, auto or local."),
     ] = None,
+    tasks_: Annotated[
+        str | None,
+        typer.Option("--tasks", metavar="NAME,...", help="Of classic, control.  [default: all]"),
+    ] = None,
+    levels: Annotated[
+        str | None,
+        typer.Option(metavar="N,N,...", help="Of each action dimension of control.  [default: 3]"),
+    ] = None,
+    time_limit: Annotated[
+        float | None,
+        typer.Option(help="Seconds after which classic, control save and end, with exit code 3."),
+    ] = None,
 ) -> None:
     """Compute figures and tables of the paper again, next to its values, as one HTML report.
 
@@ -87,19 +100,40 @@ def reproduce(
       tsallax reproduce reacher --actions 121 --variants Sparse+SparseBellman-0.1,DDPG
       tsallax reproduce reacher --quick --processes 4
       tsallax reproduce pendulum --ray auto --out /shared/folder
+      tsallax reproduce classic --processes 4 --out out/classic
+      tsallax reproduce control --tasks Hopper --levels 3,7 --time-limit 540 --out out/control
 
     \b
     EXPERIMENTS
 
-    The last two take minutes on a large GPU and weeks on a CPU. Every run becomes a row in
-    the folder when it is finished. The same command resumes an interrupted one, on another
-    machine too, and trains nothing twice.
+    The last four train agents: reacher and pendulum take minutes on a large GPU and weeks on
+    a CPU, control hours on a large GPU. classic and control are not in the paper. Every run
+    becomes a row in the folder when it is finished. The same command resumes an interrupted
+    one, on another machine too, and trains nothing twice.
     """
     names = what or ["all"]
     for name in names:
-        if name not in (*EXPERIMENTS, "all"):
-            known = ", ".join(EXPERIMENTS)
+        if name not in (*EXPERIMENTS, *TABLES, "all"):
+            known = ", ".join((*EXPERIMENTS, *TABLES))
             raise InvalidInput(f"cannot reproduce {name!r}: choose from {known}, all")
+    beyond = [name for name in TABLES if name in names]
+    own = {"--tasks": tasks_, "--levels": levels, "--time-limit": time_limit}
+    papers = {"--actions": actions, "--episodes": episodes, "--ray": ray}
+    for option, asked in (papers if beyond else own).items():
+        if asked is not None:
+            users = " and ".join(LEARNING if beyond else TABLES)
+            raise InvalidInput(f"{option} is for {users}: name one of them")
+    if beyond:
+        if set(names) - set(beyond):
+            raise InvalidInput(f"reproduce {' and '.join(beyond)} by itself")
+        from tsallax.cli.suite_command import reproduce_suites
+
+        reproduce_suites(
+            beyond, out, quick=quick, tasks=tasks_, variants=variants, alphas=alphas,
+            levels=levels, seeds=seeds, steps=steps, set_=set_, device=device, at_once=at_once,
+            processes=1 if processes is None else processes, time_limit=time_limit,
+        )  # fmt: skip
+        return
     figures = [name for name in PLANNING if name in names or "all" in names]
     tasks = [name for name in LEARNING if name in names]
     only = {

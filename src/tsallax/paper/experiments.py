@@ -1,7 +1,8 @@
-"""The registry of the paper's experiments: everything that lists or names one reads it here.
+"""The registry of experiments: everything that lists or names one reads it here.
 
 An experiment of planning is a module of `tsallax.paper.figures` with a function
 `compute(report, **options) -> Result`; one of learning is a task, of which a sweep trains agents.
+Those are the paper's; the tables of `tsallax.paper.suites` are further ones.
 
 >>> [experiment.name for experiment in EXPERIMENTS.values() if experiment.task is None]
 ['figure1', 'figure2a', 'figure2b', 'theorems']
@@ -13,6 +14,7 @@ from importlib import import_module
 from typing import Any
 
 from tsallax.paper.result import Progress, Result
+from tsallax.paper.suites.suite_tasks import CLASSIC, CONTROL, Suite
 from tsallax.paper.sweep.tasks import PENDULUM, REACHER, Task
 
 
@@ -83,9 +85,23 @@ EXPERIMENTS: Mapping[str, Experiment] = {
         _learning(PENDULUM, "Figure 3", "likewise, inverted pendulum"),
     )
 }
-"""All experiments by name, in the order of the page."""
+"""The paper's experiments by name, in the order of the page."""
 
 PLANNING = tuple(name for name, experiment in EXPERIMENTS.items() if experiment.task is None)
 """Names of the experiments of planning."""
 LEARNING = tuple(name for name in EXPERIMENTS if name not in PLANNING)
 """Names of the experiments of learning."""
+
+
+def _beyond(suite: Suite, help: str) -> Experiment:
+    return Experiment(suite.name, suite.title, suite.title, help)
+
+
+TABLES: Mapping[str, Experiment] = {
+    table.name: table
+    for table in (
+        _beyond(CLASSIC, "presets on CartPole, Acrobot, LunarLander, Taxi, ..., 10 seeds each"),
+        _beyond(CONTROL, "factored actions on eight MuJoCo tasks, 1 million steps, 5 seeds"),
+    )
+}
+"""Tables of learning beyond the paper's, by name."""

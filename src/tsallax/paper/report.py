@@ -19,6 +19,8 @@ from tsallax.files.atomic import whole
 from tsallax.paper.experiments import EXPERIMENTS, PLANNING
 from tsallax.paper.page.html_page import files_of, render_page
 from tsallax.paper.result import Result, write_csv
+from tsallax.paper.suites.suite_rows import SuiteRow, read_suite_rows
+from tsallax.paper.suites.suite_tasks import SUITES
 from tsallax.paper.sweep.rows import Row, read_rows
 from tsallax.paper.sweep.tasks import TASKS
 from tsallax.progress import bar
@@ -84,6 +86,7 @@ def write_report(
                     path.write_bytes(file.read_bytes())
             taken.add(file.name)
     write_tables(read_rows(*sources), target)
+    write_suite_tables(read_suite_rows(*sources), target)
     return write_page(target)
 
 
@@ -98,6 +101,21 @@ def write_tables(rows: Sequence[Row], folder: Path) -> None:
         begin = time.perf_counter()
         result = summarize_runs(task, mine)
         short = any(row.episodes < task.episodes and row.steps < task.steps for row in mine)
+        write_result(result, folder, seconds=time.perf_counter() - begin, quick=short)
+
+
+def write_suite_tables(rows: Sequence[SuiteRow], folder: Path) -> None:
+    """Write the results of every suite that has rows, as quick where a run is shortened."""
+    for name, suite in SUITES.items():
+        mine = [row for row in rows if row.suite == name]
+        if not mine:
+            continue
+        from tsallax.paper.suites.suite_result import summarize_suite
+
+        begin = time.perf_counter()
+        result = summarize_suite(name, mine)
+        tasks = suite.tasks
+        short = any(row.task in tasks and row.steps < tasks[row.task].steps for row in mine)
         write_result(result, folder, seconds=time.perf_counter() - begin, quick=short)
 
 

@@ -33,7 +33,7 @@ def test_the_error_of_a_process_is_raised(code, error, tmp_path: Path):
     (job,) = plan(small(), tmp_path)
     receiver, sender = multiprocessing.Pipe(duplex=False)
     sender.send("the text of the error")
-    worker = Worker(SimpleNamespace(exitcode=code), job, receiver)
+    worker = Worker(SimpleNamespace(exitcode=code), job.name, receiver)
     if error is None:
         processes._check_exit(worker)
         return

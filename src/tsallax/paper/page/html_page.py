@@ -16,13 +16,20 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from tsallax.errors import InvalidInput
-from tsallax.paper.experiments import EXPERIMENTS, Experiment
+from tsallax.paper.experiments import EXPERIMENTS, PLANNING, TABLES, Experiment
 from tsallax.paper.page.html_chart import render_chart
 from tsallax.paper.page.html_table import render_table
 from tsallax.paper.result import Cell, read_csv
 
 T = TypeVar("T")
 TITLE = "Sparse Markov decision processes, reproduced"
+BEYOND_TITLE = "Deep Q-learning, next to other libraries"
+PAPER = """The experiments of <cite>Sparse Markov Decision Processes with Causal Sparse Tsallis
+Entropy Regularization for Reinforcement Learning</cite> (Lee, Choi and Oh), computed again with
+tsallax. Each section shows what was found next to what the paper says, the data, and how to run it
+again."""
+BEYOND = """Agents of tsallax in environments for which other libraries report returns. Each section
+shows what was found, the data, and how to run it again."""
 ICON = (
     "data:image/svg+xml,%3Csvg xmlns='http://www.w3.org/2000/svg' viewBox='0 0 16 16'%3E"
     "%3Cpath d='M2 3v11h12M4 11c4 0 4-7 9-7' fill='none' stroke='%230b7cc9' stroke-width='2'/%3E"
@@ -37,6 +44,8 @@ def render_page(folder: Path) -> str:
     if not found:
         remedy = f"tsallax reproduce all --out {folder} makes some"
         raise InvalidInput(f"{folder} holds no results: {remedy}")
+    of_paper = any(one.name in EXPERIMENTS for one in found)
+    title = TITLE if of_paper else BEYOND_TITLE
     links = "".join(f'<li><a href="#{one.name}">{one.section}</a></li>' for one in found)
     style, script = _asset("page.css"), _asset("page.js") + _asset("chart.js")
     policy = (
@@ -53,24 +62,21 @@ def render_page(folder: Path) -> str:
 <meta charset="utf-8">
 <meta http-equiv="Content-Security-Policy" content="{policy}">
 <meta name="viewport" content="width=device-width, initial-scale=1">
-<title>{TITLE}</title>
+<title>{title}</title>
 <link rel="icon" href="{ICON}">
 <style>{style}</style>
 </head>
 <body>
 <a class="skip" href="#results">Skip to the results</a>
 <header>
-<h1>{TITLE}</h1>
-<p>The experiments of <cite>Sparse Markov Decision Processes with Causal Sparse Tsallis Entropy
-Regularization for Reinforcement Learning</cite> (Lee, Choi and Oh), computed again with tsallax.
-Each section shows what was found next to what the paper says, the data, and how to run it
-again.</p>
+<h1>{title}</h1>
+<p>{PAPER if of_paper else BEYOND}</p>
 </header>
 <nav aria-label="Sections"><ul>{links}</ul></nav>
 <main id="results" tabindex="-1">
 {"".join(_of_record(folder, one.name, partial(_section, folder)) for one in found)}
 </main>
-<footer><p>{proof if any(one.task is None for one in found) else ""}The command
+<footer><p>{proof if any(one.name in PLANNING for one in found) else ""}The command
 <code>tsallax report DIR</code> makes this page from the files in a folder.</p></footer>
 <script type="module">{script}</script>
 </body>
@@ -80,7 +86,8 @@ again.</p>
 
 def _results_in(folder: Path) -> list[Experiment]:
     """The experiments of which the folder holds a record."""
-    return [one for one in EXPERIMENTS.values() if (folder / f"{one.name}.json").is_file()]
+    known = (*EXPERIMENTS.values(), *TABLES.values())
+    return [one for one in known if (folder / f"{one.name}.json").is_file()]
 
 
 def _asset(name: str) -> str:
@@ -113,8 +120,7 @@ def _section(folder: Path, record: dict[str, Any]) -> str:
     words = "".join(f"<p>{escape(str(text))}</p>" for text in record["caption"])
     images = "".join(_image(folder, picture) for picture in record["pictures"])
     shown = f"<figure>{images}<figcaption>{words}</figcaption></figure>"
-    planned = EXPERIMENTS[name].task is None
-    less = "smaller grids and fewer cases than" if planned else "less learning than in"
+    less = "smaller grids and fewer cases than" if name in PLANNING else "less learning than in"
     quick = f'<p class="note">A quick run: {less} the full experiment: the numbers differ.</p>'
     parts = [
         f'<section id="{name}" aria-labelledby="{name}-title">',

@@ -5,6 +5,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import asdict
 from datetime import UTC, datetime
+from pathlib import Path
 
 import numpy as np
 
@@ -36,7 +37,7 @@ def train_job(
     for file in (job.rows_file, job.status_file):
         file.parent.mkdir(parents=True, exist_ok=True)
     rows = RowFolder(job.folder) if rows is None else rows
-    with _locked(job):
+    with locked(job.rows_file, job.name):
         written = {row.key for row in rows.read()}
         if any(job.key(run) not in written for run in job.runs):
             _train(job, rows, written, on_status)
@@ -44,19 +45,20 @@ def train_job(
 
 
 @contextmanager
-def _locked(job: Job) -> Iterator[None]:
+def locked(rows_file: Path, name: str) -> Iterator[None]:
     """Refuse to train a fleet that another process is training."""
     try:
         import fcntl
     except ImportError:  # not on Windows
         yield
         return
-    with job.rows_file.open("ab") as file:
+    with rows_file.open("ab") as file:
         try:
             fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
             raise InvalidInput(
-                f"another process trains {job.name}: let it finish, or stop it", source=job.folder
+                f"another process trains {name}: let it finish, or stop it",
+                source=rows_file.parent.parent,
             ) from None
         yield
 

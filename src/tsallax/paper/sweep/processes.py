@@ -23,23 +23,45 @@ MEMORY_FRACTION = "XLA_PYTHON_CLIENT_MEM_FRACTION"
 """The share of a GPU's memory that a process takes for itself."""
 
 
+Train = Callable[[Any, Callable[[], None]], Any]
+"""Trains a job; it calls its second argument often, which may raise KeyboardInterrupt."""
+
+
 class Worker(NamedTuple):
-    """A process, the job it trains, and the pipe for the text of its error."""
+    """A process, the name of the job it trains, and the pipe for the text of its error."""
 
     process: Any
-    job: Job
+    name: str
     errors: Any
 
 
-def train_side_by_side(jobs: Sequence[Job], processes: int, poll: Callable[[], None]) -> None:
-    """Train every job, `processes` of them at a time; `poll` is called about once a second."""
+def train_paper_job(job: Job, check: Callable[[], None]) -> None:
+    """Train a job of the paper's sweeps."""
+
+    def on_status(status: Status) -> None:
+        check()
+
+    train_job(job, on_status=on_status)
+
+
+def train_side_by_side(
+    jobs: Sequence[Any],
+    processes: int,
+    poll: Callable[[], None],
+    train: Train = train_paper_job,
+) -> None:
+    """Train every job, `processes` of them at a time; `poll` is called about once a second.
+
+    A job is plain data with a `name`; `train` is a function of a module, by which a process of its
+    own trains it.
+    """
     os.environ.setdefault(MEMORY_FRACTION, f"{0.9 / processes:.3f}")
     waiting, running, polled = list(jobs), list[Worker](), -math.inf
     with deferred() as interrupted:
         try:
             while waiting or running:
                 while waiting and len(running) < processes:
-                    running.append(_start(waiting.pop(0)))
+                    running.append(_start(waiting.pop(0), train))
                 for worker in [w for w in running if w.process.exitcode is not None]:
                     running.remove(worker)
                     _check_exit(worker)
@@ -54,22 +76,23 @@ def train_side_by_side(jobs: Sequence[Job], processes: int, poll: Callable[[], N
             raise
 
 
-def _start(job: Job) -> Worker:
+def _start(job: Any, train: Train) -> Worker:
     context = multiprocessing.get_context("spawn")
     receiver, sender = context.Pipe(duplex=False)
-    process = context.Process(target=_run_worker, args=(job, sender), name=job.name, daemon=True)
+    given = job, train, sender
+    process = context.Process(target=_run_worker, args=given, name=job.name, daemon=True)
     process.start()
     sender.close()
-    return Worker(process, job, receiver)
+    return Worker(process, job.name, receiver)
 
 
-def _run_worker(job: Job, errors: Any) -> None:
+def _run_worker(job: Any, train: Train, errors: Any) -> None:
     """Train a job in a process of its own, which only its parent interrupts."""
     if hasattr(os, "setpgrp"):  # not on Windows
         os.setpgrp()
     signal.signal(signal.SIGINT, signal.default_int_handler)
     try:
-        train_job(job, on_status=_require_parent)
+        train(job, _require_parent)
     except KeyboardInterrupt:
         sys.exit(130)
     except InvalidInput as error:
@@ -77,7 +100,7 @@ def _run_worker(job: Job, errors: Any) -> None:
         sys.exit(2)
 
 
-def _require_parent(status: Status) -> None:
+def _require_parent() -> None:
     """Interrupt the training where the parent process has ended."""
     parent = multiprocessing.parent_process()
     if parent is None or not parent.is_alive():
@@ -93,7 +116,7 @@ def _check_exit(worker: Worker) -> None:
         raise InvalidInput(worker.errors.recv())
     if code != 0:
         raise InvalidInput(
-            f"the process that trained {worker.job.name} ended with code {code}: the same command "
+            f"the process that trained {worker.name} ended with code {code}: the same command "
             "resumes it; if it was short of memory, use fewer --processes"
         )
 

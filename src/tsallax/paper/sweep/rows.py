@@ -1,10 +1,9 @@
 """The runs of a sweep as rows of JSON, one line each: `*.jsonl` files in a folder.
 
 A row is appended when its run is finished. A last line without its end, left by a crash, is
-ignored; any other line that is not a row is refused.
+ignored (`tsallax.files.json_lines`); any other line that is not a row is refused.
 """
 
-import json
 import os
 from collections.abc import Iterable
 from dataclasses import asdict, dataclass, fields, replace
@@ -16,6 +15,8 @@ import numpy as np
 from tsallax import checks
 from tsallax.deep.options import with_current_names
 from tsallax.errors import InvalidInput
+from tsallax.files.json_lines import append_line, read_lines
+from tsallax.paper.suites.suite_rows import SUITE_SUFFIX
 from tsallax.paper.sweep.tasks import EXPLORE, TASKS, UPDATE, Variant
 
 FORMAT = 1
@@ -109,17 +110,7 @@ def compact(returns: list[float], every: int = EVERY) -> tuple[float, ...]:
 
 def append_row(row: Row, path: Path) -> None:
     """Append a row to a file, durably: as a whole line or not at all."""
-    text = json.dumps({"format": FORMAT, **asdict(row)}, allow_nan=False)
-    with path.open("a+b") as file:
-        end = file.seek(0, os.SEEK_END)
-        if end:
-            file.seek(end - 1)
-            if file.read(1) != b"\n":  # left by a crash
-                file.seek(0)
-                file.truncate(file.read().rfind(b"\n") + 1)
-        file.write(text.encode() + b"\n")
-        file.flush()
-        os.fsync(file.fileno())
+    append_line(path, {"format": FORMAT, **asdict(row)})
 
 
 def read_rows(*folders: str | os.PathLike[str]) -> list[Row]:
@@ -157,7 +148,7 @@ class RowFolder:
 
 
 def _files_in(folder: str | os.PathLike[str]) -> list[Path]:
-    return sorted(Path(folder).rglob("*.jsonl"))
+    return sorted(p for p in Path(folder).rglob("*.jsonl") if not p.name.endswith(SUITE_SUFFIX))
 
 
 def _stamp(path: Path) -> tuple[int, int]:
@@ -181,19 +172,10 @@ def _merged(files: Iterable[tuple[Path, list[Row]]]) -> list[Row]:
 
 def read_file(path: Path) -> list[Row]:
     """The rows of one file."""
-    try:
-        lines = path.read_text(encoding="utf-8").split("\n")
-    except UnicodeDecodeError:
-        raise InvalidInput("not a file of rows: it is not text", source=path) from None
-    del lines[-1]  # after the last end of line: empty, or cut off by a crash
-    return [_parse(line, f"{path}, line {number}") for number, line in enumerate(lines, 1)]
+    return [_parse(data, where) for where, data in read_lines(path)]
 
 
-def _parse(line: str, where: str) -> Row:
-    try:
-        data = json.loads(line)
-    except (ValueError, RecursionError):
-        raise InvalidInput("not JSON", source=where) from None
+def _parse(data: Any, where: str) -> Row:
     if not isinstance(data, dict) or data.pop("format", None) != FORMAT:
         raise InvalidInput("not a row of a sweep of this version", source=where)
     names = {field.name for field in fields(Row)}

@@ -1,0 +1,1 @@
+"""Tables of learning beyond the paper's: agents in the environments that other libraries report."""

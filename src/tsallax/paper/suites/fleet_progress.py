@@ -1,0 +1,115 @@
+"""Curves of a fleet in training: episodes by step, and evaluations on the way.
+
+They are kept beside the fleet's checkpoint, in a file that is written before it: entries of steps
+after the checkpoint are dropped when both are read.
+"""
+
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from tsallax import checks
+from tsallax.deep.fleet import Fleet
+from tsallax.deep.training_schedule import passes_multiple
+from tsallax.errors import InvalidInput
+from tsallax.files.atomic import whole
+from tsallax.paper.suites.suite_jobs import CURVE_POINTS, SuiteJob
+from tsallax.paper.suites.suite_rows import Point
+
+DIGITS = 6
+
+
+@dataclass
+class FleetProgress:
+    """What happened to the members of a fleet, by step."""
+
+    step: int = 0
+    """The last one that was looked at."""
+    counts: list[tuple[int, list[int]]] = field(default_factory=list)
+    """Steps, and the number of episodes of each member by then."""
+    evaluations: list[tuple[int, int, list[float]]] = field(default_factory=list)
+    """Steps, episodes of each member's evaluation, and their mean returns."""
+
+    def look(self, job: SuiteJob, fleet: Fleet) -> int | None:
+        """Record the episodes of a fleet; the number of evaluation episodes that are due."""
+        before, now, protocol = self.step, fleet.steps, job.protocol
+        self.step = now
+        last = now >= protocol.steps
+        if last or passes_multiple(before, now, max(1, protocol.steps // CURVE_POINTS)):
+            self.counts.append((now, [len(record.returns) for record in fleet.records]))
+        if last:
+            return None
+        if any(before < at <= now for at in protocol.milestones):
+            return protocol.final_episodes
+        due = passes_multiple(before, now, protocol.eval_every)
+        return protocol.eval_episodes if due else None
+
+    def training_curve(self, returns: Sequence[float], member: int) -> tuple[Point, ...]:
+        """Mean returns of the episodes of a member that ended between two entries."""
+        points, begin = [], 0
+        for step, counts in self.counts:
+            part = returns[begin : counts[member]]
+            if len(part):
+                points.append((step, tidy(float(np.mean(part))), len(part)))
+            begin = counts[member]
+        return tuple(points)
+
+    def evaluation_curve(self, member: int) -> tuple[Point, ...]:
+        """The greedy returns of a member on the way."""
+        return tuple((step, tidy(means[member]), n) for step, n, means in self.evaluations)
+
+
+def tidy(value: float) -> float:
+    """A number in six digits.
+
+    >>> tidy(123.4567891)
+    123.457
+    """
+    return float(f"{value:.{DIGITS}g}")
+
+
+def write_progress(job: SuiteJob, progress: FleetProgress) -> None:
+    """Write the curves of a job's fleet, with all that is needed to resume it."""
+    data = {
+        **job.description,
+        "counts": progress.counts,
+        "evaluations": progress.evaluations,
+    }
+    with whole(job.progress_file) as draft:
+        draft.write_text(json.dumps(data, allow_nan=False), encoding="utf-8")
+
+
+def read_progress(job: SuiteJob, step: int) -> FleetProgress:
+    """The curves of a job's fleet up to a step, that of its checkpoint."""
+    try:
+        data: dict[str, Any] = json.loads(job.progress_file.read_text(encoding="utf-8"))
+        n = len(job.runs)
+        counts = [(_step(at), [int(c) for c in found]) for at, found in data["counts"]]
+        evaluations = [
+            (_step(at), int(episodes), [_number(x) for x in found])
+            for at, episodes, found in data["evaluations"]
+        ]
+        sizes = [len(found) for _, found in counts] + [len(found) for *_, found in evaluations]
+        if any(size != n for size in sizes):
+            raise ValueError
+    except (OSError, ValueError, KeyError, TypeError):
+        raise InvalidInput(
+            f"damaged: remove it and {job.checkpoint_file.name} to train its runs again",
+            source=job.progress_file,
+        ) from None
+    return FleetProgress(
+        step,
+        [entry for entry in counts if entry[0] <= step],
+        [entry for entry in evaluations if entry[0] <= step],
+    )
+
+
+def _step(value: Any) -> int:
+    return checks.count("step", value)
+
+
+def _number(value: Any) -> float:
+    return checks.number("return", value)

@@ -1,0 +1,126 @@
+"""The runs of a table by task, levels and agent: means, intervals, speeds and curves."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+
+from tsallax.errors import InvalidInput
+from tsallax.paper.suites.suite_rows import Point, SuiteRow
+from tsallax.paper.suites.suite_tasks import OURS, PEER, SUITES, Suite
+from tsallax.statistics import Array, Estimate, mean_curve, mean_of, resample
+
+POINTS = 100
+"""Of a curve."""
+DRAWS = 1000
+"""Of the bootstrap at every point of a curve."""
+Place = tuple[str, int | None]
+"""A task and the levels of its actions."""
+
+
+@dataclass(frozen=True, eq=False)
+class SuiteCell:
+    """The runs of one agent at one place, one for each seed."""
+
+    place: Place
+    agent: str
+    rows: tuple[SuiteRow, ...]
+
+    @cached_property
+    def weights(self) -> Array:
+        """Bootstrap weights of the runs."""
+        return resample({"runs": len(self.rows)})["runs"]
+
+    @cached_property
+    def greedy(self) -> Array:
+        """Mean returns without exploration, after training."""
+        return np.array([row.greedy for row in self.rows])
+
+    @property
+    def mean(self) -> Estimate:
+        """The mean greedy return with its interval."""
+        return mean_of(self.greedy, self.weights)
+
+    def greedy_at(self, step: int) -> Array | None:
+        """Greedy returns of the evaluation after so many steps; None where a run has none."""
+        found = [_at(row.evaluations, step) for row in self.rows]
+        return None if None in found else np.array(found, np.float64)
+
+    def mean_at(self, step: int) -> Estimate | None:
+        """The mean of `greedy_at` with its interval."""
+        found = self.greedy_at(step)
+        return None if found is None else mean_of(found, self.weights)
+
+    @property
+    def speed(self) -> Estimate:
+        """Steps per second with its interval."""
+        return mean_of(np.array([row.steps_per_second for row in self.rows]), self.weights)
+
+    def curve(self, kind: str) -> tuple[Array, Array, Array, Array] | None:
+        """Steps, mean over the runs and both ends of its interval, of "training" or "evaluations".
+
+        Runs are interpolated between their points; the curve ends where the shortest does.
+        """
+        lines = [np.array(getattr(row, kind), np.float64) for row in self.rows]
+        if any(len(line) < 1 for line in lines):
+            return None
+        first, last = max(line[0, 0] for line in lines), min(line[-1, 0] for line in lines)
+        if first > last:
+            return None
+        fewest = min(len(line) for line in lines)
+        x = np.linspace(first, last, min(POINTS, fewest)) if fewest > 1 else np.array([last])
+        runs = np.stack([np.interp(x, line[:, 0], line[:, 1]) for line in lines])
+        return x, *mean_curve(runs, self.weights[:DRAWS])
+
+
+def _at(points: Sequence[Point], step: int) -> float | None:
+    """The return at the first point within a hundredth after a step."""
+    return next((value for at, value, _ in points if step <= at <= 1.01 * step), None)
+
+
+@dataclass(frozen=True, eq=False)
+class SuiteRuns:
+    """All runs of a suite."""
+
+    suite: Suite
+    rows: tuple[SuiteRow, ...]
+    cells: dict[tuple[Place, str], SuiteCell]
+    places: tuple[Place, ...]
+    agents: tuple[str, ...]
+
+
+def gather_suite(name: str, rows: Sequence[SuiteRow]) -> SuiteRuns:
+    """Sort the runs of a suite into cells, in the order of the suite."""
+    suite = SUITES[name]
+    mine = [row for row in rows if row.suite == name]
+    if not mine:
+        raise InvalidInput(f"no runs of {name}: train it first")
+    tasks = list(suite.tasks)
+    for row in mine:
+        if row.task not in tasks:
+            raise InvalidInput(f"{name} has no task {row.task!r}: choose from {', '.join(tasks)}")
+    mine.sort(key=lambda row: (tasks.index(row.task), row.levels or 0, _rank(row.agent), row.seed))
+    found: dict[tuple[Place, str], list[SuiteRow]] = {}
+    for row in mine:
+        found.setdefault(((row.task, row.levels), row.agent), []).append(row)
+    for (place, agent), runs in found.items():
+        if len({row.steps for row in runs}) > 1 or len({row.evaluated for row in runs}) > 1:
+            raise InvalidInput(
+                f"runs of {agent} on {place[0]} have different steps or evaluations: keep one kind"
+            )
+    agents = sorted({row.agent for row in mine}, key=_rank)
+    return SuiteRuns(
+        suite=suite,
+        rows=tuple(mine),
+        cells={key: SuiteCell(*key, tuple(runs)) for key, runs in found.items()},
+        places=tuple(dict.fromkeys(place for place, _ in found)),
+        agents=tuple(agents),
+    )
+
+
+def _rank(agent: str) -> tuple[int, str]:
+    """Ours first, then the ways to explore in their order, then peers."""
+    order = (OURS, "sparse", "soft", "epsilon", PEER)
+    stem = agent if agent in order else agent.split("-", 1)[0]
+    return (order.index(stem) if stem in order else len(order)), agent

@@ -1,0 +1,120 @@
+"""Train what a folder does not hold of the tables `classic` and `control`."""
+
+import os
+import sys
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+
+import numpy as np
+
+from tsallax import checks
+from tsallax.deep.fleet import Fleet
+from tsallax.envs.gymnasium.gymnasium_make import make
+from tsallax.paper.suites.suite_jobs import SAVE_SECONDS, Request, SuiteJob, plan_suite
+from tsallax.paper.suites.suite_training import train_suite_job
+from tsallax.paper.sweep.execution import check_resources
+from tsallax.paper.sweep.processes import train_side_by_side
+from tsallax.progress import bar
+
+AT_ONCE = {"cpu": 1, "gpu": 64}
+"""Agents of a fleet. On a CPU, where agents learn one by one, processes share the work better."""
+LINE_SECONDS = 60.0
+"""From one line to the next, where there is no terminal."""
+THREADS = {"NPROC": "1", "OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1"}
+"""Variables by which each of several processes computes with one thread."""
+
+
+def train_suites(
+    requests: Sequence[Request],
+    out: str | os.PathLike[str],
+    *,
+    device: str | None = None,
+    at_once: int | None = None,
+    processes: int = 1,
+    workers: int | None = None,
+    time_limit: float | None = None,
+    save_seconds: float = SAVE_SECONDS,
+    progress: bool | None = None,
+) -> bool:
+    """Train every run that the folder does not hold; False where the time limit came first.
+
+    An environment that cannot be made is refused before any training.
+
+    Args:
+        requests: what to train.
+        out: the folder; what was begun in it is resumed.
+        device: "cpu" or "gpu"; default: what JAX finds.
+        at_once: agents of a fleet; default: 64 on a GPU, 1 on a CPU.
+        processes: fleets that are trained side by side, each in a process of its own.
+        workers: processes of environments of a fleet; default: by the number of cores.
+        time_limit: seconds after which training ends, with files from which it continues.
+        save_seconds: from one checkpoint of a fleet to the next, at least.
+        progress: show progress; default: a bar on a terminal, else a line each minute.
+    """
+    if processes > 1 and device != "gpu":  # before JAX starts its threads
+        for name, value in THREADS.items():
+            os.environ.setdefault(name, value)
+    check_resources(device, None, at_once, processes)
+    limit = None if time_limit is None else checks.number("time_limit", time_limit, above=0)
+    deadline = None if limit is None else time.time() + limit
+    folder = checks.output_folder(out)
+    jobs = []
+    for request in requests:
+        jobs += plan_suite(
+            request, folder, at_once=at_once or AT_ONCE[device or _found_device()], device=device,
+            workers=0 if processes > 1 else workers, save_seconds=save_seconds, deadline=deadline,
+        )  # fmt: skip
+    for env in dict.fromkeys(job.env for job in jobs):
+        make(env).close()
+    if processes > 1:
+        train_side_by_side(jobs, processes, lambda: None, train_in_process)
+        left = [plan_suite(request, folder, at_once=1) for request in requests]
+        return not any(left)
+    finished = True
+    for job in jobs:
+        if deadline is not None and time.time() >= deadline:
+            return False
+        with _display(job, progress) as show:
+            finished = train_suite_job(job, show) and finished
+    return finished
+
+
+def train_in_process(job: SuiteJob, check: Callable[[], None]) -> None:
+    """Train a job, unless its deadline has passed; `check` is called after each segment."""
+    if job.deadline is None or time.time() < job.deadline:
+        train_suite_job(job, lambda fleet: check())
+
+
+def _found_device() -> str:
+    import jax
+
+    return "gpu" if jax.default_backend() == "gpu" else "cpu"
+
+
+@contextmanager
+def _display(job: SuiteJob, show: bool | None) -> Iterator[Callable[[Fleet], None]]:
+    """Yield a function that displays the progress of a job's fleet."""
+    shown = time.monotonic()
+    with bar(job.task, show) as report:
+
+        def display(fleet: Fleet) -> None:
+            nonlocal shown
+            text = status_line(job, fleet)
+            report(fleet.steps / job.protocol.steps, text)
+            lines = show is not False and not sys.stderr.isatty()
+            if lines and time.monotonic() - shown > LINE_SECONDS:
+                shown = time.monotonic()
+                sys.stderr.write(f"{Path(job.name).name}: {text}\n")
+                sys.stderr.flush()
+
+        yield display
+
+
+def status_line(job: SuiteJob, fleet: Fleet) -> str:
+    """Steps, agents, speed and the mean training return of the best and the worst agent."""
+    recent = [float(np.mean(r.returns[-20:])) for r in fleet.records if r.returns]
+    spread = f", returns {min(recent):.4g} to {max(recent):.4g}" if recent else ""
+    speed = f", {1e3 * fleet.seconds / fleet.steps:.2f} ms a step" if fleet.steps else ""
+    return f"step {fleet.steps:,} of {job.protocol.steps:,}, {len(job.runs)} agents{speed}{spread}"

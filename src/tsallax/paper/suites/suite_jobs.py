@@ -1,0 +1,247 @@
+"""Fleets of the tables `classic` and `control` that are still to be trained.
+
+A folder holds the state: `rows/*.suite.jsonl` the finished runs, and for each fleet in training
+`fleets/NAME.npz`, its last checkpoint, and `fleets/NAME.json`, its runs, options and curves. What
+has a row is not trained again, and a fleet that was begun continues as it is.
+"""
+
+import dataclasses
+import hashlib
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+from tsallax import checks
+from tsallax.deep import options
+from tsallax.deep.deep_q_config import DeepQConfig
+from tsallax.errors import InvalidInput
+from tsallax.paper.suites.suite_rows import SUITE_SUFFIX, Key, SuiteRow, read_suite_rows
+from tsallax.paper.suites.suite_tasks import OURS, Suite, SuiteTask, control_agents
+
+SAVE_SECONDS = 300.0
+"""From one checkpoint of a fleet to the next, at least."""
+CURVE_POINTS = 100
+"""Of a curve of training returns."""
+MAX_STEPS = 2**30
+
+
+@dataclass(frozen=True)
+class SuiteRun:
+    """One agent to train: its name, its options as plain data, and its seed."""
+
+    agent: str
+    seed: int
+    config: Mapping[str, Any]
+
+
+@dataclass(frozen=True)
+class Protocol:
+    """How long to train, and when and for how many episodes to evaluate."""
+
+    steps: int
+    eval_every: int
+    eval_episodes: int
+    final_episodes: int
+    milestones: tuple[int, ...]
+
+
+@dataclass(frozen=True)
+class SuiteJob:
+    """A fleet to train: runs of one task and one number of levels."""
+
+    suite: str
+    task: str
+    env: str
+    levels: int | None
+    runs: tuple[SuiteRun, ...]
+    protocol: Protocol
+    folder: str
+    device: str | None = None
+    workers: int | None = None
+    """Processes of environments; None: by the number of cores."""
+    save_seconds: float = SAVE_SECONDS
+    deadline: float | None = None
+    """The time, in seconds since the epoch, by which training is to have ended."""
+
+    @cached_property
+    def name(self) -> str:
+        """A name that distinguishes it from other jobs, the same for the same runs."""
+        text = json.dumps([dataclasses.asdict(run) for run in self.runs], sort_keys=True)
+        parts = [self.suite, self.task, *([] if self.levels is None else [str(self.levels)])]
+        return "-".join([*parts, hashlib.sha256(text.encode()).hexdigest()[:8]])
+
+    @property
+    def rows_file(self) -> Path:
+        """The file of its rows."""
+        return Path(self.folder) / "rows" / f"{self.name}{SUITE_SUFFIX}"
+
+    @property
+    def checkpoint_file(self) -> Path:
+        """The file of its fleet."""
+        return Path(self.folder) / "fleets" / f"{self.name}.npz"
+
+    @property
+    def progress_file(self) -> Path:
+        """The file of its runs, options and curves."""
+        return Path(self.folder) / "fleets" / f"{self.name}.json"
+
+    @property
+    def description(self) -> dict[str, Any]:
+        """Its runs, options and protocol, as `progress_file` holds them."""
+        return {
+            "suite": self.suite,
+            "task": self.task,
+            "levels": self.levels,
+            "runs": [dataclasses.asdict(run) for run in self.runs],
+            "protocol": dataclasses.asdict(self.protocol),
+        }
+
+    def key(self, run: SuiteRun) -> Key:
+        """The key of the run's row."""
+        return self.suite, self.task, run.agent, self.levels, run.seed
+
+
+@dataclass(frozen=True)
+class Request:
+    """What to train of a suite; None stands for the suite's own."""
+
+    suite: Suite
+    tasks: Sequence[str]
+    agents: Mapping[str, Mapping[str, Any]]
+    """The agents by name, with the options in which they differ."""
+    levels: Sequence[int | None]
+    seeds: int
+    steps: int | None = None
+    options: Mapping[str, Any] = dataclasses.field(default_factory=dict)
+    """Options of all agents, instead of the suite's."""
+    eval_every: int | None = None
+    eval_episodes: int | None = None
+    final_episodes: int | None = None
+
+
+def default_request(suite: Suite) -> Request:
+    """All of a suite."""
+    agents = {OURS: {}} if suite.levels == (None,) else control_agents()
+    return Request(suite, tuple(suite.tasks), agents, suite.levels, suite.seeds)
+
+
+def protocol_of(request: Request, task: SuiteTask) -> Protocol:
+    """The protocol of a task; evaluations on the way come before its end."""
+    suite = request.suite
+    steps = checks.count("steps", request.steps or task.steps, below=MAX_STEPS)
+    return Protocol(
+        steps=steps,
+        eval_every=checks.count("eval_every", request.eval_every or suite.eval_every),
+        eval_episodes=checks.count("eval_episodes", request.eval_episodes or suite.eval_episodes),
+        final_episodes=checks.count(
+            "final_episodes", request.final_episodes or suite.final_episodes, at_least=2
+        ),
+        milestones=tuple(at for at in task.milestones if at < steps),
+    )
+
+
+def agent_options(
+    suite: Suite, task: SuiteTask, own: Mapping[str, Any], given: Mapping[str, Any]
+) -> dict[str, Any]:
+    """Every option of an agent: the preset or the suite's, the task's, its own, those given."""
+    mapped = {**_shared_options(suite, task), **task.options, **own, **given}
+    config = options.from_mapping(DeepQConfig, options.without_unused(mapped))
+    found = options.to_mapping(config)
+    return {**found, "net_arch": [*options.hidden_layers(config, task.env)]}
+
+
+def _shared_options(suite: Suite, task: SuiteTask) -> Mapping[str, Any]:
+    if suite.options:
+        return suite.options
+    from tsallax.runs.preset_catalogue import preset_of
+
+    found = preset_of(task.env)
+    return {} if found is None else found.options
+
+
+def plan_suite(
+    request: Request, folder: Path, *, at_once: int, device: str | None = None,
+    workers: int | None = None, save_seconds: float = SAVE_SECONDS, deadline: float | None = None,
+) -> list[SuiteJob]:  # fmt: skip
+    """The fleets still to train: those begun before, as they were, then the runs without a fleet.
+
+    A new fleet has at most `at_once` agents. A folder with runs of another protocol is refused.
+    """
+    done = {row.key: row for row in read_suite_rows(folder)}
+    jobs: list[SuiteJob] = []
+    for name in request.tasks:
+        task = request.suite.tasks[name]
+        protocol = protocol_of(request, task)
+        for levels in request.levels:
+            whole = SuiteJob(
+                request.suite.name, name, task.env, levels, _runs(request, task), protocol,
+                str(folder.absolute()), device, workers, save_seconds, deadline,
+            )  # fmt: skip
+            for run in whole.runs:
+                if whole.key(run) in done:
+                    _require_same(folder, done[whole.key(run)], run, protocol)
+            pending = [run for run in whole.runs if whole.key(run) not in done]
+            begun, left = _begun(whole, pending)
+            jobs += begun
+            for i in range(0, len(left), at_once):
+                jobs.append(dataclasses.replace(whole, runs=tuple(left[i : i + at_once])))
+    return jobs
+
+
+def _runs(request: Request, task: SuiteTask) -> tuple[SuiteRun, ...]:
+    seeds = range(checks.count("seeds", request.seeds))
+    found = []
+    for agent, own in request.agents.items():
+        config = agent_options(request.suite, task, own, request.options)
+        if config["n_envs"] != 1:
+            raise InvalidInput("--set n_envs: an agent of a fleet has one environment")
+        found += [SuiteRun(agent, seed, config) for seed in seeds]
+    return tuple(found)
+
+
+def _begun(whole: SuiteJob, pending: Sequence[SuiteRun]) -> tuple[list[SuiteJob], list[SuiteRun]]:
+    """The fleets of a task that have a checkpoint and runs without a row, and the other runs."""
+    jobs, left = [], list(pending)
+    for path in sorted(whole.checkpoint_file.parent.glob(f"{whole.suite}-{whole.task}-*.json")):
+        if not path.with_suffix(".npz").is_file():
+            continue
+        try:
+            data = json.loads(path.read_text(encoding="utf-8"))
+            runs = tuple(SuiteRun(**run) for run in data["runs"])
+            place = (data["suite"], data["task"], data["levels"])
+            milestones = tuple(data["protocol"].pop("milestones"))
+            protocol = Protocol(**data["protocol"], milestones=milestones)
+        except (ValueError, KeyError, TypeError, AttributeError):
+            raise InvalidInput(
+                f"damaged: remove it and {path.stem}.npz to train its runs again", source=path
+            ) from None
+        asked = {(run.agent, run.seed): run for run in left}
+        names = {(run.agent, run.seed) for run in runs} & set(asked)
+        if place != (whole.suite, whole.task, whole.levels) or not names:
+            continue
+        _refuse(path, vars(protocol), vars(whole.protocol))
+        for run in runs:
+            if (run.agent, run.seed) in asked:
+                _refuse(path, run.config, asked[run.agent, run.seed].config)
+        jobs.append(dataclasses.replace(whole, runs=runs))
+        left = [run for run in left if (run.agent, run.seed) not in names]
+    return jobs, left
+
+
+def _require_same(folder: Path, row: SuiteRow, run: SuiteRun, protocol: Protocol) -> None:
+    """Refuse to mix runs of two protocols."""
+    _refuse(folder, row.config, run.config)
+    cycle = run.config["train_freq"]
+    expected = {"steps": -(-protocol.steps // cycle) * cycle, "evaluated": protocol.final_episodes}
+    _refuse(folder, vars(row), expected)
+
+
+def _refuse(source: Path, found: Mapping[str, Any], expected: Mapping[str, Any]) -> None:
+    """Refuse options that differ from the expected ones."""
+    for name, value in expected.items():
+        if found.get(name) != value:
+            problem = f"holds runs with {name} {found.get(name)}, not {value}: use another --out"
+            raise InvalidInput(problem, source=source)

@@ -1,0 +1,320 @@
+"""The tables `classic` and `control` from their rows: tables, curves and a caption."""
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from tsallax.paper.result import Result, Table
+from tsallax.paper.result import Row as Line
+from tsallax.paper.suites.published_returns import Published, all_published
+from tsallax.paper.suites.suite_cells import Place, SuiteCell, SuiteRuns, gather_suite
+from tsallax.paper.suites.suite_curves import curves_chart, curves_figure
+from tsallax.paper.suites.suite_rows import SuiteRow
+from tsallax.paper.suites.suite_tasks import CLASSIC, OURS, PEER
+from tsallax.paper.tables.formatting import listed, number, plural, shown
+from tsallax.plotting import paper_style
+from tsallax.statistics import MIN_RUNS, Estimate, iqm
+
+ABOVE, BELOW, LEVEL, TOO_FEW = "above", "below", "intervals overlap", "too few runs"
+
+
+def summarize_suite(name: str, rows: Sequence[SuiteRow]) -> Result:
+    """Tables and figures of the runs of a suite, next to the returns that others publish."""
+    runs = gather_suite(name, rows)
+    published = [one for one in all_published() if one.task in runs.suite.tasks]
+    with paper_style():
+        pictures = [curves_figure(runs, "evaluations")]
+    main = _against_peer(runs, published) if runs.suite is CLASSIC else _by_agent(runs, published)
+    tables = [
+        Table(f"{name}-returns", "greedy return after training", main, "open"),
+        Table(f"{name}-speed", "steps per second", _speeds(runs), "open"),
+        Table(f"{name}-published", "published returns", _published(published), "folded"),
+        Table(f"{name}-cells", "every agent on every task", _cells(runs), "folded"),
+        Table(f"{name}-runs", "every run", _runs(runs)),
+    ]
+    return Result(
+        name=name,
+        title=runs.suite.title,
+        caption=_caption(runs),
+        parameters=_parameters(runs),
+        tables=tuple(table for table in tables if table.rows),
+        comparison=(),
+        pictures=tuple(pictures),
+        charts=tuple(
+            chart
+            for kind in ("training", "evaluations")
+            if (chart := curves_chart(runs, kind)).series
+        ),
+        hardware=hardware_of(runs.rows),
+    )
+
+
+def _against_peer(runs: SuiteRuns, published: Sequence[Published]) -> tuple[Line, ...]:
+    """A line for each task and milestone: our return, the peer's, and how they compare."""
+    lines: list[Line] = []
+    for place in runs.places:
+        ours, peer = (runs.cells.get((place, agent)) for agent in (OURS, PEER))
+        cells = [cell for cell in (ours, peer) if cell is not None]
+        few = min(len(cell.rows) for cell in cells) < MIN_RUNS
+        for step in (*runs.suite.tasks[place[0]].milestones, None):
+            means = [None if cell is None else _mean(cell, step) for cell in (ours, peer)]
+            if means == [None, None]:
+                continue
+            last = step is None
+            said = [_said(one) for one in published if last and one.task == place[0]]
+            lines.append(
+                {
+                    "task": place[0],
+                    "steps": cells[0].rows[0].steps if step is None else step,
+                    OURS: _text(means[0]),
+                    PEER: _text(means[1]),
+                    "compared": TOO_FEW if few and None not in means else compare(*means),
+                    "runs": " and ".join(str(len(cell.rows)) for cell in cells),
+                    "published": listed(said),
+                }
+            )
+    return tuple(lines)
+
+
+def _mean(cell: SuiteCell, step: int | None) -> Estimate | None:
+    return cell.mean if step is None else cell.mean_at(step)
+
+
+def compare(ours: Estimate | None, peer: Estimate | None) -> str:
+    """Whether our interval is above the peer's, below it, or overlaps with it.
+
+    >>> compare(Estimate(5.0, 4.0, 6.0), Estimate(3.0, 2.0, 3.5))
+    'above'
+    """
+    if ours is None or peer is None:
+        return ""
+    if None in (ours.low, ours.high, peer.low, peer.high):
+        return "no interval"
+    ends = [float(end) for end in (ours.low, ours.high, peer.low, peer.high) if end is not None]
+    return ABOVE if ends[0] > ends[3] else BELOW if ends[1] < ends[2] else LEVEL
+
+
+def _by_agent(runs: SuiteRuns, published: Sequence[Published]) -> tuple[Line, ...]:
+    """A line for each task and number of levels: our agents, then what others publish."""
+    sources = list(dict.fromkeys((one.source, one.agent) for one in published))
+    lines: list[Line] = []
+    for place in runs.places:
+        cells = {agent: runs.cells.get((place, agent)) for agent in runs.agents}
+        known = [cell for cell in cells.values() if cell is not None]
+        line: dict[str, str | int | float] = {
+            "task": place[0],
+            "levels": "" if place[1] is None else place[1],
+            "steps": known[0].rows[0].steps,
+            "runs": _range([len(cell.rows) for cell in known]),
+        }
+        line |= {agent: _text(None if cell is None else cell.mean) for agent, cell in cells.items()}
+        for source, agent in sources:
+            mine = [
+                one.value
+                for one in published
+                if (one.task, one.source, one.agent) == (place[0], source, agent)
+            ]
+            line[f"{source} {agent}"] = mine[0] if mine else ""
+        lines.append(line)
+    return tuple(lines)
+
+
+def _speeds(runs: SuiteRuns) -> tuple[Line, ...]:
+    """A line for each task: steps per second of each agent, and ours divided by the peer's."""
+    lines: list[Line] = []
+    for place in runs.places:
+        mine = {agent: runs.cells.get((place, agent)) for agent in runs.agents}
+        line: dict[str, str | int | float] = {"task": _name(place)}
+        for agent, cell in mine.items():
+            line[agent] = "" if cell is None else shown(cell.speed, 0)
+        ours, peer = mine.get(OURS), mine.get(PEER)
+        if PEER in runs.agents:
+            both = ours is not None and peer is not None
+            ratio = ours.speed.value / peer.speed.value if both and ours and peer else None
+            line["ratio"] = "" if ratio is None else number(ratio, 2)
+        lines.append(line)
+    return tuple(lines)
+
+
+def _published(published: Sequence[Published]) -> tuple[Line, ...]:
+    return tuple(
+        {
+            "task": one.task,
+            "source": one.source,
+            "agent": one.agent,
+            "return": one.value,
+            "steps": one.steps,
+            "protocol": one.protocol,
+        }
+        for one in published
+    )
+
+
+def _cells(runs: SuiteRuns) -> tuple[Line, ...]:
+    """A line for each agent on each task, in numbers alone."""
+    lines: list[Line] = []
+    for (place, agent), cell in runs.cells.items():
+        mean, speed = cell.mean, cell.speed
+        last = [row.training[-1][1] for row in cell.rows if row.training]
+        lines.append(
+            {
+                "task": place[0],
+                "levels": "" if place[1] is None else place[1],
+                "agent": agent,
+                "runs": len(cell.rows),
+                "steps": cell.rows[0].steps,
+                "greedy": _tidy(mean.value),
+                "greedy_low": _tidy(mean.low),
+                "greedy_high": _tidy(mean.high),
+                "greedy_iqm": _tidy(float(iqm(cell.greedy))),
+                "worst": _tidy(float(cell.greedy.min())),
+                "best": _tidy(float(cell.greedy.max())),
+                "best_evaluation": _tidy(_best_evaluation(cell)),
+                "last_training_return": _tidy(float(np.mean(last)) if last else None),
+                "steps_per_second": _tidy(speed.value),
+                "agents_at_once": _range([row.agents for row in cell.rows]),
+            }
+        )
+    return tuple(lines)
+
+
+def _best_evaluation(cell: SuiteCell) -> float | None:
+    """The largest mean over the runs of an evaluation, as some libraries publish it."""
+    steps = set.intersection(*({at for at, *_ in row.evaluations} for row in cell.rows))
+    means = [float(found.mean()) for at in steps if (found := cell.greedy_at(at)) is not None]
+    return max(means, default=None)
+
+
+def _runs(runs: SuiteRuns) -> tuple[Line, ...]:
+    return tuple(
+        {
+            "task": row.task,
+            "levels": "" if row.levels is None else row.levels,
+            "agent": row.agent,
+            "seed": row.seed,
+            "steps": row.steps,
+            "episodes": row.episodes,
+            "greedy": _tidy(row.greedy),
+            "greedy_error": _tidy(row.greedy_error),
+            "seconds": row.seconds,
+            "agents_at_once": row.agents,
+        }
+        for row in runs.rows
+    )
+
+
+def _caption(runs: SuiteRuns) -> tuple[str, ...]:
+    counts = sorted({len(cell.rows) for cell in runs.cells.values()})
+    evaluated = sorted({row.evaluated for row in runs.rows})
+    first = (
+        f"{plural(len(runs.rows), 'run')} of {plural(len(runs.places), 'task')}, "
+        f"{_range(counts)} for each agent. The return is that of the greedy policy after training, "
+        f"the mean of {_range(evaluated)} episodes of each run; a run is never stopped early, and "
+        "its last network counts, not its best."
+    )
+    ends = (
+        "Brackets hold 95 % intervals by a bootstrap over runs."
+        if counts[0] >= MIN_RUNS
+        else "Brackets hold 95 % intervals by a bootstrap over runs, from six runs on; those "
+        "around means of fewer runs are their range, which is no such interval."
+    )
+    speed = (
+        "Steps per second are those of all agents of a program together, compilation included, "
+        "evaluations not: compare them only between runs on the same hardware, with as many "
+        "processes at a time."
+    )
+    rest = (
+        "Published returns are of other versions of the environments and of other protocols, "
+        "which the table of published returns names; the best average over time that some of them "
+        "report is higher than a return after training. The column best_evaluation of the table "
+        "of all agents has ours."
+    )
+    alike = (
+        f"{PEER} is DQN of Stable-Baselines3 with the settings of RL Baselines3 Zoo, and with its "
+        "defaults where the Zoo has none; it has no masks."
+        if PEER in runs.agents
+        else ""
+    )
+    return tuple(part for part in (first, ends, alike, speed, rest) if part)
+
+
+def _parameters(runs: SuiteRuns) -> dict[str, Any]:
+    """Options of every agent, seeds, steps, versions and time."""
+    versions: dict[str, list[str]] = {}
+    for row in runs.rows:
+        for key, value in row.provenance.items():
+            if key not in ("device", "machine", "date") and value not in versions.get(key, []):
+                versions.setdefault(key, []).append(value)
+    return {
+        "runs": len(runs.rows),
+        "seeds": sorted({row.seed for row in runs.rows}),
+        "evaluation_episodes": sorted({row.evaluated for row in runs.rows}),
+        "options": {
+            f"{_name(place)}, {agent}": cell.rows[0].config
+            for (place, agent), cell in runs.cells.items()
+        },
+        "versions": versions,
+        "dates": sorted({row.provenance.get("date", "") for row in runs.rows}),
+        "commands": commands_of(runs),
+    }
+
+
+def commands_of(runs: SuiteRuns) -> list[str]:
+    """The commands that train such runs."""
+    ours = [row for row in runs.rows if row.agent != PEER]
+    found = []
+    if ours:
+        tasks = [task for task in runs.suite.tasks if task in {row.task for row in ours}]
+        words = [f"tsallax reproduce {runs.suite.name}"]
+        words += [] if tasks == list(runs.suite.tasks) else [f"--tasks {','.join(tasks)}"]
+        levels = sorted({row.levels for row in ours if row.levels is not None})
+        if levels and tuple(levels) != runs.suite.levels:
+            words.append(f"--levels {','.join(map(str, levels))}")
+        seeds = max(row.seed for row in ours) + 1
+        words += [] if seeds == runs.suite.seeds else [f"--seeds {seeds}"]
+        steps = {row.steps for row in ours} - {task.steps for task in runs.suite.tasks.values()}
+        words += [f"--steps {max(steps)}"] if steps else []
+        found.append(" ".join(words))
+    if len(ours) < len(runs.rows):
+        found.append("python benchmarks/sb3_classic.py --out DIR")
+    return found
+
+
+def hardware_of(rows: Sequence[SuiteRow]) -> str | None:
+    """The devices and machines that the rows name."""
+    names = {
+        ", ".join(row.provenance[key] for key in ("device", "machine") if key in row.provenance)
+        for row in rows
+    }
+    return listed(sorted(names - {""})) or None
+
+
+def _name(place: Place) -> str:
+    return place[0] if place[1] is None else f"{place[0]}, {place[1]} levels"
+
+
+def _text(one: Estimate | None) -> str:
+    return "" if one is None else shown(one, decimals(one.value))
+
+
+def decimals(value: float) -> int:
+    """Decimals of a return, so that it has about three digits.
+
+    >>> decimals(0.61), decimals(-76.6), decimals(9360.0)
+    (2, 1, 0)
+    """
+    return 2 if abs(value) < 10 else 1 if abs(value) < 1000 else 0
+
+
+def _said(one: Published) -> str:
+    return f"{number(one.value, decimals(one.value))} ({one.source} {one.agent})"
+
+
+def _range(values: Sequence[int]) -> str:
+    low, high = min(values), max(values)
+    return f"{low:,}" if low == high else f"{low:,} to {high:,}"
+
+
+def _tidy(value: float | None) -> float | str:
+    return "" if value is None else float(f"{value:.6g}")

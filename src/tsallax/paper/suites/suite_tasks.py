@@ -1,0 +1,158 @@
+"""What the tables `classic` and `control` train: environments, steps, agents and options."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from tsallax import checks
+from tsallax.errors import InvalidInput
+
+OURS = "tsallax"
+"""The agent of `classic`: the environment's preset."""
+PEER = "sb3-dqn"
+"""The agent of `classic` that `benchmarks/sb3_classic.py` trains."""
+
+
+@dataclass(frozen=True)
+class SuiteTask:
+    """An environment with the length of training."""
+
+    name: str
+    env: str
+    steps: int
+    milestones: tuple[int, ...] = ()
+    """Steps after which an evaluation has as many episodes as the last one."""
+    options: Mapping[str, Any] = field(default_factory=dict)
+    """Of the learners, instead of those that the tasks share."""
+
+
+@dataclass(frozen=True)
+class Suite:
+    """Tasks with one protocol of evaluation."""
+
+    name: str
+    title: str
+    tasks: Mapping[str, SuiteTask]
+    seeds: int
+    eval_every: int
+    """Steps from one evaluation on the way to the next."""
+    eval_episodes: int
+    final_episodes: int
+    """Evaluation episodes after training."""
+    levels: tuple[int | None, ...] = (None,)
+    """Levels of each dimension of an action; None where actions are discrete."""
+    options: Mapping[str, Any] = field(default_factory=dict)
+    """Of the learners, the same for all agents."""
+
+
+def _by_name(tasks: Sequence[SuiteTask]) -> dict[str, SuiteTask]:
+    return {task.name: task for task in tasks}
+
+
+CLASSIC = Suite(
+    "classic",
+    "Classic control and toy text",
+    _by_name(
+        [
+            SuiteTask("CartPole-v1", "CartPole-v1", 50_000),
+            SuiteTask("Acrobot-v1", "Acrobot-v1", 100_000, milestones=(40_000,)),
+            SuiteTask("MountainCar-v0", "MountainCar-v0", 120_000),
+            SuiteTask("LunarLander-v3", "LunarLander-v3", 100_000),
+            SuiteTask("Taxi-v4", "Taxi-v4", 200_000, options={"masked": False}),
+            SuiteTask("Taxi-v4-masked", "Taxi-v4", 200_000, options={"masked": True}),
+            SuiteTask("FrozenLake8x8-v1", "FrozenLake8x8-v1", 200_000),
+        ]
+    ),
+    seeds=10,
+    eval_every=10_000,
+    eval_episodes=10,
+    final_episodes=100,
+)
+
+CONTROL_OPTIONS = {
+    "factored": True, "critics": 2, "net_arch": [512, 512], "layer_norm": True, "n_step": 3,
+    "double": True, "huber": 1.0, "learning_rate": 3e-4, "batch_size": 256, "tau": 0.005,
+    "buffer_size": 1_000_000, "learning_starts": 5_000, "train_freq": 1, "gradient_steps": 1,
+    "uniform_share": "1:0:10000", "epsilon": "1:0.1:10000", "support": "0.5:0.05:100000",
+}  # fmt: skip
+"""The options of all agents of `control`; epsilon is that of epsilon-greedy alone, support that of
+an automatic alpha."""
+
+CONTROL = Suite(
+    "control",
+    "MuJoCo control with factored actions",
+    _by_name(
+        [
+            SuiteTask("InvertedDoublePendulum", "InvertedDoublePendulum-v5", 1_000_000),
+            SuiteTask("Pusher", "Pusher-v5", 1_000_000),
+            SuiteTask("Swimmer", "Swimmer-v5", 1_000_000),
+            SuiteTask("Hopper", "Hopper-v5", 1_000_000),
+            SuiteTask("HalfCheetah", "HalfCheetah-v5", 1_000_000),
+            SuiteTask("Walker2d", "Walker2d-v5", 1_000_000),
+            SuiteTask("Ant", "Ant-v5", 1_000_000, options={"buffer_size": 500_000}),
+            SuiteTask("Humanoid", "Humanoid-v5", 1_000_000, options={"buffer_size": 150_000}),
+        ]
+    ),
+    seeds=5,
+    eval_every=50_000,
+    eval_episodes=10,
+    final_episodes=20,
+    levels=(3,),
+    options=CONTROL_OPTIONS,
+)
+
+SUITES = {suite.name: suite for suite in (CLASSIC, CONTROL)}
+
+WAYS: Mapping[str, Mapping[str, Any]] = {
+    "sparse": {"explore": "sparse", "update": "sparse"},
+    "soft": {"explore": "soft", "update": "soft"},
+    "epsilon": {"explore": "epsilon", "update": "hard"},
+}
+"""Ways to explore, each with the update that belongs to it."""
+AUTO = "auto"
+DEFAULT_ALPHAS = ("0.1", AUTO)
+
+
+def control_agents(alphas: Sequence[str] = DEFAULT_ALPHAS) -> dict[str, dict[str, Any]]:
+    """The agents of `control` by name, with the options in which they differ.
+
+    >>> list(control_agents())
+    ['sparse-0.1', 'sparse-auto', 'soft-0.1', 'soft-auto', 'epsilon']
+    """
+    found: dict[str, dict[str, Any]] = {}
+    for way, own in WAYS.items():
+        if way == "epsilon":
+            found[way] = dict(own)
+            continue
+        for alpha in alphas:
+            value = alpha if alpha == AUTO else _alpha(alpha)
+            found[f"{way}-{alpha}"] = {**own, "alpha": value}
+    return found
+
+
+def _alpha(text: str) -> float:
+    try:
+        return checks.number("alpha", float(text), above=0)
+    except ValueError:
+        raise InvalidInput(f"alpha must be a positive number or auto, got {text!r}") from None
+
+
+def choose(kind: str, names: Sequence[str] | None, known: Sequence[str]) -> list[str]:
+    """Some of the known names, in their order; all where none are given.
+
+    A name without its version or alpha stands for all that begin with it.
+
+    >>> choose("agent", ["sparse"], ["sparse-0.1", "sparse-auto", "soft-auto"])
+    ['sparse-0.1', 'sparse-auto']
+    """
+    if names is None:
+        return list(known)
+    chosen = set()
+    for name in names:
+        found = [one for one in known if one == name] or [
+            one for one in known if one.startswith(f"{name}-")
+        ]
+        if not found:
+            raise InvalidInput(f"unknown {kind} {name!r}: choose from {', '.join(known)}")
+        chosen |= set(found)
+    return [name for name in known if name in chosen]

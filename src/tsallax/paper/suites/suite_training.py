@@ -1,0 +1,186 @@
+"""Train a fleet of the tables `classic` and `control`, from its checkpoint on, up to its rows."""
+
+import time
+from collections.abc import Callable
+from datetime import UTC, datetime
+
+from tsallax import provenance
+from tsallax.deep import options
+from tsallax.deep.deep_q_config import DeepQConfig
+from tsallax.deep.evaluation_episodes import Episodes
+from tsallax.deep.fleet import Diverged, Fleet, Member
+from tsallax.errors import InvalidInput
+from tsallax.paper.suites.fleet_progress import (
+    FleetProgress,
+    read_progress,
+    tidy,
+    write_progress,
+)
+from tsallax.paper.suites.suite_jobs import SuiteJob
+from tsallax.paper.suites.suite_rows import (
+    Key,
+    SuiteRow,
+    append_suite_row,
+    read_suite_rows,
+)
+from tsallax.paper.sweep.job_training import locked, use_device
+
+RESERVE_SECONDS = 5.0
+"""By which training ends before its deadline, besides the time that saving takes."""
+SAVING_SHARE = 0.05
+"""The largest share of the time that is spent saving on the way."""
+
+OnSegment = Callable[[Fleet], None]
+
+
+def train_suite_job(job: SuiteJob, on_segment: OnSegment = lambda fleet: None) -> bool:
+    """Train a fleet and write its rows; False where the deadline came first.
+
+    `on_segment` is called with the fleet after each segment of training.
+    """
+    use_device(job.device)
+    for file in (job.rows_file, job.progress_file):
+        file.parent.mkdir(parents=True, exist_ok=True)
+    with locked(job.rows_file, job.name):
+        written = {row.key for row in read_suite_rows(job.folder)}
+        if any(job.key(run) not in written for run in job.runs):
+            training = _Training(job)
+            try:
+                if not training.train(on_segment) or not training.write_rows(written):
+                    return False
+            finally:
+                training.fleet.close()
+        for file in (job.checkpoint_file, job.progress_file):
+            file.unlink(missing_ok=True)
+    return True
+
+
+class _Training:
+    """A fleet in training, its curves, and how long its files and evaluations take."""
+
+    def __init__(self, job: SuiteJob) -> None:
+        self.job = job
+        begin = time.monotonic()
+        self.fleet, self.progress = _load(job)
+        self.saving, self.evaluating, self.segment = 0.0, 0.0, 0.0
+        """Seconds that the last file, evaluation and segment took."""
+        self.saved_at: float | None = None
+        if self.fleet.steps:
+            self.saved_at = time.monotonic()
+            self.saving = self.saved_at - begin
+
+    def train(self, on_segment: OnSegment) -> bool:
+        """Train the fleet to its last step; False where it was saved before, at the deadline."""
+        fleet, job = self.fleet, self.job
+        ended = fleet.seconds
+
+        def after_segment(fleet: Fleet) -> bool:
+            nonlocal ended
+            self.segment, ended = fleet.seconds - ended, fleet.seconds
+            episodes = self.progress.look(job, fleet)
+            if episodes is not None:
+                begin = time.monotonic()
+                means = [found.mean for found in self._evaluate_all(episodes)]
+                self.progress.evaluations.append((fleet.steps, episodes, means))
+                self.evaluating = time.monotonic() - begin
+            on_segment(fleet)
+            if fleet.learning and self._save_is_due():
+                self.save()
+            return self._has_time(self.segment + self.evaluating + self.saving)
+
+        if not fleet.learning:
+            return True
+        try:
+            if self._has_time(0.0):
+                fleet.learn(steps=job.protocol.steps, callback=after_segment, progress=False)
+        except KeyboardInterrupt:
+            if fleet.whole:
+                self.save()
+            raise
+        except Diverged as error:
+            run = job.runs[error.member]
+            raise InvalidInput(f"{job.task}, {run.agent}, seed {run.seed}: {error}") from None
+        self.save()
+        return not fleet.learning
+
+    def _evaluate_all(self, episodes: int) -> list[Episodes]:
+        return [self.fleet.evaluate(i, episodes) for i in range(len(self.job.runs))]
+
+    def save(self) -> None:
+        """Write the curves and the fleet."""
+        begin = time.monotonic()
+        write_progress(self.job, self.progress)
+        self.fleet.save(self.job.checkpoint_file)
+        self.saved_at = time.monotonic()
+        self.saving = self.saved_at - begin
+
+    def _save_is_due(self) -> bool:
+        """At the start of learning, to know how long it takes, and then at intervals."""
+        if self.saved_at is None:
+            return self.fleet.steps > self.fleet.config.learning_starts
+        interval = max(self.job.save_seconds, self.saving / SAVING_SHARE)
+        return time.monotonic() - self.saved_at > interval
+
+    def _has_time(self, seconds: float) -> bool:
+        deadline = self.job.deadline
+        return deadline is None or time.time() + RESERVE_SECONDS + 1.2 * seconds < deadline
+
+    def write_rows(self, written: set[Key]) -> bool:
+        """Evaluate the agents and write their rows; False where the deadline came first."""
+        took = 0.0
+        for i, run in enumerate(self.job.runs):
+            if self.job.key(run) in written:
+                continue
+            if not self._has_time(took):
+                return False
+            begin = time.monotonic()
+            append_suite_row(self._row(i), self.job.rows_file)
+            took = time.monotonic() - begin
+        return True
+
+    def _row(self, i: int) -> SuiteRow:
+        job, run, record = self.job, self.job.runs[i], self.fleet.records[i]
+        found = self.fleet.evaluate(i, job.protocol.final_episodes)
+        steps = self.fleet.steps if record.finished_at is None else record.finished_at
+        last = steps, tidy(found.mean), job.protocol.final_episodes
+        return SuiteRow(
+            suite=job.suite,
+            task=job.task,
+            agent=run.agent,
+            levels=job.levels,
+            seed=run.seed,
+            steps=steps,
+            episodes=len(record.returns),
+            greedy=found.mean,
+            greedy_error=found.standard_error,
+            evaluated=job.protocol.final_episodes,
+            evaluations=(*self.progress.evaluation_curve(i), last),
+            training=self.progress.training_curve(record.returns, i),
+            seconds=round(self.fleet.seconds, 3),
+            agents=len(job.runs),
+            config=dict(run.config),
+            provenance={**provenance.of_training(), "date": datetime.now(UTC).date().isoformat()},
+        )
+
+
+def _load(job: SuiteJob) -> tuple[Fleet, FleetProgress]:
+    """The fleet of a job and its curves, as its files have them or new."""
+    checkpoint = job.checkpoint_file
+    members = tuple(
+        Member(options.from_mapping(DeepQConfig, options.without_unused(run.config)), run.seed)
+        for run in job.runs
+    )
+    for left in checkpoint.parent.glob(f".{job.name}.*.partial"):
+        left.unlink(missing_ok=True)  # of a process that was killed
+    if not checkpoint.is_file():
+        fleet = Fleet(
+            job.env, members, actions=job.levels, backend="gymnasium", workers=job.workers
+        )
+        return fleet, FleetProgress()
+    try:
+        fleet = Fleet.load(checkpoint)
+    except InvalidInput as error:
+        raise InvalidInput(f"{error}: remove it to train its runs from the start") from None
+    if (fleet.members, fleet.actions) != (members, job.levels):
+        raise InvalidInput("a fleet with other options: remove it", source=checkpoint)
+    return fleet, read_progress(job, fleet.steps)

@@ -1,0 +1,103 @@
+"""What is left to train: runs without a row, fleets that were begun, one protocol in a folder."""
+
+import dataclasses
+from pathlib import Path
+
+import pytest
+
+from refusals import refused
+from small_suites import OPTIONS, STEPS, example_row, plan, small
+from tsallax.paper.suites.fleet_progress import FleetProgress, write_progress
+from tsallax.paper.suites.suite_jobs import agent_options, default_request, plan_suite, protocol_of
+from tsallax.paper.suites.suite_rows import append_suite_row
+from tsallax.paper.suites.suite_tasks import CLASSIC, CONTROL
+from tsallax.runs.preset_catalogue import preset
+
+
+def test_a_suite_is_all_its_agents_seeds_and_levels(tmp_path: Path):
+    request = dataclasses.replace(default_request(CONTROL), tasks=["Hopper"], levels=(3, 7))
+    jobs = plan_suite(request, tmp_path, at_once=64)
+    assert [(job.task, job.levels, len(job.runs)) for job in jobs] == [
+        ("Hopper", 3, 25),
+        ("Hopper", 7, 25),
+    ]
+    names = [run.agent for run in jobs[0].runs[::5]]
+    assert names == ["sparse-0.1", "sparse-auto", "soft-0.1", "soft-auto", "epsilon"]
+    assert len({job.name for job in jobs}) == 2
+    split = plan_suite(request, tmp_path, at_once=20)
+    assert [len(job.runs) for job in split] == [20, 5, 20, 5]
+    assert len(plan_suite(default_request(CLASSIC), tmp_path, at_once=10)) == len(CLASSIC.tasks)
+
+
+def test_options_are_those_of_the_preset_of_the_task_and_those_given():
+    task = CLASSIC.tasks["Taxi-v4-masked"]
+    found = agent_options(CLASSIC, task, {}, {"batch_size": 7})
+    expected = preset("Taxi-v4")
+    assert found["masked"] is True
+    assert found["batch_size"] == 7
+    for name in ("gamma", "buffer_size", "net_arch"):
+        assert found[name] == expected[name]
+    assert agent_options(CLASSIC, CLASSIC.tasks["Taxi-v4"], {}, {})["masked"] is False
+    with refused("unknown option 'batch'"):
+        agent_options(CLASSIC, task, {}, {"batch": 7})
+
+
+def test_milestones_after_the_end_are_left_out():
+    acrobot = CLASSIC.tasks["Acrobot-v1"]
+    assert protocol_of(default_request(CLASSIC), acrobot).milestones == (40_000,)
+    short = dataclasses.replace(default_request(CLASSIC), steps=40_000)
+    assert protocol_of(short, acrobot).milestones == ()
+
+
+def test_what_has_a_row_is_not_trained_again(tmp_path: Path):
+    (job,) = plan(tmp_path)
+    row = example_row(config=dict(job.runs[0].config))
+    job.rows_file.parent.mkdir()
+    append_suite_row(row, job.rows_file)
+    (left,) = plan(tmp_path)
+    assert [run.seed for run in left.runs] == [1]
+
+
+@pytest.mark.parametrize(
+    ("changes", "words"),
+    [
+        ({"steps": STEPS + 50}, "steps 200, not 250"),
+        ({"final_episodes": 4}, "evaluated 3, not 4"),
+        ({"options": {**OPTIONS, "gamma": 0.9}}, "gamma 0.99, not 0.9"),
+    ],
+)
+def test_rows_of_another_protocol_are_refused(changes, words: str, tmp_path: Path):
+    (job,) = plan(tmp_path)
+    job.rows_file.parent.mkdir()
+    append_suite_row(example_row(config=dict(job.runs[0].config)), job.rows_file)
+    with refused(words, "use another --out"):
+        plan(tmp_path, small(**changes))
+
+
+def test_a_fleet_that_was_begun_continues_with_all_its_runs(tmp_path: Path):
+    (job,) = plan(tmp_path)
+    job.progress_file.parent.mkdir()
+    write_progress(job, FleetProgress())
+    (again,) = plan(tmp_path, at_once=1, request=small(seeds=1))
+    assert again.runs != job.runs  # without a checkpoint it has not begun
+    job.checkpoint_file.touch()
+    (again,) = plan(tmp_path, at_once=1)
+    assert (again.name, again.runs) == (job.name, job.runs)
+    with refused("gamma 0.99, not 0.9"):
+        plan(tmp_path, small(options={**OPTIONS, "gamma": 0.9}))
+    with refused("eval_every 100, not 50"):
+        plan(tmp_path, small(eval_every=50))
+    job.progress_file.write_text('{"runs": 1}')
+    with refused("damaged", "to train its runs again", source=job.progress_file):
+        plan(tmp_path)
+
+
+def test_impossible_requests_are_refused(tmp_path: Path):
+    for changes, words in [
+        ({"seeds": 0}, "seeds"),
+        ({"steps": -1}, "steps"),
+        ({"final_episodes": 1}, "final_episodes"),
+        ({"options": {**OPTIONS, "n_envs": 2}}, "one environment"),
+    ]:
+        with refused(words):
+            plan(tmp_path, small(**changes))

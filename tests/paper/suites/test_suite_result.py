@@ -1,0 +1,80 @@
+"""The tables from rows: numbers of the rows, comparisons with intervals, published returns."""
+
+import pytest
+
+from small_suites import example_rows
+from tsallax.paper.suites.suite_result import compare, hardware_of, summarize_suite
+from tsallax.statistics import Estimate
+
+
+def table(result, name: str):
+    return next(table.rows for table in result.tables if table.name == name)
+
+
+def test_our_returns_stand_beside_those_of_the_peer():
+    ours = [100.0 + i for i in range(6)]
+    peer = [50.0 + i for i in range(6)]
+    rows = example_rows("tsallax", ours, seconds=1.0) + example_rows("sb3-dqn", peer, seconds=4.0)
+    result = summarize_suite("classic", rows)
+    (line,) = table(result, "classic-returns")
+    assert line["task"] == "CartPole-v1"
+    assert line["tsallax"].startswith("102.5 [")
+    assert line["sb3-dqn"].startswith("52.5 [")
+    assert (line["compared"], line["runs"]) == ("above", "6 and 6")
+    assert line["published"] == "500.0 (SB3 zoo DQN)"
+    (speed,) = table(result, "classic-speed")
+    assert speed["ratio"] == "4.00"
+    assert "95 % intervals" in " ".join(result.caption)
+    assert result.hardware == "cpu: test"
+
+
+def test_ranges_of_few_runs_are_not_compared():
+    rows = example_rows("tsallax", [9.0] * 5) + example_rows("sb3-dqn", [1.0] * 6)
+    (line,) = table(summarize_suite("classic", rows), "classic-returns")
+    assert line["compared"] == "too few runs"
+
+
+def test_a_milestone_has_a_line_of_its_own():
+    points = ((40_000, -80.0, 100), (100_000, -70.0, 100))
+    rows = example_rows("tsallax", [-70.0, -71.0], task="Acrobot-v1", steps=100_000,
+                        evaluations=points, training=())  # fmt: skip
+    at, end = table(summarize_suite("classic", rows), "classic-returns")
+    assert (at["steps"], at["tsallax"]) == (40_000, "−80.0 [−80.0, −80.0]")
+    assert (end["steps"], end["tsallax"]) == (100_000, "−70.5 [−71.0, −70.0]")
+    assert (at["published"], end["published"]) == ("", "−76.6 (SB3 zoo DQN)")
+
+
+@pytest.mark.parametrize(
+    ("ours", "peer", "words"),
+    [
+        (Estimate(5, 4, 6), Estimate(3, 2, 3.5), "above"),
+        (Estimate(5, 4, 6), Estimate(7, 6.5, 8), "below"),
+        (Estimate(5, 4, 6), Estimate(7, 6, 8), "intervals overlap"),
+        (Estimate(5), Estimate(7, 6, 8), "no interval"),
+        (None, Estimate(7, 6, 8), ""),
+    ],
+)
+def test_intervals_are_compared(ours, peer, words):
+    assert compare(ours, peer) == words
+
+
+def test_control_has_a_column_for_each_agent_and_each_published_one():
+    shared = {"suite": "control", "task": "Hopper", "levels": 3}
+    rows = example_rows("sparse-auto", [3000.0, 1000.0], **shared)
+    rows += example_rows("epsilon", [500.0], **shared)
+    result = summarize_suite("control", rows)
+    (line,) = table(result, "control-returns")
+    assert list(line)[:6] == ["task", "levels", "steps", "runs", "sparse-auto", "epsilon"]
+    assert (line["sparse-auto"], line["epsilon"]) == ("2000 [1000, 3000]", "500.0")
+    assert (line["Tianshou TD3"], line["SB3 zoo SAC"]) == (3472.0, 2326.0)
+    assert "their range" in " ".join(result.caption)
+    cells = table(result, "control-cells")
+    assert [cell["greedy"] for cell in cells] == [2000.0, 500.0]
+    assert cells[0]["best_evaluation"] == 20.0
+    command = result.parameters["commands"]
+    assert command == ["tsallax reproduce control --tasks Hopper --seeds 2 --steps 200"]
+
+
+def test_hardware_is_that_of_the_rows():
+    rows = example_rows("tsallax", [1.0, 2.0], provenance={})
+    assert hardware_of(rows) is None

@@ -1,0 +1,53 @@
+"""What suites train: environments that exist, with options that agents accept."""
+
+import gymnasium
+import pytest
+
+from refusals import refused
+from tsallax.deep import options
+from tsallax.deep.deep_q_agent import DeepQ
+from tsallax.deep.deep_q_config import DeepQConfig
+from tsallax.deep.fleet import Member, _checked_members
+from tsallax.paper.suites.suite_jobs import agent_options
+from tsallax.paper.suites.suite_tasks import CONTROL, SUITES, choose, control_agents
+
+
+@pytest.mark.parametrize("suite", SUITES.values(), ids=list(SUITES))
+def test_tasks_are_registered_environments_and_their_milestones_are_on_the_way(suite):
+    for name, task in suite.tasks.items():
+        assert name == task.name
+        assert task.env in gymnasium.registry
+        assert all(0 < at < task.steps for at in task.milestones)
+        assert all(at % suite.eval_every == 0 for at in task.milestones)
+
+
+def test_all_agents_of_control_can_be_members_of_one_fleet():
+    for task in CONTROL.tasks.values():
+        members = []
+        for own in control_agents(["0.1", "1", "auto"]).values():
+            mapped = agent_options(CONTROL, task, own, {})
+            config = options.from_mapping(DeepQConfig, options.without_unused(mapped))
+            assert config.factored
+            members.append(Member(config, 0))
+        assert len(_checked_members(members)) == 7
+
+
+def test_agents_differ_in_exploration_update_and_alpha_alone():
+    agents = control_agents()
+    assert agents["epsilon"] == {"explore": "epsilon", "update": "hard"}
+    assert agents["sparse-0.1"] == {"explore": "sparse", "update": "sparse", "alpha": 0.1}
+    assert agents["soft-auto"] == {"explore": "soft", "update": "soft", "alpha": "auto"}
+    for own in agents.values():
+        assert set(own) <= set(DeepQ.member_options)
+    for wrong in ("0", "-1", "much", "nan"):
+        with refused("alpha must be"):
+            control_agents([wrong])
+
+
+def test_names_are_chosen_in_their_order_and_unknown_ones_refused():
+    known = ["Taxi-v4", "Taxi-v4-masked", "CartPole-v1"]
+    assert choose("task", None, known) == known
+    assert choose("task", ["CartPole", "Taxi-v4"], known) == ["Taxi-v4", "CartPole-v1"]
+    assert choose("task", ["Taxi"], known) == known[:2]
+    with refused("unknown task 'Pong'", "CartPole-v1"):
+        choose("task", ["Pong"], known)
