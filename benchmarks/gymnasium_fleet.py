@@ -59,7 +59,7 @@ def measure_parts(fleet: Fleet, steps: int) -> None:
     begin = time.perf_counter()
     for i in range(steps):
         rows["step"] = fleet.steps + i
-        loop._store_learn_act(rows.copy(), True, loss)
+        loop._store_learn_act(rows.copy(), True, loss, None)
         loop._chosen()
     jax.block_until_ready(loss)
     agents = (time.perf_counter() - begin) / steps * 1e3
