@@ -10,7 +10,7 @@ from tsallax.paper.suites.suite_rows import SuiteRow, read_suite_rows
 from tsallax.paper.suites.suite_tasks import CLASSIC
 
 OPTIONS = {
-    "net_arch": [8], "batch_size": 8, "buffer_size": 400, "learning_starts": 20,
+    "net_arch": [8], "batch_size": 8, "buffer_size": 400, "learning_starts": 20, "tau": None,
     "target_update_interval": 50,
 }  # fmt: skip
 STEPS, EVERY = 200, 100

@@ -81,6 +81,8 @@ def test_the_package_is_typed_and_its_version_is_the_projects():
     assert f"## {project['version']}" in (ROOT / "CHANGELOG.md").read_text()
 
 
+SLOW_DOCUMENTS = ["docs/learning.md"]
+"""Documents whose agents take long to compile."""
 DOCUMENTS = ["README.md", *sorted(f"docs/{path.name}" for path in (ROOT / "docs").glob("*.md"))]
 
 
@@ -90,7 +92,14 @@ def blocks(document: str, language: str) -> list[str]:
 
 
 @pytest.mark.filterwarnings("error::DeprecationWarning")
-@pytest.mark.parametrize("document", [d for d in DOCUMENTS if blocks(d, "python")])
+@pytest.mark.parametrize(
+    "document",
+    [
+        pytest.param(d, marks=[pytest.mark.slow] * (d in SLOW_DOCUMENTS))
+        for d in DOCUMENTS
+        if blocks(d, "python")
+    ],
+)
 def test_the_python_of_a_document_prints_what_it_says(document, tmp_path, monkeypatch, capsys):
     """All blocks of a document are one program; `# ...` after print tells its output."""
     monkeypatch.chdir(tmp_path)

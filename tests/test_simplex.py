@@ -415,7 +415,12 @@ def row_of(policy, q, dtype):
             marks=pytest.mark.slow,
         ),
         (50.0, np.float32, ([0.97, 0.03], [0.3, 0.3, 0.2, 0.2], [0.2] * 5, [1.0])),
-        (1000.0, np.float64, ([0.97, 0.03], [0.6, 0.4], [0.6, 0.1, 0.1, 0.1, 0.1], [0.25] * 4)),
+        pytest.param(
+            1000.0,
+            np.float64,
+            ([0.97, 0.03], [0.6, 0.4], [0.6, 0.1, 0.1, 0.1, 0.1], [0.25] * 4),
+            marks=pytest.mark.slow,
+        ),
     ],
 )
 def test_entmax_with_a_large_index_attains_given_policies(q, dtype, policies):

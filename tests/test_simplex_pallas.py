@@ -11,6 +11,7 @@ from tsallax import simplex, simplex_pallas
 SLOW = (
     "a power of two of actions",
     "one action more than a power of two",
+    "equal values",
     "longest row",
     "longest row, equal values",
     "nearly equal values",

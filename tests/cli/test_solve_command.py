@@ -171,6 +171,7 @@ def test_a_tolerance_that_is_not_reached_is_one_line_exit_code_1_and_no_file(
     assert not target.exists()
 
 
+@pytest.mark.slow
 def test_a_solve_that_is_terminated_writes_nothing(endless: Path, tmp_path: Path):
     target = tmp_path / "solution.npz"
     target.write_text("a previous file")

@@ -172,6 +172,7 @@ def test_training_that_diverges_names_the_last_checkpoint_if_there_is_one(
     assert ("last checkpoint" in err) == saved
 
 
+@pytest.mark.slow
 def test_an_environment_with_a_module_keeps_its_options(tmp_path: Path, capsys):
     out, task = tmp_path / "run", "gymnasium:CartPole-v1"
     more = "--env-option max_episode_steps=7 --set learning_starts=1000 --set net_arch=8"

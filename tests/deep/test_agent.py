@@ -28,7 +28,13 @@ from tsallax.deep.learners import load_agent
 from tsallax.errors import InvalidInput
 
 MAKERS = {"jax": corridor, "gymnasium": cart_pole, "vector": cart_poles}
-everywhere = pytest.mark.parametrize("make", MAKERS.values(), ids=MAKERS)
+everywhere = pytest.mark.parametrize(
+    "make",
+    [
+        pytest.param(make, id=name, marks=[pytest.mark.slow] * (name == "vector"))
+        for name, make in MAKERS.items()
+    ],
+)
 both_loops = pytest.mark.parametrize("make", [corridor, cart_pole], ids=["jax", "gymnasium"])
 ONE_LINE = r"^[^\n]*$"
 

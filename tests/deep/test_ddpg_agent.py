@@ -42,6 +42,7 @@ def tracking() -> Environment:
     return Environment("Tracking", 2, LOW, HIGH, 20, reset, observe, move)
 
 
+@pytest.mark.slow
 def test_it_learns() -> None:
     options = {"net_arch": (32,), "learning_starts": 0, "batch_size": 32, "buffer_size": 5000}
     agent = DDPG(tracking(), gamma=0.5, learning_rate=1e-3, **options)
@@ -83,6 +84,7 @@ def test_a_resumed_agent_equals_an_uninterrupted_one(tmp_path: Any) -> None:
         shared.learn(steps=1)
 
 
+@pytest.mark.slow
 def test_gymnasium_environments_get_vectors_and_resume_between_episodes(tmp_path: Any) -> None:
     make = {"env_options": {"max_episode_steps": 20}, **SMALL_DDPG}
     make |= {"noise": "parameter", "buffer_size": 120}

@@ -398,7 +398,7 @@ def test_several_gradient_steps_are_several_updates_and_tau_moves_the_target():
     jax.tree.map(np.testing.assert_array_equal, kept.target, after.target)
 
 
-@pytest.mark.parametrize("scale", [1e-3, 1.0, 1e4])
+@pytest.mark.parametrize("scale", [pytest.param(1e-3, marks=pytest.mark.slow), 1.0, 1e4])
 def test_alpha_follows_the_support_whatever_the_scale_of_the_values(scale):
     """Networks are frozen by a tiny learning rate: only alpha moves."""
     config = DeepQConfig(

@@ -32,7 +32,8 @@ def test_an_agent_of_a_fleet_learns_what_it_would_learn_alone(fleet):
     assert fleet.records[0].returns != fleet.records[1].returns != fleet.records[2].returns
 
 
-@pytest.mark.parametrize("together", [True, pytest.param(False, marks=pytest.mark.slow)])
+@pytest.mark.slow
+@pytest.mark.parametrize("together", [True, False])
 def test_a_fleet_of_ddpg_learns_what_its_agents_would_learn_alone(together, tmp_path: Path):
     members = [Member(DDPGConfig(sigma=s, **SMALL_DDPG), seed) for s, seed in ((0.1, 0), (0.3, 1))]
     fleet = Fleet("MultiGoal-v0", members, together=together).learn(

@@ -76,12 +76,14 @@ def test_an_agent_of_version_0_1_predicts_and_learns_on(kind, method):
     close(agent.history["episode_return"], expected["returns"])
 
 
+@pytest.mark.slow
 def test_an_agent_of_version_0_1_in_gymnasium_continues_with_the_same_episodes():
     agent, expected = load_agent(DATA / "deep_q_gymnasium_0_1.npz"), EXPECTED["gymnasium"]
     agent.learn(episodes=agent.history.episodes + 2)
     assert agent.history["episode_return"].tolist() == expected["returns"]
 
 
+@pytest.mark.slow
 def test_a_fleet_of_version_0_1_evaluates_and_learns_on():
     fleet, expected = Fleet.load(DATA / "fleet_0_1.npz"), EXPECTED["fleet"]
     assert fleet.steps == expected["steps"]

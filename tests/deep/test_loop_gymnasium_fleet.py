@@ -171,6 +171,7 @@ def test_a_fleet_continues_after_its_workers_were_killed():
     fleet.close()
 
 
+@pytest.mark.slow
 def test_updates_follow_the_number_of_steps():
     members = [member(seed=i, train_freq=3, learning_starts=12) for i in range(2)]
     fleet = Fleet("CartPole-v1", members, workers=0, overlap=False).learn(steps=30)
@@ -191,6 +192,7 @@ def test_finished_agents_leave_and_the_others_go_on():
     assert fleet.records[last].returns == alone.records[0].returns
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("together", [False, pytest.param(True, marks=pytest.mark.slow)])
 def test_integers_and_masks_are_those_of_an_agent_alone(together, tmp_path: Path):
     """Taxi has integers as observations and masks in its infos."""

@@ -96,6 +96,7 @@ def test_evaluations_along_the_way_do_not_change_the_training():
     assert np.array_equal(plain.q([[0.5]]), evaluated.q([[0.5]]))
 
 
+@pytest.mark.slow
 def test_wrappers_around_and_inside_vector_environments_are_followed():
     inside = DeepQ(SyncVectorEnv([normalized] * 2), **{**TINY, "train_freq": 3}).learn(steps=60)
     with pytest.raises(Exception, match="second time"):

@@ -68,6 +68,7 @@ def test_where_bicgstab_stalls_plain_sweeps_end_at_the_same_value(monkeypatch):
     assert_same(evaluate(WALK, [0, 1, 1, 1]), evaluate(WALK.to_mdp(), [0, 1, 1, 1]))
 
 
+@pytest.mark.slow
 def test_the_gap_of_a_solution_is_bounded_also_where_it_was_found_in_float32():
     model, regularizer = MODEL, Sparse(2.0)
     solution = solve(model, regularizer, 1e-3, precision="float32")

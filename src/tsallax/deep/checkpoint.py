@@ -19,7 +19,7 @@ from tsallax.errors import InvalidInput
 from tsallax.files import npz
 from tsallax.files.npz import Format
 
-AGENT = Format("tsallax agent", 1, "agent", "agent.save", {"json": ("U", 0)}, max_ratio=100)
+AGENT = Format("tsallax agent", 1, "agent", "agent.save", {"json": ("U", 0)}, max_ratio=250)
 
 T = TypeVar("T")
 
@@ -113,6 +113,7 @@ def restore_learner(prefix: str, like: Any, arrays: dict[str, Any], steps: int) 
     Its replay memory is filled up with empty rows.
     """
     arrays, capacity = dict(arrays), like.replay.capacity
+    restore(f"{prefix}replay.priority", like.replay.priority, arrays)  # before rows are allocated
     for name in _rings(prefix, arrays):
         rows = arrays[name]
         if rows.ndim and len(rows) == min(steps, capacity) < capacity:

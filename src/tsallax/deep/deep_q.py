@@ -54,8 +54,8 @@ DENSE_ACTIONS = 2
 with more, the rows of the batch's actions (`adam.update_rows`)."""
 ALPHA_RATE = 0.01
 """How far log(alpha) moves with an update, times the missing share of the support."""
-MAX_LOG_ALPHA = 50.0
-"""Within it, alpha and its reciprocal are far from the limits of single precision."""
+MAX_LOG_ALPHA = 20.0
+"""Within it, squares of alpha and of its reciprocal are far from the limits of single precision."""
 
 Rule = tuple[str, float | None]
 
@@ -364,7 +364,8 @@ class DeepQLearning:
         """mean_d update.value(Q_d(s', .; theta^-)), and the effective share of the support.
 
         The share, 0 for a policy of one action and 1 for a uniform one, is that of the policy that
-        explores or of the policy of the update, whichever is larger.
+        explores or of the policy of the update, whichever is larger; where no state has a choice,
+        the one that is asked for.
         """
         alpha, which = self.alpha(learner, step), learner.knobs.update
         after = batch.next_observation, batch.mask
@@ -389,13 +390,19 @@ class DeepQLearning:
                 self.update.policy(chooses, which, alpha),
             )
             share = jnp.maximum(*(_support_share(p, allowed) for p in policies))
+            share = jnp.where(
+                jnp.any(allowed > 1), share, linear_schedule.at(learner.knobs.support, step)
+            )
         return jnp.mean(value.reshape(shape), -1), share
 
 
 def _support_share(p: Array, allowed: Array) -> Array:
-    """(1 / sum p^2 - 1) / (n - 1) of distributions p over n `allowed` actions, their mean."""
-    effective = 1 / jnp.sum(p * p, -1)
-    return jnp.mean((effective - 1) / jnp.maximum(allowed - 1, 1))
+    """(1 / sum p^2 - 1) / (n - 1) of distributions p over n `allowed` actions, their mean.
+
+    Distributions over a single action do not count.
+    """
+    share = (1 / jnp.sum(p * p, -1) - 1) / jnp.maximum(allowed - 1, 1)
+    return jnp.sum(jnp.where(allowed > 1, share, 0)) / jnp.maximum(jnp.sum(allowed > 1), 1)
 
 
 def _cost(error: Array, huber: float | None) -> Array:

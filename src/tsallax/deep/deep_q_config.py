@@ -18,6 +18,7 @@ from tsallax.errors import InvalidInput
 EXPLORE = ("sparse", "soft", "epsilon", "tsallis")
 UPDATE = ("sparse", "soft", "hard", "tsallis")
 MAX_CRITICS = 2**8
+DEFAULT_INTERVAL = 1_000
 DEFAULT_EPSILON = Linear(1.0, 0.02, 100_000)
 MIN_ALPHA = 1e-30
 """Differences of Q, divided by it, stay within single precision."""
@@ -109,7 +110,7 @@ class DeepQConfig:
     )
     gradient_steps: int = option(1, "gradient steps of an update", count, below=MAX_TRAIN_FREQ)
     target_update_interval: int = option(
-        1_000, "transitions from one copy of the target network to the next", count
+        DEFAULT_INTERVAL, "transitions from one copy of the target network to the next", count
     )
     tau: float | None = option(
         None,
@@ -153,6 +154,8 @@ class DeepQConfig:
                 f"epsilon is for explore=epsilon, not {self.explore}: give explore=epsilon, or "
                 "uniform_share for a share of uniform actions beside it"
             )
+        if self.tau is not None and self.target_update_interval != DEFAULT_INTERVAL:
+            raise InvalidInput("with tau there are no copies", omit="target_update_interval")
         for word in ("explore", "update"):
             index, tsallis = getattr(self, f"{word}_q"), getattr(self, word) == "tsallis"
             if tsallis and index is None:

@@ -327,7 +327,7 @@ def make_spec(
     host = GymnasiumAdapter(env, n_envs=n, **arguments)
     if isinstance(env, str):
         with closing(GymnasiumAdapter(env, masked=bool(masked), **arguments)) as tried:
-            found_mask = tried.try_out()
+            found_mask = tried.try_out(masked is None)
     elif masked is None and action_mask is None and not continuous:
         found_mask = host.gives_masks()
     else:

@@ -427,11 +427,12 @@ class Fleet:
         env: Any = None,
         max_bytes: int | None = None,
         action_mask: Callable[[Any], Any] | None = None,
+        workers: int | None = None,
     ) -> Self:
         """Read a fleet from a file; `env` is its environment, where that has no id.
 
-        `max_bytes` is that of `load_agent`. Functions are not in the file: one that makes the
-        environment or masks actions is to be given again.
+        `max_bytes` is that of `load_agent`, `workers` replaces the number in the file. Functions
+        are not in it: one that makes the environment or masks actions is to be given again.
         """
         about, arrays = checkpoint.read(path, max_bytes)
         with checkpoint.errors_of(path):
@@ -453,10 +454,13 @@ class Fleet:
                 "action_mask": action_mask,
             }
             settings = {key: about.get(key, default) for key, default in SETTINGS.items()}
+            settings |= {} if workers is None else {"workers": workers}
             fleet._prepare(
                 name if env is None else env, members, about["actions"], choices, settings
             )
             if fleet.spec.masked != world.get("masked", False):
+                if fleet.spec.masked:
+                    raise InvalidInput("saved without masks of actions, which its environment has")
                 raise InvalidInput(
                     "saved with masks of actions: give their function",
                     add=("action_mask", "function"),

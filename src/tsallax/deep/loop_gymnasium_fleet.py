@@ -43,7 +43,7 @@ from tsallax.envs.gymnasium.adapter import GymnasiumAdapter
 from tsallax.envs.gymnasium.environment_workers import EnvironmentWorkers, WorkerLost, row_type
 from tsallax.errors import InvalidInput
 
-MAX_REPEATED = 100_000
+MAX_REPEATED = 2**17
 """Longer episodes are not repeated after a file was read: they are lost."""
 ARRAYS = "feed."
 """The prefix, in files, of the arrays of the episodes."""
@@ -215,13 +215,14 @@ class GymnasiumFleetLoop:
                 for i, rows in enumerate(new):
                     now.action[i], now.rows[i] = program.act(*choices, self.learners[i], rows)
                     now.action[i].copy_to_host_async()
-            sent = None if send is None else send()
-            with self._timed("dispatch"):
-                for i, before in enumerate(given):
-                    self.learners[i], loss[i] = program.store_learn(
-                        *choices, update, self.learners[i], *before, now.rows[i], loss[i]
-                    )
-            return sent
+            try:
+                return None if send is None else send()
+            finally:  # an error of an environment must not lose the step before
+                with self._timed("dispatch"):
+                    for i, before in enumerate(given):
+                        self.learners[i], loss[i] = program.store_learn(
+                            *choices, update, self.learners[i], *before, now.rows[i], loss[i]
+                        )
         with self._timed("dispatch"):
             for i, before in enumerate(given):
                 self.learners[i], now.action[i], now.rows[i], loss[i] = program.all(
@@ -407,7 +408,8 @@ class GymnasiumFleetLoop:
         self.learners = [learners] if self.together else [take(learners, i) for i in range(n)]
         counts = {"begun": ((n,), np.int64), "length": ((n,), np.int64)}
         begun, length = (_array(arrays, *item) for item in counts.items())
-        if (begun < 0).any() or (length < 0).any() or (length > step).any():
+        some = begun.any() and not begun.all()
+        if some or (begun < 0).any() or (length < 0).any() or (length > step).any():
             raise InvalidInput("damaged: its episodes have impossible numbers or lengths")
         self.episodes = now = self._no_episodes(n)
         now.begun, now.length = begun, length

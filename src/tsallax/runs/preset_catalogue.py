@@ -9,6 +9,7 @@ A file is named after the id of its environment and has
     result: what was reached: mean, interval, seeds, steps, and the command that shows it
 """
 
+import copy
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cache
@@ -56,7 +57,7 @@ def preset(name: str) -> dict[str, Any]:
     [256, 256]
     >>> agent = tsallax.DeepQ("CartPole-v1", **options)
     """
-    return dict(preset_named(name).options)
+    return copy.deepcopy(dict(preset_named(name).options))
 
 
 def preset_named(name: str) -> Preset:

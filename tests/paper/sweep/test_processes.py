@@ -45,6 +45,7 @@ def test_the_error_of_a_process_is_raised(code, error, tmp_path: Path):
         assert job.name in str(refusal.value)
 
 
+@pytest.mark.slow
 def test_an_error_in_a_process_is_raised_in_one_line(tmp_path: Path):
     (job,) = plan(small(), tmp_path)
     job.checkpoint_file.parent.mkdir(parents=True)

@@ -195,9 +195,9 @@ class GymnasiumAdapter:
         """Use the statistics of the environments of training, and do not update them."""
         self._wrappers.follow(statistics, self.name)
 
-    def try_out(self) -> bool:
+    def try_out(self, look_for_masks: bool) -> bool:
         """Check what a reset and a step return; say whether there are masks of actions."""
-        if self.action.choices is not None:
+        if look_for_masks and self.action.choices is not None:
             self.masked |= self.gives_masks()
         self.reset([0] * self.n_envs)
         self.step(self._allowed_actions())

@@ -178,7 +178,7 @@ def _load(job: SuiteJob) -> tuple[Fleet, FleetProgress]:
         )
         return fleet, FleetProgress()
     try:
-        fleet = Fleet.load(checkpoint)
+        fleet = Fleet.load(checkpoint, workers=job.workers)
     except InvalidInput as error:
         raise InvalidInput(f"{error}: remove it to train its runs from the start") from None
     if (fleet.members, fleet.actions) != (members, job.levels):
