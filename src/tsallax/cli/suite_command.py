@@ -22,6 +22,7 @@ QUICK: dict[str, Any] = {
 }  # fmt: skip
 QUICK_OPTIONS: dict[str, Any] = {
     "net_arch": [32, 32], "buffer_size": 2_000, "learning_starts": 200, "batch_size": 32,
+    "tau": None,
     "target_update_interval": 250,
 }  # fmt: skip
 
