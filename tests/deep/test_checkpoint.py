@@ -101,6 +101,7 @@ def test_cart_pole_goes_on_from_an_episode_boundary_as_if_it_had_never_stopped(t
     assert np.isfinite(resumed.history["trace_support"]).all()
 
 
+@pytest.mark.slow
 def test_several_environments_go_on_from_where_all_begin_an_episode(tmp_path):
     """Each has begun as many episodes as it has, not as many as all of them."""
 
@@ -570,6 +571,7 @@ def test_an_agent_without_its_replay_is_small_and_acts_the_same(trained, tmp_pat
             agent.learn(steps=1)
 
 
+@pytest.mark.slow
 def test_one_hot_observations_of_version_0_1_become_integers(tmp_path):
     agent = DeepQ("FrozenLake-v1", **TINY).learn(episodes=4)
     agent.save(tmp_path / "agent")

@@ -107,7 +107,7 @@ def close(gradient: Network, mean: Network, clip: bool) -> None:
         np.testing.assert_allclose(found, 0.1 * share * expected, rtol=2e-4, atol=2e-6 * share)
 
 
-@pytest.mark.parametrize("other", [False, True])
+@pytest.mark.parametrize("other", [pytest.param(False, marks=pytest.mark.slow), True])
 def test_an_update_equals_one_by_hand(other: bool) -> None:
     program = algorithm(other)
     n, gamma, penalty = program.config.batch_size, program.config.gamma, 0.0 if other else 0.01

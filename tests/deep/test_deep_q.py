@@ -224,9 +224,9 @@ FACTORED = {"choices": (3, 2, 4), "factored": True, **ALL, "update": "sparse", "
     "options",
     [
         {"masked": True, **ROWS_OPTIONS},
-        FACTORED,
+        pytest.param(FACTORED, marks=pytest.mark.slow),
         {"masked": True, **FACTORED},
-        {**FACTORED, "double": False, "choices": (3, 3)},
+        pytest.param({**FACTORED, "double": False, "choices": (3, 3)}, marks=pytest.mark.slow),
     ],
     ids=["masked", "factored", "factored and masked", "equal dimensions"],
 )
@@ -398,7 +398,9 @@ def test_several_gradient_steps_are_several_updates_and_tau_moves_the_target():
     jax.tree.map(np.testing.assert_array_equal, kept.target, after.target)
 
 
-@pytest.mark.parametrize("scale", [pytest.param(1e-3, marks=pytest.mark.slow), 1.0, 1e4])
+@pytest.mark.parametrize(
+    "scale", [*(pytest.param(s, marks=pytest.mark.slow) for s in (1e-3, 1.0)), 1e4]
+)
 def test_alpha_follows_the_support_whatever_the_scale_of_the_values(scale):
     """Networks are frozen by a tiny learning rate: only alpha moves."""
     config = DeepQConfig(

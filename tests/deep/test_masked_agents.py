@@ -111,7 +111,13 @@ def test_predictions_need_a_mask_and_follow_it():
         agent.predict(seen[0], mask=np.zeros(6, np.int8))
 
 
-@pytest.mark.parametrize("mode", list(AutoresetMode))
+@pytest.mark.parametrize(
+    "mode",
+    [
+        pytest.param(mode, marks=[pytest.mark.slow] * (mode is not AutoresetMode.SAME_STEP))
+        for mode in AutoresetMode
+    ],
+)
 def test_vector_environments_have_masks(mode):
     env = SyncVectorEnv([Masked] * 2, autoreset_mode=mode)
     agent = DeepQ(env, **{**MASKED, "train_freq": 3}).learn(steps=60)

@@ -76,6 +76,7 @@ def test_a_file_holds_the_statistics(learned, replay, tmp_path):
         DeepQ.load(tmp_path / "agent", gymnasium.make("Offset-v0"))
 
 
+@pytest.mark.slow
 def test_training_continues_as_if_it_had_not_stopped(tmp_path):
     agent = DeepQ(normalized(reward=True), **TINY).learn(episodes=2)
     agent.save(tmp_path / "agent")

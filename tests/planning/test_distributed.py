@@ -74,6 +74,7 @@ def test_four_devices_of_one_process_prove_the_same_as_one():
     subprocess.run([sys.executable, "-c", DEVICES], env=environment, check=True, timeout=100)
 
 
+@pytest.mark.slow
 def test_two_processes_prove_the_same_as_one(garnet: Path, tmp_path: Path):
     assert_same_as_one_process(2, garnet, tmp_path / "solution.npz")
 

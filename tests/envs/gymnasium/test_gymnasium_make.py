@@ -26,6 +26,7 @@ def test_environments_that_cannot_be_made_are_refused_in_one_line(
         GymnasiumAdapter(env, options=options)
 
 
+@pytest.mark.slow
 def test_what_is_not_installed_is_named() -> None:
     program = """
 import sys

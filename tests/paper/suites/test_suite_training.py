@@ -114,6 +114,7 @@ def test_a_damaged_checkpoint_is_refused(tmp_path: Path):
         train_suite_job(job)
 
 
+@pytest.mark.slow
 def test_a_diverging_agent_is_named(tmp_path: Path):
     request = small(
         options={**small().options, "learning_rate": 1e30, "layer_norm": False, "huber": None}

@@ -16,7 +16,7 @@ MAZE = problems.maze(5, 5)
 
 
 @pytest.mark.parametrize("method", ["modified_policy_iteration", "policy_iteration"])
-@pytest.mark.parametrize("precision", ["float64", "float32"])
+@pytest.mark.parametrize("precision", ["float64", pytest.param("float32", marks=pytest.mark.slow)])
 def test_every_method_ends_within_its_certificate(method, precision):
     regularizer, exact = Sparse(0.5), solve(MAZE, Sparse(0.5), 1e-10)
     tolerance = 1e-7 if precision == "float64" else 2e-2
