@@ -33,6 +33,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from tsallax.paper.result import tidy
 from tsallax.paper.suites.suite_rows import Point, SuiteRow, append_suite_row, read_suite_rows
 from tsallax.paper.suites.suite_tasks import CLASSIC, PEER, choose
 
@@ -63,7 +64,7 @@ class Curves:
         width, bins = max(1, steps // CURVE_POINTS), dict[int, list[float]]()
         for at, value in self.episodes:
             bins.setdefault(min(-(-at // width) * width, steps), []).append(value)
-        return tuple((at, _short(float(np.mean(v))), len(v)) for at, v in sorted(bins.items()))
+        return tuple((at, tidy(float(np.mean(v)), 6), len(v)) for at, v in sorted(bins.items()))
 
 
 def zoo_settings(path: Path | None = None) -> dict[str, dict[str, Any]]:
@@ -111,7 +112,7 @@ def make_run(run: Run) -> SuiteRow:
             if now < run.steps and (now in milestones or now % CLASSIC.eval_every == 0):
                 begin = time.perf_counter()
                 mean = float(np.mean(greedy_returns(self.model, task.env, episodes, run.seed)))
-                curves.evaluations.append((now, _short(mean), episodes))
+                curves.evaluations.append((now, tidy(mean, 6), episodes))
                 curves.seconds += time.perf_counter() - begin
             return True
 
@@ -122,7 +123,7 @@ def make_run(run: Run) -> SuiteRow:
     seconds = time.perf_counter() - begin - curves.seconds
     returns = greedy_returns(agent, task.env, CLASSIC.final_episodes, run.seed)
     steps = int(agent.num_timesteps)
-    last = steps, _short(float(np.mean(returns))), len(returns)
+    last = steps, tidy(float(np.mean(returns)), 6), len(returns)
     return SuiteRow(
         suite=CLASSIC.name,
         task=run.task,
@@ -176,10 +177,6 @@ def _version(name: str) -> str:
         return version(name)
     except PackageNotFoundError:
         return ""
-
-
-def _short(value: float) -> float:
-    return float(f"{value:.6g}")
 
 
 def main() -> None:

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
 from matplotlib import rc_context
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
 
 SPARSE = "#0072B2"
 SOFT = "#D55E00"
@@ -32,6 +34,19 @@ SETTINGS: Any = {
 def paper_style() -> Any:
     """A context in which figures are made and written in the common look."""
     return rc_context(SETTINGS)
+
+
+def legend_below(figure: Figure, panels: Iterable[Axes], inches: float) -> None:
+    """One legend below all panels, each label once, with columns as wide as given."""
+    handles: dict[str, Any] = {}
+    for axes in panels:
+        for line, label in zip(*axes.get_legend_handles_labels()):
+            handles.setdefault(label, line)
+    if handles:
+        figure.legend(
+            list(handles.values()), list(handles), loc="outside lower center",
+            ncols=max(1, int(figure.get_figwidth() / inches)), columnspacing=1.4,
+        )  # fmt: skip
 
 
 def letter(axes: Axes, text: str, x: float = -0.02, y: float = 1.04) -> None:

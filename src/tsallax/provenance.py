@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import platform
+from datetime import UTC, datetime
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any
@@ -15,7 +16,7 @@ except PackageNotFoundError:  # a source tree that is not installed
 
 
 def of_training() -> dict[str, str]:
-    """Versions and device of a training run, as checkpoints and rows hold them."""
+    """Versions and device of a training run, as checkpoints hold them."""
     import jax
 
     device = jax.devices()[0]
@@ -26,6 +27,11 @@ def of_training() -> dict[str, str]:
         "device": f"{device.platform}: {device.device_kind}",
         "machine": f"{platform.system()} {platform.machine()}",
     }
+
+
+def of_row() -> dict[str, str]:
+    """Versions, device and date of a training run, as rows of tables hold them."""
+    return {**of_training(), "date": datetime.now(UTC).date().isoformat()}
 
 
 def of_planning() -> dict[str, Any]:

@@ -26,7 +26,7 @@ from numpy.typing import NDArray
 
 from tsallax import checks, provenance
 from tsallax.deep import checkpoint, options, replay
-from tsallax.deep.algorithm import Algorithm
+from tsallax.deep.algorithm import Algorithm, init_learner
 from tsallax.deep.environment_spec import EnvironmentSpec, from_description, make_spec
 from tsallax.deep.evaluation_episodes import Episodes, choose_actions, evaluation_seed, play_jax
 from tsallax.deep.history import History
@@ -155,7 +155,7 @@ class Agent:
             if make_learner is None:
                 shapes = jax.eval_shape(algorithm.init, key, knobs)
                 require_memory(self.spec.name, shapes, self.config.buffer_size)
-            learner = (make_learner or _init)(algorithm, key, knobs)
+            learner = (make_learner or init_learner)(algorithm, key, knobs)
             return algorithm, jax.block_until_ready(learner)
         except (MemoryError, RuntimeError) as error:
             if not isinstance(error, MemoryError) and "RESOURCE_EXHAUSTED" not in str(error):
@@ -666,7 +666,4 @@ def _acting_learner(
     state = checkpoint.restore("learner.", like, arrays)
     least = dataclasses.replace(algorithm.config, buffer_size=1, batch_size=1)
     small: Any = dataclasses.replace(algorithm, config=least)  # type: ignore[type-var]
-    return algorithm.restore_acting(state, _init(small, key, knobs))
-
-
-_init = jax.jit(lambda algorithm, key, knobs: algorithm.init(key, knobs), static_argnums=0)
+    return algorithm.restore_acting(state, init_learner(small, key, knobs))

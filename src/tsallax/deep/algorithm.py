@@ -1,11 +1,19 @@
 """`Algorithm`: the pure functions of one learner that agents, fleets and both loops run."""
 
+from functools import partial
 from typing import Any, NamedTuple, Protocol
 
+import jax
 from jax import Array
 from jax.typing import ArrayLike
 
 from tsallax.deep.replay import Transition
+
+
+@partial(jax.jit, static_argnums=0)
+def init_learner(algorithm: "Algorithm", key: Array, knobs: Any) -> Any:
+    """The learner before the first step, compiled."""
+    return algorithm.init(key, knobs)
 
 
 class Metrics(NamedTuple):

@@ -260,8 +260,6 @@ class PolicyGradient:
 
     def _inputs(self, learner: Learner, observation: Array) -> Array:
         """Observations as the networks take them."""
-        if learner.moments is None:
-            return observation
         return running_moments.standardize(learner.moments, observation)
 
     def _mu(self, actor: Network, s: Array) -> Array:

@@ -324,8 +324,6 @@ class DeepQLearning:
 
     def _inputs(self, learner: Learner, observation: Array) -> Array:
         """Observations as the networks take them."""
-        if learner.moments is None:
-            return observation
         return running_moments.standardize(learner.moments, observation)
 
     def _every_output(self, parameters: Network, x: Array) -> Array:

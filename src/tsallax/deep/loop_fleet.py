@@ -47,7 +47,7 @@ class JaxFleetLoop:
     ) -> None:
         self.algorithm, self.environment, self.action_table = algorithm, environment, action_table
         self.together, self._seeds = together, seeds
-        self._knobs = jax.tree.map(lambda *leaves: jnp.stack(leaves), *knobs)
+        self._knobs = stack(knobs)
         self.learners: Any = None
         self.episodes: Any = None
 
@@ -127,6 +127,11 @@ class JaxFleetLoop:
 def take(tree: Any, index: Any) -> Any:
     """The entries `index` of the leading axis of every array."""
     return jax.tree.map(lambda x: x[index], tree)
+
+
+def stack(trees: Sequence[Any]) -> Any:
+    """Pytrees as one, with a new leading axis."""
+    return jax.tree.map(lambda *leaves: jnp.stack(leaves), *trees)
 
 
 @partial(jax.jit, static_argnums=(0, 1))

@@ -33,10 +33,10 @@ from jax import Array, lax
 from numpy.typing import NDArray
 
 from tsallax.deep import checkpoint, replay
-from tsallax.deep.algorithm import Algorithm
+from tsallax.deep.algorithm import Algorithm, init_learner
 from tsallax.deep.evaluation_episodes import Episodes
 from tsallax.deep.loop import FleetLog, step_keys
-from tsallax.deep.loop_fleet import compiler_options, take
+from tsallax.deep.loop_fleet import compiler_options, stack, take
 from tsallax.deep.loop_gymnasium import episode_seed
 from tsallax.deep.replay import Transition
 from tsallax.envs.gymnasium.adapter import GymnasiumAdapter
@@ -132,9 +132,12 @@ class GymnasiumFleetLoop:
         """Make the learners."""
         keys = [jax.random.PRNGKey(seed) for seed in self.seeds]
         if self.together:
-            self.learners = [_init_all(self.algorithm, jnp.stack(keys), _stack(self._knobs))]
+            self.learners = [_init_all(self.algorithm, jnp.stack(keys), stack(self._knobs))]
         else:
-            self.learners = [_init(self.algorithm, *x) for x in zip(keys, self._knobs, strict=True)]
+            self.learners = [
+                init_learner(self.algorithm, key, knobs)
+                for key, knobs in zip(keys, self._knobs, strict=True)
+            ]
 
     def _no_episodes(self, n: int) -> FleetEpisodes:
         taken = np.zeros((n, 64, *self._action.shape), self._action.dtype)
@@ -400,7 +403,7 @@ class GymnasiumFleetLoop:
         """Take the state from the arrays of a file, of the members `slots` after `step` steps."""
         n, row = len(slots), self._row
         self.members = np.asarray(slots)
-        knobs = _stack([self._knobs[i] for i in slots])
+        knobs = stack([self._knobs[i] for i in slots])
         keys = jax.ShapeDtypeStruct((n, 2), jnp.uint32)
         like = jax.eval_shape(partial(_init_all, self.algorithm), keys, knobs)
         learners = checkpoint.restore("learner.", like._replace(knobs=None), arrays)
@@ -622,15 +625,8 @@ def _end_newest(together: bool, learner: Any, lost: Array, step: Any) -> Any:
     return learner._replace(replay=memory)
 
 
-def _stack(trees: Sequence[Any]) -> Any:
-    return jax.tree.map(lambda *leaves: jnp.stack(leaves), *trees)
-
-
 def _stack_on_host(trees: Sequence[Any]) -> Any:
     return jax.tree.map(lambda *leaves: np.stack([np.asarray(leaf) for leaf in leaves]), *trees)
-
-
-_init = jax.jit(lambda algorithm, key, knobs: algorithm.init(key, knobs), static_argnums=0)
 
 
 @partial(jax.jit, static_argnums=0)

@@ -47,7 +47,9 @@ def update(moments: Moments, x: Array, valid: ArrayLike = True) -> Moments:
     return Moments(moments.mean + share * apart, moments.variance + share * spread, number)
 
 
-def standardize(moments: Moments, x: Array) -> Array:
-    """(x - mean) / standard deviation, clipped."""
+def standardize(moments: Moments | None, x: Array) -> Array:
+    """(x - mean) / standard deviation, clipped; x as it is without moments."""
+    if moments is None:
+        return x
     z = (x - moments.mean) / jnp.sqrt(moments.variance + VARIANCE_FLOOR)
     return jnp.clip(z, -CLIP, CLIP)

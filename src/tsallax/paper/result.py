@@ -109,13 +109,13 @@ def chosen(function: Callable[..., Any], **given: Any) -> dict[str, Any]:
     }
 
 
-def tidy(value: float) -> float:
-    """Round to seven significant digits, the accuracy of the solver.
+def tidy(value: float, digits: int = 7) -> float:
+    """Round to significant digits, by default seven, the accuracy of the solver.
 
-    >>> tidy(1 / 3)
-    0.3333333
+    >>> tidy(1 / 3), tidy(1 / 3, 4)
+    (0.3333333, 0.3333)
     """
-    return float(f"{value:.7g}")
+    return float(f"{value:.{digits}g}")
 
 
 def require_within(what: str, value: float, bound: float, slack: float) -> float:

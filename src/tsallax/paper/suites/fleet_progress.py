@@ -16,6 +16,7 @@ from tsallax.deep.fleet import Fleet
 from tsallax.deep.training_schedule import passes_multiple
 from tsallax.errors import InvalidInput
 from tsallax.files.atomic import whole
+from tsallax.paper.result import tidy
 from tsallax.paper.suites.suite_jobs import CURVE_POINTS, SuiteJob
 from tsallax.paper.suites.suite_rows import Point
 
@@ -53,22 +54,13 @@ class FleetProgress:
         for step, counts in self.counts:
             part = returns[begin : counts[member]]
             if len(part):
-                points.append((step, tidy(float(np.mean(part))), len(part)))
+                points.append((step, tidy(float(np.mean(part)), DIGITS), len(part)))
             begin = counts[member]
         return tuple(points)
 
     def evaluation_curve(self, member: int) -> tuple[Point, ...]:
         """The greedy returns of a member on the way."""
-        return tuple((step, tidy(means[member]), n) for step, n, means in self.evaluations)
-
-
-def tidy(value: float) -> float:
-    """A number in six digits.
-
-    >>> tidy(123.4567891)
-    123.457
-    """
-    return float(f"{value:.{DIGITS}g}")
+        return tuple((step, tidy(means[member], DIGITS), n) for step, n, means in self.evaluations)
 
 
 def write_progress(job: SuiteJob, progress: FleetProgress) -> None:

@@ -1,15 +1,13 @@
 """Learning curves of the tables `classic` and `control`: a chart of the page and a figure."""
 
-from typing import Any
-
 from matplotlib.figure import Figure
 from matplotlib.ticker import FuncFormatter
 
 from tsallax.paper.result import Chart, Picture, Series
 from tsallax.paper.suites.suite_cells import Place, SuiteRuns
 from tsallax.paper.tables.formatting import listed
-from tsallax.plotting import GREY
-from tsallax.statistics import Array
+from tsallax.paper.tables.mean_curves import short_line
+from tsallax.plotting import GREY, legend_below
 
 LABELS = {"training": "training return", "evaluations": "greedy return"}
 COLOURS = ("#0072B2", "#56B4E9", "#D55E00", "#E69F00", "#009E73", "#CC79A7", "#000000")
@@ -25,7 +23,7 @@ def curves_chart(runs: SuiteRuns, kind: str) -> Chart:
             continue
         x, mean, low, high = found
         none = (None,) * len(x) if len(cell.rows) < 2 else None
-        line = (_short(x), _short(mean), none or _short(low), none or _short(high))
+        line = (short_line(x), short_line(mean), none or short_line(low), none or short_line(high))
         way, _, alpha = agent.partition("-")
         groups = {"exploration": way, "alpha": alpha} if place[1] is not None else {"agent": agent}
         series.append(Series(panel(place), agent, groups, *line, shown=True))
@@ -60,15 +58,7 @@ def curves_figure(runs: SuiteRuns, kind: str) -> Picture:
         axes.set_visible(False)
     for axes in panels[::columns]:
         axes.set_ylabel(LABELS[kind])
-    handles: dict[str, Any] = {}
-    for axes in panels:
-        for line, label in zip(*axes.get_legend_handles_labels()):
-            handles.setdefault(label, line)
-    if handles:
-        figure.legend(
-            list(handles.values()), list(handles), loc="outside lower center",
-            ncols=max(1, int(figure.get_figwidth() / 1.5)), columnspacing=1.4,
-        )  # fmt: skip
+    legend_below(figure, panels, 1.5)
     alt = (
         f"{count} panels, one for each task: mean {LABELS[kind]} against steps of "
         f"{listed(runs.agents, 9)}, with bands for their intervals, or for the range of fewer "
@@ -93,7 +83,3 @@ def _thousands(value: float, place: object = None) -> str:
     ('50k', '300')
     """
     return f"{value / 1000:g}k" if value >= 1000 else f"{value:g}"
-
-
-def _short(line: Array) -> tuple[float, ...]:
-    return tuple(float(f"{value:.4g}") for value in line)

@@ -12,7 +12,7 @@ from tsallax.paper.suites.suite_cells import Place, SuiteCell, SuiteRuns, gather
 from tsallax.paper.suites.suite_curves import curves_chart, curves_figure
 from tsallax.paper.suites.suite_rows import SuiteRow
 from tsallax.paper.suites.suite_tasks import CLASSIC, OURS, PEER
-from tsallax.paper.tables.formatting import listed, number, plural, shown
+from tsallax.paper.tables.formatting import blank_or_number, listed, number, plural, shown
 from tsallax.plotting import paper_style
 from tsallax.statistics import MIN_RUNS, Estimate, iqm
 
@@ -164,15 +164,15 @@ def _cells(runs: SuiteRuns) -> tuple[Line, ...]:
                 "agent": agent,
                 "runs": len(cell.rows),
                 "steps": cell.rows[0].steps,
-                "greedy": _tidy(mean.value),
-                "greedy_low": _tidy(mean.low),
-                "greedy_high": _tidy(mean.high),
-                "greedy_iqm": _tidy(float(iqm(cell.greedy))),
-                "worst": _tidy(float(cell.greedy.min())),
-                "best": _tidy(float(cell.greedy.max())),
-                "best_evaluation": _tidy(_best_evaluation(cell)),
-                "last_training_return": _tidy(float(np.mean(last)) if last else None),
-                "steps_per_second": _tidy(speed.value),
+                "greedy": blank_or_number(mean.value),
+                "greedy_low": blank_or_number(mean.low),
+                "greedy_high": blank_or_number(mean.high),
+                "greedy_iqm": blank_or_number(float(iqm(cell.greedy))),
+                "worst": blank_or_number(float(cell.greedy.min())),
+                "best": blank_or_number(float(cell.greedy.max())),
+                "best_evaluation": blank_or_number(_best_evaluation(cell)),
+                "last_training_return": blank_or_number(float(np.mean(last)) if last else None),
+                "steps_per_second": blank_or_number(speed.value),
                 "agents_at_once": _range([row.agents for row in cell.rows]),
             }
         )
@@ -195,8 +195,8 @@ def _runs(runs: SuiteRuns) -> tuple[Line, ...]:
             "seed": row.seed,
             "steps": row.steps,
             "episodes": row.episodes,
-            "greedy": _tidy(row.greedy),
-            "greedy_error": _tidy(row.greedy_error),
+            "greedy": blank_or_number(row.greedy),
+            "greedy_error": blank_or_number(row.greedy_error),
             "seconds": row.seconds,
             "agents_at_once": row.agents,
         }
@@ -314,7 +314,3 @@ def _said(one: Published) -> str:
 def _range(values: Sequence[int]) -> str:
     low, high = min(values), max(values)
     return f"{low:,}" if low == high else f"{low:,} to {high:,}"
-
-
-def _tidy(value: float | None) -> float | str:
-    return "" if value is None else float(f"{value:.6g}")

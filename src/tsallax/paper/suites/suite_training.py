@@ -2,7 +2,6 @@
 
 import time
 from collections.abc import Callable
-from datetime import UTC, datetime
 
 from tsallax import provenance
 from tsallax.deep import options
@@ -10,10 +9,11 @@ from tsallax.deep.deep_q_config import DeepQConfig
 from tsallax.deep.evaluation_episodes import Episodes
 from tsallax.deep.fleet import Diverged, Fleet, Member
 from tsallax.errors import InvalidInput
+from tsallax.paper.result import tidy
 from tsallax.paper.suites.fleet_progress import (
+    DIGITS,
     FleetProgress,
     read_progress,
-    tidy,
     write_progress,
 )
 from tsallax.paper.suites.suite_jobs import SuiteJob
@@ -142,7 +142,7 @@ class _Training:
         job, run, record = self.job, self.job.runs[i], self.fleet.records[i]
         found = self.fleet.evaluate(i, job.protocol.final_episodes)
         steps = self.fleet.steps if record.finished_at is None else record.finished_at
-        last = steps, tidy(found.mean), job.protocol.final_episodes
+        last = steps, tidy(found.mean, DIGITS), job.protocol.final_episodes
         return SuiteRow(
             suite=job.suite,
             task=job.task,
@@ -159,7 +159,7 @@ class _Training:
             seconds=round(self.fleet.seconds, 3),
             agents=len(job.runs),
             config=dict(run.config),
-            provenance={**provenance.of_training(), "date": datetime.now(UTC).date().isoformat()},
+            provenance=provenance.of_row(),
         )
 
 

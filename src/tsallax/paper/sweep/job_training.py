@@ -4,7 +4,6 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import asdict
-from datetime import UTC, datetime
 from pathlib import Path
 
 import numpy as np
@@ -151,7 +150,7 @@ def _row(job: Job, fleet: Fleet, i: int) -> Row:
         seconds=round(fleet.seconds, 1),
         agents=len(job.runs),
         config=options.to_mapping(fleet.members[i].config),
-        provenance={**provenance.of_training(), "date": datetime.now(UTC).date().isoformat()},
+        provenance=provenance.of_row(),
     )
 
 

@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 
+from tsallax.paper.result import tidy
 from tsallax.paper.sweep.tasks import Task
 from tsallax.statistics import Array, Estimate
 
@@ -27,6 +28,15 @@ def number(value: float, decimals: int = 2) -> str:
     """
     text = f"{value:,.{decimals}f}" if abs(value) >= 10_000 else f"{value:.{decimals}f}"
     return f"{0:.{decimals}f}" if not text.strip("-0.,") else text.replace("-", "−")
+
+
+def blank_or_number(value: float | None) -> float | str:
+    """A number of a data file, in six digits, or nothing.
+
+    >>> blank_or_number(123.4567891), blank_or_number(None)
+    (123.457, '')
+    """
+    return "" if value is None else tidy(value, 6)
 
 
 def interval(one: Estimate, decimals: int = 2) -> str:

@@ -5,7 +5,7 @@ from collections.abc import Collection, Sequence
 
 import numpy as np
 
-from tsallax.paper.result import Chart, Series
+from tsallax.paper.result import Chart, Series, tidy
 from tsallax.paper.sweep.rows import Row
 from tsallax.paper.tables.cells import PLAIN, Runs
 from tsallax.statistics import Array, mean_curve
@@ -47,13 +47,14 @@ def learning_curves_chart(sweep: Runs, shown: Collection[str]) -> Chart:
         mean, low, high = mean_curve(runs, sweep.weights[cell][:DRAWS])
         none = (None,) * len(x) if len(rows) < 2 else None
         panel = f"{row.actions:,} actions" if row.actions else "continuous actions"
-        ends = (none or _short(low), none or _short(high))
-        line = (_short(x), _short(mean), *ends)
+        ends = (none or short_line(low), none or short_line(high))
+        line = (short_line(x), short_line(mean), *ends)
         series.append(Series(panel, cell[0], groups, *line, shown=cell[0] in shown))
     name = f"{sweep.task.name}-curves"
     title = f"{sweep.task.title}: learning curves of all algorithms"
     return Chart(name, title, "episodes", "mean training return", tuple(series))
 
 
-def _short(line: Array) -> tuple[float, ...]:
-    return tuple(float(f"{value:.4g}") for value in line)
+def short_line(line: Array) -> tuple[float, ...]:
+    """The numbers of a line of a chart, in four digits."""
+    return tuple(tidy(value, 4) for value in line)

@@ -1,6 +1,6 @@
 """Figures 3 and 4 of the paper: return and episodes against the number of actions."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -13,7 +13,7 @@ from tsallax.paper.sweep.tasks import EXPLORE, paper_results
 from tsallax.paper.tables.cells import DDPG, TOP, Ranking, Runs
 from tsallax.paper.tables.formatting import digits, listed, number
 from tsallax.paper.tables.mean_curves import DRAWS, training_returns
-from tsallax.plotting import GREY, letter
+from tsallax.plotting import GREY, legend_below, letter
 from tsallax.statistics import Array, mean_curve, mean_of
 
 COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00")
@@ -57,21 +57,8 @@ def returns_figure(sweep: Runs, order: Ranking) -> Picture:
     right.set_ylabel(f"episodes to a return of {number(sweep.threshold, 0)}")
     letter(left, "a", x=-0.12)
     letter(right, "b", x=-0.12)
-    _legend(figure, (left, right))
+    legend_below(figure, (left, right), 2.3)
     return Picture(sweep.task.name, figure, _alt(sweep, best))
-
-
-def _legend(figure: Figure, panels: Iterable[Axes]) -> None:
-    """One legend below all panels."""
-    handles: dict[str, Any] = {}
-    for axes in panels:
-        for line, label in zip(*axes.get_legend_handles_labels()):
-            handles.setdefault(label, line)
-    if handles:
-        figure.legend(
-            list(handles.values()), list(handles), loc="outside lower center",
-            ncols=max(1, int(figure.get_figwidth() / 2.3)), columnspacing=1.4,
-        )  # fmt: skip
 
 
 def _tick(value: float, place: int) -> str:
@@ -179,7 +166,7 @@ def curves_figure(sweep: Runs, order: Ranking) -> Picture:
         axes.yaxis.set_major_formatter(FuncFormatter(_tick))
     if all(panel.dataLim.y1 < 0 for panel in panels[: len(sweep.actions)]):
         _logarithmic(panels)
-    _legend(figure, panels)
+    legend_below(figure, panels, 2.3)
     alt = (
         f"Learning curves in {len(sweep.actions)} panels, one for each number of actions: mean "
         f"training return against episodes for {listed(names, 9)}, with bands for their "

@@ -12,7 +12,15 @@ from tsallax.paper.sweep.rows import Row
 from tsallax.paper.sweep.tasks import VARIANTS, PaperResult, Task, paper_results
 from tsallax.paper.tables.cells import DDPG, RULE, TOP, Cell, Ranking, Runs, gather, ranking, times
 from tsallax.paper.tables.commands import commands_for
-from tsallax.paper.tables.formatting import digits, episodes, listed, number, plural, shown
+from tsallax.paper.tables.formatting import (
+    blank_or_number,
+    digits,
+    episodes,
+    listed,
+    number,
+    plural,
+    shown,
+)
 from tsallax.paper.tables.improvement import all_improvements, group_rows, improvement_rows
 from tsallax.paper.tables.improvement_figure import draw_improvements
 from tsallax.paper.tables.mean_curves import learning_curves_chart
@@ -212,8 +220,11 @@ def _cells(sweep: Runs, weights: dict[Cell, Array]) -> tuple[Line, ...]:
         }
         for name, values in measured.items():
             mean = mean_of(np.array(values), weights[cell])
-            line |= {name: _tidy(mean.value), f"{name}_low": _tidy(mean.low)}
-            line |= {f"{name}_high": _tidy(mean.high), f"{name}_iqm": _tidy(float(iqm(values)))}
+            line |= {name: blank_or_number(mean.value), f"{name}_low": blank_or_number(mean.low)}
+            line |= {
+                f"{name}_high": blank_or_number(mean.high),
+                f"{name}_iqm": blank_or_number(float(iqm(values))),
+            }
         line["runs_that_reached"] = int(known[:, 1].sum())
         line["paper_return"] = _said(paper.get(cell), "expected_return")
         line["paper_episodes"] = _said(paper.get(cell), "episodes")
@@ -230,13 +241,9 @@ def _runs(sweep: Runs) -> tuple[Line, ...]:
             "episodes": row.episodes,
             "steps": row.steps,
             "reached": "" if row.reached is None else row.reached,
-            "greedy": _tidy(row.greedy),
-            "sampled": _tidy(row.sampled),
-            "last_100": _tidy(row.final),
+            "greedy": blank_or_number(row.greedy),
+            "sampled": blank_or_number(row.sampled),
+            "last_100": blank_or_number(row.final),
         }
         for row in sweep.rows
     )
-
-
-def _tidy(value: float | None) -> float | str:
-    return "" if value is None else float(f"{value:.6g}")
