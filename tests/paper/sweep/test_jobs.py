@@ -9,7 +9,7 @@ import pytest
 from refusals import refused
 from small_sweeps import EPISODES, NAME, OPTIONS, begun_folder, finished_folder, plan, small
 from tsallax.errors import InvalidInput
-from tsallax.paper.sweep.specification import paper_sweep
+from tsallax.paper.sweep.specification import changed_sweep, paper_sweep
 from tsallax.paper.sweep.tasks import TASKS, choose_variants
 
 OTHER_PROTOCOLS = [
@@ -40,6 +40,16 @@ def test_runs_with_a_row_are_not_planned_again(tmp_path):
     finished_folder(tmp_path)
     assert plan(small(), tmp_path) == plan(small(seeds=1), tmp_path) == []
     assert seeds(plan(small(seeds=4), tmp_path)) == [[2, 3]]
+
+
+@pytest.mark.parametrize("task", TASKS.values(), ids=TASKS)
+def test_more_seeds_continue_the_results_of_this_repository(task):
+    results = Path(__file__).parents[3] / "results"
+    assert plan(paper_sweep(task), results) == []
+    more = changed_sweep(paper_sweep(task), {"seeds": 12})
+    planned = {run.seed for job in plan(more, results) for run in job.runs}
+    assert min(planned) >= 3
+    assert max(planned) == 11
 
 
 def test_a_fleet_that_was_begun_is_resumed_as_it_was(tmp_path):

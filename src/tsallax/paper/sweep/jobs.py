@@ -144,8 +144,10 @@ def _begun_fleets(folder: Path, task: str) -> list[tuple[tuple[Run, ...], dict[s
 def _require_same_protocol(row: Row, sweep: Sweep, folder: Path) -> None:
     """Refuse to mix runs of two protocols."""
     variant = Variant(row.explore, row.update, row.alpha)
-    expected = _relevant_options(variant, learner_config(sweep.task, variant, sweep.options))
-    _require_equal(folder, row.config, expected)
+    config = learner_config(sweep.task, variant, sweep.options)
+    expected = _relevant_options(variant, config)
+    defaults = options.to_mapping(type(config)())  # of options that are newer than the row
+    _require_equal(folder, {**defaults, **row.config}, expected)
     ended = row.episodes == sweep.episodes or row.steps >= sweep.steps
     most = sweep.steps + expected["train_freq"] - 1
     if not ended or row.episodes > sweep.episodes or row.steps > most:
