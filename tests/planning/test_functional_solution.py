@@ -1,10 +1,12 @@
 """Solutions of models from functions."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
 from planning.functional_models import stock_mdp, stock_model
-from tsallax import InvalidInput, Sparse, solve
+from tsallax import FunctionalSolution, InvalidInput, Sparse, solve
 from tsallax.planning import functional_solution
 
 
@@ -26,3 +28,20 @@ def test_a_solution_is_that_of_the_stored_mdp_and_computes_its_policy_on_demand(
     monkeypatch.setattr(functional_solution, "MAX_TABLE", 10)
     with pytest.raises(InvalidInput, match="policy_at"):
         _ = again.policy
+
+
+def test_a_saved_solution_is_read_with_its_model_and_proven_again(tmp_path):
+    found, file = solve(stock_model(), Sparse(0.5)), tmp_path / "stock.npz"
+    found.save(file)
+    again = FunctionalSolution.load(file, stock_model())
+    np.testing.assert_array_equal(again.lower, found.lower)
+    np.testing.assert_array_equal(again.policy, found.policy)
+    assert repr(again) == repr(found)
+    with pytest.raises(InvalidInput, match="more than the limit"):
+        FunctionalSolution.load(file, stock_model(), max_bytes=10)
+    with pytest.raises(InvalidInput, match="needs the model, not MDP"):
+        FunctionalSolution.load(file, stock_mdp())
+    for end in ("lower", "upper"):
+        replace(found, **{end: found.value}).save(file)
+        with pytest.raises(InvalidInput, match=f"{end} is not what a sweep of this model proves"):
+            FunctionalSolution.load(file, stock_model())

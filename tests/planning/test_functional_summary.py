@@ -5,14 +5,15 @@ import pytest
 
 from planning.functional_models import stock_model
 from tsallax import FunctionalSolution, Sparse, performance_bound
+from tsallax.planning.accelerator.jax_bellman import GreedyPolicy
 from tsallax.planning.functional_summary import functional_text, summarize_functional
 
 
 def test_the_summary_has_the_numbers_of_the_solution():
     model, value = stock_model(), np.arange(6.0)
     solution = FunctionalSolution(
-        model, Sparse(0.5), value, value - 0.004, value + 0.004, greedy=None, support_ratio=0.25,
-        converged=True, iterations=3, sweeps=7, seconds=0.5, method="auto", tolerance=0.01,
+        model, Sparse(0.5), value, value - 0.004, value + 0.004, converged=True, iterations=3,
+        sweeps=7, seconds=0.5, method="auto", tolerance=0.01, greedy=GreedyPolicy(None, None, 0.25),
     )  # fmt: skip
     summary = summarize_functional("stock", solution)
     assert (summary.states, summary.actions, summary.post_decision_states) == (6, 4, 6)

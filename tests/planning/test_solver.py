@@ -149,7 +149,7 @@ def test_running_out_of_sweeps_names_error_and_remedy(method):
     [
         *(({"initial_value": [0, 0, 0, x, 0, 0, 0]}, "state 3 is") for x in (np.nan, -np.inf)),
         *(({"initial_value": np.zeros(shape)}, "shape") for shape in ((8,), (7, 1), ())),
-        ({"initial_value": "zero"}, "a value is an array of numbers, not str"),
+        ({"initial_value": "zero"}, "initial_value is an array of numbers, not str"),
         *(({"tolerance": x}, "tolerance") for x in (0.0, -1e-6, np.nan, np.inf, True, "1")),
         *(({"max_sweeps": x}, "max_sweeps") for x in (0, True, 2.5)),
         ({"method": "value-iteration"}, "auto, value_iteration, policy_iteration, modified_"),

@@ -27,7 +27,7 @@ from tsallax import checks
 from tsallax.errors import InvalidInput
 from tsallax.planning import finite_horizon_files
 from tsallax.planning.bellman import Bellman, Floats
-from tsallax.planning.forms import frozen, named
+from tsallax.planning.forms import frozen, named, read_value
 from tsallax.planning.kernels.sparse_linear import max_abs
 from tsallax.planning.mdp import MDP
 from tsallax.progress import bar
@@ -149,15 +149,15 @@ class FiniteHorizonSolution:
         finite_horizon_files.write(path, {f.name: getattr(self, f.name) for f in fields(self)})
 
     @classmethod
-    def load(cls, path: str | PathLike[str]) -> FiniteHorizonSolution:
-        """Read a solution that `save` wrote, with its MDP.
+    def load(cls, path: str | PathLike[str], max_bytes: int | None = None) -> FiniteHorizonSolution:
+        """Read a solution that `save` wrote, with its MDP. `max_bytes` is that of `MDP.load`.
 
         >>> FiniteHorizonSolution.load("absent.npz")
         Traceback (most recent call last):
         ...
         tsallax.errors.InvalidInput: absent.npz: no such file
         """
-        return cls(**finite_horizon_files.read(path))
+        return cls(**finite_horizon_files.read(path, max_bytes))
 
     def __repr__(self) -> str:
         return (
@@ -223,19 +223,11 @@ def read_final_value(mdp: MDP, value: Any) -> Floats:
     """V_T from the caller: a number for every state, 0 where none is given and at terminals."""
     if value is None:
         return np.zeros(mdp.n_states)
-    try:
-        v = np.array(value, dtype=np.float64)
-    except (TypeError, ValueError):
-        kind = type(value).__name__
-        raise InvalidInput(f"final_value is an array of numbers, not {kind}") from None
-    if v.shape != (mdp.n_states,):
-        raise InvalidInput(f"final_value has shape ({mdp.n_states},), not {v.shape}")
-    wrong = ~np.isfinite(v) | (mdp.terminal & (v != 0.0))
-    if wrong.any():
-        s = int(np.flatnonzero(wrong)[0])
-        place = named("state", s, mdp.state_names)
-        rule = "a terminal state is worth 0" if np.isfinite(v[s]) else "it must be finite"
-        raise InvalidInput(f"final_value of {place} is {v[s]}: {rule}")
+    v = read_value("final_value", value, mdp.n_states, mdp.state_names)
+    wrong = np.flatnonzero(mdp.terminal & (v != 0.0))
+    if len(wrong):
+        place = named("state", int(wrong[0]), mdp.state_names)
+        raise InvalidInput(f"final_value of {place} is {v[wrong[0]]}: a terminal state is worth 0")
     return v
 
 

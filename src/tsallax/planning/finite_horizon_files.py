@@ -50,10 +50,10 @@ def write(path: str | PathLike[str], fields: Mapping[str, Any]) -> None:
     npz.write(path, FORMAT, arrays)
 
 
-def read(path: str | PathLike[str]) -> dict[str, Any]:
+def read(path: str | PathLike[str], max_bytes: int | None = None) -> dict[str, Any]:
     """Read the fields of a `FiniteHorizonSolution` from a file, checked."""
     try:
-        return _fields(npz.read(path, FORMAT))
+        return _fields(npz.read(path, FORMAT, max_bytes))
     except InvalidInput as error:
         raise error.of(path) from None
 

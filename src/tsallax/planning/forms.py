@@ -84,6 +84,27 @@ def numbers(values: ArrayLike, what: str) -> NDArray[Any]:
     return array
 
 
+def read_value(
+    name: str, value: ArrayLike, n_states: int, names: tuple[str, ...] | None = None
+) -> Floats:
+    """A finite number for every state from the caller, as a copy; `name` is that of the argument.
+
+    `names` are those of the states.
+    """
+    try:
+        v = np.array(value, dtype=np.float64)
+    except (TypeError, ValueError):
+        kind = type(value).__name__
+        raise InvalidInput(f"{name} is an array of numbers, not {kind}") from None
+    if v.shape != (n_states,):
+        raise InvalidInput(f"{name} has shape ({n_states},), not {v.shape}")
+    wrong = np.flatnonzero(~np.isfinite(v))
+    if len(wrong):
+        place = named("state", int(wrong[0]), names)
+        raise InvalidInput(f"{name} of {place} is {v[wrong[0]]}: it must be finite")
+    return v
+
+
 def read_names(names: Sequence[str] | None, kind: str, count: int) -> tuple[str, ...] | None:
     """Read one distinct name for each of the states or actions."""
     if names is None:

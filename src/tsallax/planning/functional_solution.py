@@ -12,65 +12,52 @@ from numpy.typing import ArrayLike, NDArray
 
 from tsallax.errors import InvalidInput
 from tsallax.files import npz
-from tsallax.planning.accelerator.jax_bellman import GreedyPolicy
+from tsallax.planning.accelerator.jax_bellman import GreedyPolicy, JaxBellman
+from tsallax.planning.devices import make_operator
+from tsallax.planning.forms import frozen, read_value
 from tsallax.planning.functional_mdp import FunctionalMDP
-from tsallax.regularizer import Regularizer
+from tsallax.planning.solution import BaseSolution
+from tsallax.planning.solution_files import NUMBERS, contradiction, read_regularizer
 
 Floats = NDArray[np.float64]
 
 MAX_TABLE = 10**8
 """Entries up to which a policy is laid out as a table."""
 
-ARRAYS = {"value": ("f", 1), "lower": ("f", 1), "upper": ("f", 1), "actions": ("i", 1)}
+ARRAYS = ("value", "lower", "upper", "greedy_value")
 FORMAT = npz.Format(
     name="tsallax-functional-solution",
-    version=1,
+    version=2,
     what="solution",
     writer="FunctionalSolution.save",
     required={
-        **ARRAYS,
+        **dict.fromkeys(ARRAYS, ("f", 1)),
+        "actions": ("i", 1),
         "regularizer": ("U", 0),
-        **dict.fromkeys(("alpha", "q", "discount", "tolerance"), ("f", 0)),
+        "precision": ("U", 0),
+        **dict.fromkeys(("alpha", "q", "discount"), ("f", 0)),
+        **NUMBERS,
     },
 )
 
 
 @dataclass(frozen=True, repr=False, eq=False)
-class FunctionalSolution:
+class FunctionalSolution(BaseSolution):
     """The optimal value and policy of a model from functions, with what is proven of them.
 
     Attributes:
-        value: V(s), shape (S,): the centre of the enclosure.
-        lower: a bound below V*(s) and below the value of the returned policy.
-        upper: a bound above V*(s).
         greedy: the policy, computed where it is asked for.
-        support_ratio: share of all pairs (s, a) that the policy uses.
-        converged, iterations, sweeps, seconds, method, tolerance: as in `Solution`.
+        value, lower, upper, converged, iterations, sweeps, seconds, method, tolerance: as in
+            `Solution`.
     """
 
     mdp: FunctionalMDP
-    regularizer: Regularizer
-    value: Floats
-    lower: Floats
-    upper: Floats
     greedy: GreedyPolicy
-    support_ratio: float
-    converged: bool
-    iterations: int
-    sweeps: int
-    seconds: float
-    method: str
-    tolerance: float
 
     @property
-    def error(self) -> float:
-        """The largest distance of `value` to V* that the enclosure leaves open."""
-        return float(np.max(self.upper - self.lower)) / 2
-
-    @property
-    def regularized_return(self) -> float:
-        """d'V: what the start is worth, entropy included."""
-        return float(self.mdp.initial @ self.value)
+    def support_ratio(self) -> float:
+        """Share of all pairs (s, a) that the policy uses."""
+        return self.greedy.support_ratio
 
     def policy_at(self, states: ArrayLike) -> Floats:
         """pi(a|s) of some states, given by their indices (n,), as a table (n, A)."""
@@ -96,38 +83,81 @@ class FunctionalSolution:
         return self.policy_at(np.arange(self.mdp.n_states))
 
     def save(self, path: str | PathLike[str]) -> None:
-        """Write value, lower, upper and the most probable actions as an `.npz` file, to be read by
-        `numpy.load`.
+        """Write the solution and the most probable actions as an `.npz` file.
 
-        The file has the numbers of the solution, too, but not the model, whose functions are code.
+        The file does not have the model, whose functions are code. `load` reads it with the model,
+        and `numpy.load` without: value, lower, upper, actions.
 
         >>> import tempfile, pathlib
         >>> from tsallax import Hard, problems, solve
         >>> model = problems.inventory(capacity=4, lead_time=1, max_order=2, discount=0.9)
         >>> with tempfile.TemporaryDirectory() as folder:
         ...     solve(model, Hard()).save(pathlib.Path(folder, "stock.npz"))
-        ...     np.load(pathlib.Path(folder, "stock.npz"))["actions"][:3]
+        ...     FunctionalSolution.load(pathlib.Path(folder, "stock.npz"), model).actions[:3]
         array([2, 2, 2], dtype=int32)
         """
+        operator, policy = self.greedy.operator, self.greedy.policy
         npz.write(path, FORMAT, {
-            **{name: getattr(self, name) for name in ARRAYS},
+            **{name: getattr(self, name) for name in ("value", "lower", "upper", "actions")},
+            "greedy_value": operator.on_host(policy.value),
             "regularizer": self.regularizer.name,
+            "precision": operator.precision,
             "alpha": float(self.regularizer.alpha),
             "q": float(self.regularizer.q),
             "discount": self.mdp.discount,
-            "tolerance": float(self.tolerance),
+            **{name: getattr(self, name) for name in NUMBERS},
+            **{name: float(getattr(self, name)) for name in ("seconds", "tolerance")},
         })  # fmt: skip
 
-    def __repr__(self) -> str:
-        state = "converged" if self.converged else "not converged"
-        return (
-            f"FunctionalSolution({self.regularizer}, {state}: error <= {self.error:.2g}, "
-            f"{self.method}, {self.iterations} iterations, {self.sweeps} sweeps, "
-            f"{self.seconds:.3g} s, value {self.value.min():.6g} to {self.value.max():.6g}, "
-            f"support {self.support_ratio:.1%})"
-        )
+    @classmethod
+    def load(
+        cls,
+        path: str | PathLike[str],
+        mdp: FunctionalMDP,
+        device: str = "auto",
+        max_bytes: int | None = None,
+    ) -> FunctionalSolution:
+        """Read a solution that `save` wrote, of this model.
+
+        One sweep of the model proves the enclosure again and gives the policy; a file that claims
+        more, or that belongs to another model, is refused. `device` is that of `solve`, and
+        `max_bytes` that of `MDP.load`.
+        """
+        if not isinstance(mdp, FunctionalMDP):
+            kind = type(mdp).__name__
+            raise InvalidInput(f"FunctionalSolution.load needs the model, not {kind}")
+        try:
+            return cls(**_read(path, mdp, device, max_bytes))
+        except InvalidInput as error:
+            raise error.of(path) from None
 
 
-def make_functional_solution(fields: dict[str, Any], greedy: GreedyPolicy) -> FunctionalSolution:
-    """The solution from the fields of `Solution` that both have."""
-    return FunctionalSolution(greedy=greedy, support_ratio=greedy.support_ratio, **fields)
+def _read(
+    path: str | PathLike[str], mdp: FunctionalMDP, device: str, max_bytes: int | None
+) -> dict[str, Any]:
+    """The fields of a solution, checked by a sweep."""
+    arrays = npz.read(path, FORMAT, max_bytes)
+    found = {name: read_value(name, arrays[name], mdp.n_states) for name in ARRAYS}
+    if float(arrays["discount"]) != mdp.discount:
+        raise InvalidInput(f"of a model with discount {float(arrays['discount'])!r}")
+    numbers = {name: arrays[name].item() for name in NUMBERS}
+    value, lower, upper = (found[name] for name in ("value", "lower", "upper"))
+    damage = contradiction(numbers, value, lower, upper)
+    if damage is not None:
+        raise InvalidInput(f"damaged: {damage}")
+    regularizer = read_regularizer(arrays)
+    operator = make_operator(mdp, regularizer, device, str(arrays["precision"]))
+    assert isinstance(operator, JaxBellman)
+    certificate = operator.certify(operator.start(found["greedy_value"]))
+    slack = 4.0 * certificate.rounding
+    for name, end, sign in (("lower", certificate.low, 1.0), ("upper", certificate.high, -1.0)):
+        proven = operator.on_host(operator.shifted(certificate.updated, end))
+        if not (sign * (found[name] - proven) <= slack).all():
+            raise InvalidInput(f"{name} is not what a sweep of this model proves")
+    return {
+        "mdp": mdp,
+        "regularizer": regularizer,
+        **{name: frozen(found[name]) for name in ("value", "lower", "upper")},
+        "greedy": operator.greedy(certificate),
+        **numbers,
+    }

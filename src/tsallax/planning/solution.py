@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from abc import abstractmethod
 from dataclasses import dataclass, fields
 from functools import cached_property
 from os import PathLike
@@ -19,7 +20,48 @@ from tsallax.regularizer import Regularizer
 
 
 @dataclass(frozen=True, repr=False, eq=False)
-class Solution:
+class BaseSolution:
+    """What solutions of stored MDPs and of models from functions have in common; see `Solution`."""
+
+    mdp: Any
+    regularizer: Regularizer
+    value: Floats
+    lower: Floats
+    upper: Floats
+    converged: bool
+    iterations: int
+    sweeps: int
+    seconds: float
+    method: str
+    tolerance: float
+
+    @property
+    def error(self) -> float:
+        """The largest distance of `value` to V* that the enclosure leaves open."""
+        return float(np.max(self.upper - self.lower)) / 2
+
+    @property
+    def regularized_return(self) -> float:
+        """d'V: what the start is worth, entropy included; `evaluate` has the return alone."""
+        return float(self.mdp.initial @ self.value)
+
+    @property
+    @abstractmethod
+    def support_ratio(self) -> float:
+        """Share of the pairs that the policy uses."""
+
+    def __repr__(self) -> str:
+        state = "converged" if self.converged else "not converged"
+        return (
+            f"{type(self).__name__}({self.regularizer}, {state}: error <= {self.error:.2g}, "
+            f"{self.method}, {self.iterations} iterations, {self.sweeps} sweeps, "
+            f"{self.seconds:.3g} s, value {self.value.min():.6g} to {self.value.max():.6g}, "
+            f"support {self.support_ratio:.1%})"
+        )
+
+
+@dataclass(frozen=True, repr=False, eq=False)
+class Solution(BaseSolution):
     """The optimal value and policy of a regularised MDP, with what is proven of them.
 
     Attributes:
@@ -36,22 +78,7 @@ class Solution:
     """
 
     mdp: MDP
-    regularizer: Regularizer
-    value: Floats
-    lower: Floats
-    upper: Floats
     pair_policy: Floats
-    converged: bool
-    iterations: int
-    sweeps: int
-    seconds: float
-    method: str
-    tolerance: float
-
-    @property
-    def error(self) -> float:
-        """The largest distance of `value` to V* that the enclosure leaves open."""
-        return float(np.max(self.upper - self.lower)) / 2
 
     @cached_property
     def pair_q(self) -> Floats:
@@ -91,11 +118,6 @@ class Solution:
         A hard policy's support are the optimal actions; a soft policy (q <= 1) uses every action.
         """
         return self.mdp.table(self.pair_certified_support)
-
-    @property
-    def regularized_return(self) -> float:
-        """d'V: what the start is worth, entropy included; `evaluate` has the return alone."""
-        return float(self.mdp.initial @ self.value)
 
     def to_columns(self) -> dict[str, NDArray[Any]]:
         """One row for each pair: state, action, value, q and probability, as arrays by name.
@@ -161,15 +183,6 @@ class Solution:
         tsallax.errors.InvalidInput: absent.npz: no such file
         """
         return cls(**solution_files.read(path, max_bytes))
-
-    def __repr__(self) -> str:
-        state = "converged" if self.converged else "not converged"
-        return (
-            f"Solution({self.regularizer}, {state}: error <= {self.error:.2g}, "
-            f"{self.method}, {self.iterations} iterations, {self.sweeps} sweeps, "
-            f"{self.seconds:.3g} s, value {self.value.min():.6g} to {self.value.max():.6g}, "
-            f"support {self.support_ratio:.1%})"
-        )
 
 
 class NotConverged(RuntimeError):

@@ -112,7 +112,7 @@ def _fields(arrays: dict[str, Any]) -> dict[str, Any]:
     read_policy(mdp, arrays["pair_policy"])
     numbers = {key: arrays[key].item() for key in NUMBERS}
     value, lower, upper = (arrays[key] for key in BY_STATE)
-    damage = _contradiction(numbers, value, lower, upper) or _disproof(
+    damage = contradiction(numbers, value, lower, upper) or _disproof(
         mdp, regularizer, value, lower, upper, arrays["pair_policy"]
     )
     if damage is not None:
@@ -125,7 +125,7 @@ def _fields(arrays: dict[str, Any]) -> dict[str, Any]:
     }
 
 
-def _contradiction(
+def contradiction(
     numbers: dict[str, Any], value: Floats, lower: Floats, upper: Floats
 ) -> str | None:
     """A contradiction between the numbers, which no solve can have returned, or None."""

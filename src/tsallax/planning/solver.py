@@ -21,9 +21,9 @@ from tsallax.planning.accelerator.jax_bellman import JaxBellman
 from tsallax.planning.bellman import Bellman, Floats, check_problem
 from tsallax.planning.devices import make_operator
 from tsallax.planning.finite_horizon import FiniteHorizonSolution, induct_backward
-from tsallax.planning.forms import frozen
+from tsallax.planning.forms import frozen, read_value
 from tsallax.planning.functional_mdp import FunctionalMDP
-from tsallax.planning.functional_solution import FunctionalSolution, make_functional_solution
+from tsallax.planning.functional_solution import FunctionalSolution
 from tsallax.planning.iteration import Target, iterate_to
 from tsallax.planning.lost_process import reporting_lost_processes
 from tsallax.planning.mdp import MDP
@@ -43,10 +43,12 @@ def bellman(mdp: MDP | FunctionalMDP, regularizer: Regularizer, value: ArrayLike
     check_problem("bellman", mdp, regularizer, (MDP, FunctionalMDP))
     if isinstance(mdp, MDP):
         stored = Bellman(mdp, regularizer, finite_horizon=True)
-        updated: Floats = stored.sweep(stored.start(_read_value(mdp, value)))[0]
+        updated: Floats = stored.sweep(stored.start(_read_value("value", mdp, value)))[0]
         return updated
     operator = make_operator(mdp, regularizer)
-    return operator.on_host(operator.certify(operator.start(_read_value(mdp, value))).updated)
+    return operator.on_host(
+        operator.certify(operator.start(_read_value("value", mdp, value))).updated
+    )
 
 
 class Options(TypedDict, total=False):
@@ -184,7 +186,7 @@ def solve(
     )
     started = time.perf_counter()
     operator = make_operator(mdp, regularizer, device, precision, mesh)
-    v = None if initial_value is None else _read_value(mdp, initial_value)
+    v = None if initial_value is None else _read_value("initial_value", mdp, initial_value)
     with bar("solving", progress) as report:
         found = iterate_to(operator, method, target, operator.start(v), report)
     certificate = found.certificate
@@ -212,7 +214,7 @@ def solve(
     }
     solution: Solution | FunctionalSolution
     if isinstance(operator, JaxBellman) and isinstance(mdp, FunctionalMDP):
-        solution = make_functional_solution(fields, operator.greedy(certificate))
+        solution = FunctionalSolution(greedy=operator.greedy(certificate), **fields)
     else:
         pair_policy = frozen(operator.pair_policy(certificate.policy))
         solution = Solution(pair_policy=pair_policy, **fields)
@@ -232,18 +234,10 @@ def _refuse_with_horizon(method: str, **others: object) -> None:
             raise InvalidInput(f"{name} has no meaning with a horizon", omit=name)
 
 
-def _read_value(mdp: MDP | FunctionalMDP, value: ArrayLike) -> Floats:
+def _read_value(name: str, mdp: MDP | FunctionalMDP, value: ArrayLike) -> Floats:
     """A value function from the caller, as a copy that is 0 at terminal states."""
-    try:
-        v = np.array(value, dtype=np.float64)
-    except (TypeError, ValueError):
-        kind = type(value).__name__
-        raise InvalidInput(f"a value is an array of numbers, not {kind}") from None
-    if v.shape != (mdp.n_states,):
-        raise InvalidInput(f"a value of this MDP has shape ({mdp.n_states},), not {v.shape}")
-    if not np.isfinite(v).all():
-        s = int(np.flatnonzero(~np.isfinite(v))[0])
-        raise InvalidInput(f"the value of state {s} is {v[s]}: it must be finite")
-    if isinstance(mdp, MDP):
-        v[mdp.terminal] = 0.0
+    if not isinstance(mdp, MDP):
+        return read_value(name, value, mdp.n_states)
+    v = read_value(name, value, mdp.n_states, mdp.state_names)
+    v[mdp.terminal] = 0.0
     return v

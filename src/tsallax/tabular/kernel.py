@@ -16,6 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tsallax.planning.kernels.compilation import njit
+from tsallax.planning.kernels.episodes import draw
 from tsallax.planning.kernels.row import regularized_maximum
 
 _ONE = np.uint64(1)
@@ -61,25 +62,12 @@ class MDPArrays(NamedTuple):
 
 @njit(cache=True, nogil=True)
 def cumulative_rows(indptr: Any, data: Any, out: Any) -> None:
-    """Cumulative sums of each row, for `_draw`."""
+    """Cumulative sums of each row, for `draw`."""
     for i in range(len(indptr) - 1):
         total = 0.0
         for k in range(indptr[i], indptr[i + 1]):
             total += data[k]
             out[k] = total
-
-
-@njit(cache=True, nogil=True)
-def _draw(sums: Any, first: Any, last: Any, x: Any) -> Any:
-    """The first k in first..last - 1 with x < sums[k], last - 1 if none has."""
-    low, high = first, last - _ONE
-    while low < high:
-        middle = (low + high) >> _ONE
-        if x < sums[middle]:
-            high = middle
-        else:
-            low = middle + _ONE
-    return low
 
 
 @njit(cache=True, nogil=True)
@@ -178,14 +166,14 @@ def simulate(
     state, length, earned = np.uint64(place[0]), place[1], total[0]
     for j in range(len(uniforms)):
         if length == 0:
-            state = _draw(m.starts, _NONE, np.uint64(len(m.starts)), uniforms[j, 2])
+            state = draw(m.starts, _NONE, np.uint64(len(m.starts)), uniforms[j, 2])
         i = choose(t, rule, state, uniforms[j, 0])
         first, last = m.indptr[i], m.indptr[i + _ONE]
         stays = m.chances[last - _ONE] if last > first else 0.0
         x = uniforms[j, 1] * (stays + m.termination[i])
         ended = x >= stays and m.termination[i] > 0.0
         if not ended:
-            state = np.uint64(m.indices[_draw(m.chances, first, last, x)])
+            state = np.uint64(m.indices[draw(m.chances, first, last, x)])
             ended = t.pointer[state] == t.pointer[state + _ONE]
         update(t, rule, i, m.rewards[i], state, ended)
         length += 1

@@ -15,7 +15,7 @@ from jax import Array, lax
 from jax.experimental import pallas as pl
 from jax.experimental.pallas import triton
 
-from tsallax.planning.accelerator.device_sweep import regularized_maximum
+from tsallax.planning.accelerator.device_sweep import maximum_and_support
 from tsallax.regularizer import Hard, Regularizer, Soft, Sparse
 
 MAX_ACTIONS = 4096
@@ -40,8 +40,7 @@ def column_maxima(regularizer: Regularizer, q: Array) -> tuple[Array, Array]:
 
 def plain_column_maxima(regularizer: Regularizer, q: Array) -> tuple[Array, Array]:
     """`column_maxima` for any regulariser and device."""
-    p, value = regularized_maximum(regularizer, q.T)
-    return value, jnp.sum(p > 0.0, axis=-1, dtype=jnp.int32)
+    return maximum_and_support(regularizer, q.T)
 
 
 def fused_column_maxima(

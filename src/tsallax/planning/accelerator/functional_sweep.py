@@ -33,6 +33,7 @@ from tsallax.planning.accelerator.device_sweep import (
     copied,
     entropy_bonus,
     extremes,
+    maximum_and_support,
     over_range,
     regularized_maximum,
 )
@@ -307,8 +308,7 @@ class FunctionalSweep:
             q, allowed, most, ends = self._group(constants, worth, group)
             valid = ~jnp.any(allowed & ~jnp.isfinite(q), axis=-1)
             terminal = ~jnp.any(allowed, axis=-1)
-            p, value = regularized_maximum(regularizer, jnp.where(allowed, q, -jnp.inf))
-            used = jnp.sum(p > 0.0, axis=-1, dtype=jnp.int32)
+            value, used = maximum_and_support(regularizer, jnp.where(allowed, q, -jnp.inf))
             return jnp.where(valid, value, jnp.nan), used, most, ends | jnp.any(terminal)
 
         each = self._work_of_group()
@@ -339,9 +339,13 @@ class FunctionalSweep:
     ) -> FixedPolicy:
         def one(group: Array) -> Any:
             q, allowed, _, _ = self._group(constants, policy.worth, group)
-            p, _ = regularized_maximum(regularizer, jnp.where(allowed, q, -jnp.inf))
-            weights, actions = lax.top_k(p, size)
-            return weights, actions.astype(jnp.int32), entropy_bonus(regularizer, p)
+            q = jnp.where(allowed, q, -jnp.inf)
+            if isinstance(regularizer, Hard) and size == 1:  # the policy itself is not needed
+                top, actions = _largest(q)
+                return (top > -jnp.inf).astype(q.dtype), actions, jnp.zeros_like(top[..., 0])
+            p, _ = regularized_maximum(regularizer, q)
+            weights, actions = _largest(p) if size == 1 else _positive(p, size)
+            return weights, actions, entropy_bonus(regularizer, p)
 
         block = max(self._block // self._work_of_group(), 1)
         weights, actions, bonus = over_range(jax.vmap(one), self._outer_space, block, self._mesh)
@@ -429,6 +433,27 @@ class FunctionalSweep:
         block = max(self._block // self.width, 1)
         shifted: Array = over_range(jax.vmap(one), self.mdp.states, block, self._mesh)
         return shifted
+
+
+def _largest(x: Array) -> tuple[Array, Array]:
+    """The largest entry of each row, and its first place; on a CPU far quicker than `argmax`."""
+    top = jnp.max(x, axis=-1, keepdims=True)
+    places = jnp.arange(x.shape[-1], dtype=jnp.int32)
+    return top, jnp.min(jnp.where(x == top, places, x.shape[-1] - 1), axis=-1, keepdims=True)
+
+
+def _positive(p: Array, size: int) -> tuple[Array, Array]:
+    """The positive entries of each row and their places, not more than `size`; 0 fills the rest.
+
+    By a running count and a search in it, where `lax.top_k` would sort the rows on a CPU.
+    """
+    length = p.shape[-1]
+    count = jnp.cumsum((p > 0.0).astype(jnp.int32), axis=-1).reshape(-1, length)
+    wanted = jnp.arange(1, size + 1, dtype=jnp.int32)
+    at = jax.vmap(lambda row: jnp.searchsorted(row, wanted))(count).astype(jnp.int32)
+    at = at.reshape(*p.shape[:-1], size)
+    weights = jnp.take_along_axis(p, jnp.minimum(at, length - 1), axis=-1)
+    return jnp.where(at < length, weights, 0.0), jnp.minimum(at, length - 1)
 
 
 def _dot(p: Array, worth: Array) -> Array:

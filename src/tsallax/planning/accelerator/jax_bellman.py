@@ -19,7 +19,7 @@ from jax import Array
 from numpy.typing import NDArray
 
 from tsallax.errors import InvalidInput
-from tsallax.planning.accelerator.device_sweep import FixedPolicy, SweepModel
+from tsallax.planning.accelerator.device_sweep import DeviceSweep, FixedPolicy, SweepModel
 from tsallax.planning.operator import Certificate, Iterate, NewtonStart, enclosure_ends
 from tsallax.planning.precision import double_precision
 from tsallax.regularizer import Regularizer
@@ -94,7 +94,8 @@ class JaxBellman:
             name = "float32" if single else "float64"
             raise InvalidInput(f"discount {discount!r} is too close to 1 for {name}")
         with self._scope():
-            first = model.sweep(regularizer, model.place(np.zeros(self.n_states)))
+            self._zero = model.place(np.zeros(self.n_states))
+            first = model.sweep(regularizer, self._zero)
             valid, ends, reward = jax.device_get((first.valid, first.ends, first.reward))
         if not valid:
             model.refuse()
@@ -102,6 +103,7 @@ class JaxBellman:
         if self.ends:
             self._shift_low = 0.0
         self._reward = float(reward)
+        self._first: DeviceSweep | None = first
 
     def _scope(self) -> AbstractContextManager[Any]:
         """The precision and device of the operator."""
@@ -124,8 +126,8 @@ class JaxBellman:
     def start(self, v: Any) -> Iterate:
         """v, or 0, on the device; 0 at terminal states."""
         if v is None:
-            with self._scope():
-                return Iterate(self.model.place(np.zeros(self.n_states)), None)
+            return Iterate(self._zero, None)
+        self._first = None
         with self._scope():
             placed = self.model.place(v)
         return Iterate(self.shifted(placed, 0.0), None)
@@ -133,7 +135,10 @@ class JaxBellman:
     def certify(self, iterate: Iterate) -> Certificate:
         """Uv, the policy that is greedy in v, and the enclosure of V* that they prove."""
         with self._scope():
-            found = self.model.sweep(self.regularizer, iterate.value)
+            if iterate.value is self._zero and self._first is not None:
+                found, self._first = self._first, None  # made when the model was checked
+            else:
+                found = self.model.sweep(self.regularizer, iterate.value)
             numbers = (found.low, found.high, found.size, found.pairs_used, found.max_support)
             low, high, size, used, support = (x.item() for x in jax.device_get(numbers))
             valid = bool(found.valid)
@@ -158,6 +163,8 @@ class JaxBellman:
     def shifted(self, v: Array, by: float) -> Array:
         """v + by, with the terminal states left at zero."""
         with self._scope():
+            if not self.ends:
+                return v + jnp.asarray(by, self._dtype)
             shifted: Array = self.model.shifted(v, jnp.asarray(by, self._dtype))
             return shifted
 

@@ -77,7 +77,7 @@ def cumulative(pointer: Any, weights: Any, out: Any) -> None:
 
 @njit()
 def draw(sums: Any, first: Any, last: Any, u: Any) -> Any:
-    """The first i in first..last - 1 with u < sums[i], by bisection."""
+    """The first i in first..last - 1 with u < sums[i], by bisection; last - 1 if none has."""
     low, high = np.uint64(first), np.uint64(last) - _ONE
     while low < high:
         middle = (low + high) >> _ONE
