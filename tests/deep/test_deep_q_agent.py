@@ -9,7 +9,7 @@ from gymnasium.spaces import Box, Dict, Discrete, MultiBinary, MultiDiscrete, Tu
 
 from refusals import refused
 from small_agents import CORRIDOR, TINY, Episodic, cart_pole, corridor, trained
-from tsallax import DeepQ
+from tsallax import DeepQ, DeepQConfig
 from tsallax.errors import InvalidInput
 
 
@@ -125,3 +125,15 @@ def test_a_network_that_cannot_take_the_observations_is_refused():
         DeepQ(Episodic(IMAGES), network="mlp", **TINY)
     with refused("Episodic: its observations are not images"):
         DeepQ(Episodic(), network="cnn", **TINY)
+
+
+def test_normalization_of_integers_is_refused_but_for_files_that_have_it(tmp_path):
+    options = {**TINY, "normalize_observations": True}
+    with refused("FrozenLake-v1: normalize_observations is for vectors, not for integers"):
+        DeepQ("FrozenLake-v1", **options)
+    plain = DeepQ("FrozenLake-v1", **TINY)
+    agent = DeepQ.from_spec(plain.spec, DeepQConfig(**options), 0)  # as earlier versions made it
+    agent.save(tmp_path / "agent.npz")
+    assert DeepQ.load(tmp_path / "agent.npz").config == agent.config
+    with pytest.raises(InvalidInput, match="normalize_observations cannot change"):
+        plain.change(normalize_observations=True)

@@ -29,6 +29,7 @@ REFUSED = [
         "epsilon is for explore=epsilon, not sparse: give explore=epsilon, or un",
     ),
     ({"explore": "soft", "epsilon": "1:0.1:50"}, "epsilon is for explore=epsilon, not soft"),
+    ({"support": 0.2}, "support is for alpha=auto: leave support out"),
     ({"uniform_share": -0.2}, "uniform_share must be a number"),
     ({"beta": 2.0}, "beta must be a number"),
     ({"gamma": 1.0}, "gamma must be a number of at least 0 and below 1, got 1.0"),

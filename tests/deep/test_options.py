@@ -46,6 +46,13 @@ def test_options_of_earlier_files_have_their_present_names():
     assert (config.batch_size, config.buffer_size, config.gamma) == (8, 64, 0.5)
 
 
+def test_options_without_effect_in_earlier_files_are_left_out():
+    old = {"explore": "soft", "epsilon": 0.2, "alpha": 0.1, "support": 0.3}
+    assert from_file(DeepQConfig, old) == DeepQConfig(explore="soft")
+    used = {"explore": "epsilon", "epsilon": 0.2, "alpha": "auto", "support": 0.3}
+    assert from_file(DeepQConfig, used) == DeepQConfig(**used)
+
+
 def test_options_given_by_name_replace_those_of_a_configuration():
     base = DeepQConfig(alpha=0.5, net_arch=(16,))
     changed = make_config(DeepQConfig, base, {"alpha": 0.25})

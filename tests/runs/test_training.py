@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from command_line import OLD_RUN
+from tsallax import DeepQConfig
 from tsallax.errors import InvalidInput
 from tsallax.runs import training
 from tsallax.runs.training import TrainingRun, checkpoint_of, open_run
@@ -107,3 +108,9 @@ def test_a_learner_of_continuous_actions_takes_no_levels(tmp_path: Path):
     with pytest.raises(InvalidInput) as caught:
         open_run({**NEW, "algorithm": "ddpg"}, {}, tmp_path / "run", False)
     assert caught.value.omit == "actions"
+
+
+def test_a_preset_leaves_out_what_the_given_options_do_not_use(tmp_path: Path):
+    run = open_run({"env": "CartPole-v1", "alpha": 0.5}, {}, tmp_path / "run", False)
+    assert run.preset == "CartPole-v1"
+    assert run.agent.config.support == DeepQConfig().support

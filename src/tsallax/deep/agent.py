@@ -98,6 +98,7 @@ class Agent:
             masked=getattr(settings, "masked", False),
             action_mask=action_mask,
         )
+        self.check_effects(spec, settings)
         self._start(spec, settings, seed)
 
     @classmethod
@@ -144,6 +145,10 @@ class Agent:
     ) -> tuple[Algorithm, list[Any]]:
         """The algorithm that agents with these options share, and the knobs of each."""
         raise NotImplementedError
+
+    @staticmethod
+    def check_effects(spec: EnvironmentSpec, config: Any) -> None:
+        """Refuse options that would have no effect in the environment."""
 
     def _build(
         self, make_learner: Callable[[Algorithm, jax.Array, Any], Any] | None

@@ -445,6 +445,13 @@ def build_algorithm(
     return algorithm, knobs
 
 
+def check_effects(spec: EnvironmentSpec, config: DeepQConfig) -> None:
+    """Refuse an option that would have no effect; files of earlier versions may hold it."""
+    if config.normalize_observations and spec.observation.kind != "vector":
+        problem = f"normalize_observations is for vectors, not for {spec.observation.kind}s"
+        raise InvalidInput(problem, source=spec.name, omit="normalize_observations")
+
+
 def _check_network(spec: EnvironmentSpec, kind: str | None) -> None:
     """Refuse a network that cannot take the observations."""
     images = spec.observation.kind == "image"

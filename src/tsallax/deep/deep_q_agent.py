@@ -38,6 +38,7 @@ class DeepQ(Agent):
     kind = "deep_q"
     Config: ClassVar[type] = DeepQConfig
     build_algorithm = staticmethod(deep_q.build_algorithm)
+    check_effects = staticmethod(deep_q.check_effects)
     member_options = deep_q.KNOBS
     continuous_actions = False
     config: DeepQConfig

@@ -22,6 +22,7 @@ DEFAULT_INTERVAL = 1_000
 DEFAULT_EPSILON = Linear(1.0, 0.02, 100_000)
 MIN_ALPHA = 1e-30
 """Differences of Q, divided by it, stay within single precision."""
+DEFAULT_SUPPORT = Linear(0.5, 0.05, 100_000)
 AUTO = "auto"
 """The alpha that follows the support of the policy."""
 
@@ -54,7 +55,7 @@ class DeepQConfig:
         at_least=MIN_ALPHA,
     )
     support: Any = option(
-        "0.5:0.05:100000",
+        DEFAULT_SUPPORT,
         "with alpha=auto: effective share of actions to which the policy gives probability, "
         "from 0 (one action) to 1 (all actions alike)",
         linear,
@@ -154,6 +155,8 @@ class DeepQConfig:
                 f"epsilon is for explore=epsilon, not {self.explore}: give explore=epsilon, or "
                 "uniform_share for a share of uniform actions beside it"
             )
+        if self.alpha != AUTO and self.support != DEFAULT_SUPPORT:
+            raise InvalidInput("support is for alpha=auto", omit="support")
         if self.tau is not None and self.target_update_interval != DEFAULT_INTERVAL:
             raise InvalidInput("with tau there are no copies", omit="target_update_interval")
         for word in ("explore", "update"):

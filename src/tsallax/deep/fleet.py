@@ -133,6 +133,7 @@ class Fleet:
         settings = {"together": together, "workers": workers, "overlap": overlap}
         choices = {"backend": backend, "options": env_options, "action_mask": action_mask}
         self._prepare(env, members, actions, choices, settings)
+        self._kind.check_effects(self.spec, self.config)
         self._loop.start()
 
     def _prepare(

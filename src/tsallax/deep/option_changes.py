@@ -10,7 +10,14 @@ from tsallax.deep.environment_spec import EnvironmentSpec
 from tsallax.deep.options import from_mapping, to_mapping
 from tsallax.errors import InvalidInput
 
-AT_START = ("factored", "initial_value", "masked", "n_envs", "output_scale")
+AT_START = (
+    "factored",
+    "initial_value",
+    "masked",
+    "n_envs",
+    "normalize_observations",
+    "output_scale",
+)
 """Options that only matter when an agent is made."""
 
 Build = Callable[[EnvironmentSpec, Sequence[Any]], tuple[Algorithm, list[Any]]]

@@ -75,13 +75,14 @@ def from_file(kind: type[T], values: Mapping[str, Any]) -> T:
 
 
 def without_unused(values: Mapping[str, Any]) -> dict[str, Any]:
-    """Options without an epsilon that is not used; earlier versions accepted and wrote one.
+    """Options without an epsilon or support that is not used; earlier versions wrote such ones.
 
-    >>> without_unused({"explore": "sparse", "epsilon": 0.1})
-    {'explore': 'sparse'}
+    >>> without_unused({"explore": "sparse", "epsilon": 0.1, "alpha": 0.1, "support": 0.5})
+    {'explore': 'sparse', 'alpha': 0.1}
     """
-    used = values.get("explore") == "epsilon"
-    return {name: value for name, value in values.items() if used or name != "epsilon"}
+    needed = {"epsilon": ("explore", "epsilon"), "support": ("alpha", "auto")}
+    unused = [name for name, (other, value) in needed.items() if values.get(other) != value]
+    return {name: value for name, value in values.items() if name not in unused}
 
 
 def from_mapping(kind: type[T], values: Mapping[str, Any]) -> T:

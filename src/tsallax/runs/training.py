@@ -150,8 +150,8 @@ def _preset_options(
         problem = f"the preset {asked} is for {chosen.algorithm}, not {algorithm}"
         raise InvalidInput(problem, omit="preset")
     found = {"algorithm": chosen.algorithm, **chosen.options}
-    if options.get("explore", found.get("explore")) != "epsilon":
-        found.pop("epsilon", None)
+    used = without_unused({**found, **options})
+    found = {name: value for name, value in found.items() if name in used}
     if not any(options.get(name) is not None for name in LIMITS):
         found["steps"] = chosen.steps
     return chosen.name, found
