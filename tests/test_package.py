@@ -81,8 +81,8 @@ def test_the_package_is_typed_and_its_version_is_the_projects():
     assert f"## {project['version']}" in (ROOT / "CHANGELOG.md").read_text()
 
 
-SLOW_DOCUMENTS = ["docs/learning.md"]
-"""Documents whose agents take long to compile."""
+SLOW_DOCUMENTS = ["docs/learning.md", "docs/large_models.md"]
+"""Documents whose agents and functional models take long to compile."""
 DOCUMENTS = ["README.md", *sorted(f"docs/{path.name}" for path in (ROOT / "docs").glob("*.md"))]
 
 

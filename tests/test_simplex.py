@@ -191,7 +191,7 @@ MANY = 100_000
     ("q", "n"),
     [
         (2.0, MANY),
-        (1.5, 10_000),
+        pytest.param(1.5, 10_000, marks=pytest.mark.slow),
         *(pytest.param(q, MANY, marks=pytest.mark.slow) for q in (0.2, 0.9, 1, 1.25, 1.5, 10)),
     ],
 )

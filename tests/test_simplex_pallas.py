@@ -33,6 +33,21 @@ def test_kernels_mapped_over_regularizers_and_coefficients_are_the_single_ones()
     assert mapped_error(interpret=True) == 0
 
 
+def clear_operators() -> None:
+    """Discard the programs of the operators only: those of other tests serve later ones."""
+    for operator in (simplex.maximum, simplex.maximizer):
+        operator.fun.clear_cache()
+
+
+@pytest.fixture
+def gpu(monkeypatch: pytest.MonkeyPatch):
+    """JAX as on a machine whose default backend is a GPU."""
+    monkeypatch.setattr(jax, "default_backend", lambda: "gpu")
+    clear_operators()
+    yield
+    clear_operators()
+
+
 @pytest.mark.parametrize(
     ("shape", "dtype", "q", "uses_kernel"),
     [
@@ -44,20 +59,15 @@ def test_kernels_mapped_over_regularizers_and_coefficients_are_the_single_ones()
     ],
 )
 def test_public_operators_use_the_kernels_on_a_gpu_where_they_can(
-    shape, dtype, q, uses_kernel, monkeypatch
+    shape, dtype, q, uses_kernel, gpu
 ):
-    monkeypatch.setattr(jax, "default_backend", lambda: "gpu")
-    jax.clear_caches()
     for operator in (simplex.entmax, simplex.tsallis_max):
         program = str(jax.make_jaxpr(lambda z, f=operator: f(z, q))(jnp.zeros(shape, dtype)))
         assert ("pallas_call" in program) == uses_kernel
-    jax.clear_caches()
 
 
-def test_a_program_for_a_gpu_runs_on_a_cpu_without_the_kernel(monkeypatch):
+def test_a_program_for_a_gpu_runs_on_a_cpu_without_the_kernel(request):
     z = np.float32(np.random.default_rng(0).normal(size=(3, 7)))
     expected = simplex.sparsemax(z)
-    monkeypatch.setattr(jax, "default_backend", lambda: "gpu")
-    jax.clear_caches()
+    request.getfixturevalue("gpu")
     np.testing.assert_array_equal(simplex.sparsemax(z), expected)
-    jax.clear_caches()

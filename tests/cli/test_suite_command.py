@@ -17,6 +17,7 @@ def classic(folder: Path, *more: str) -> int:
     return run([*words, *TINY, *more])
 
 
+@pytest.mark.slow
 def test_classic_goes_from_the_command_to_the_page(tmp_path: Path, capsys: pytest.CaptureFixture):
     assert classic(tmp_path, "--time-limit", "0.001") == 3
     assert "the same command continues them" in capsys.readouterr().err

@@ -35,6 +35,12 @@ everywhere = pytest.mark.parametrize(
         for name, make in MAKERS.items()
     ],
 )
+one_loop = pytest.mark.parametrize(
+    "make",
+    [corridor, pytest.param(cart_pole, marks=pytest.mark.slow)],
+    ids=["jax", "gymnasium"],
+)
+"""The other one is slow: what is tested is the same in both, and compiled for each."""
 both_loops = pytest.mark.parametrize("make", [corridor, cart_pole], ids=["jax", "gymnasium"])
 ONE_LINE = r"^[^\n]*$"
 
@@ -339,7 +345,7 @@ def test_the_options_of_an_agent_are_changed_and_not_assigned():
     assert (agent.policy([0.0, 0.0]) > 0).all()
 
 
-@both_loops
+@one_loop
 def test_a_change_of_options_holds_from_its_step_on(make, tmp_path):
     """As in an agent with the new options from the start, and what the old one had learned."""
     agent = make().learn(episodes=4)

@@ -147,6 +147,7 @@ def test_an_update_equals_one_by_hand(other: bool) -> None:
     close(backward(actor, actor_layers, by_output)[0], after.actor_adam.mean, other)
 
 
+@pytest.mark.slow
 def test_an_update_goes_down_the_loss_and_up_the_value() -> None:
     program = algorithm()
     before = filled(program, learning_rate=1e-4)

@@ -32,6 +32,7 @@ add = jax.jit(replay.add)
 sample = jax.jit(replay.sample, static_argnums=(2, 5, 6))
 init = jax.jit(lambda algorithm, key, knobs: algorithm.init(key, knobs), static_argnums=0)
 learn = jax.jit(lambda algorithm, *arguments: algorithm.learn(*arguments), static_argnums=0)
+values = jax.jit(lambda algorithm, *arguments: algorithm.values(*arguments), static_argnums=0)
 sample_rows = jax.jit(deep_q.sample_rows)
 RULES = (("sparse", None), ("hard", None), ("soft", None), ("tsallis", 1.5))
 
@@ -223,7 +224,7 @@ FACTORED = {"choices": (3, 2, 4), "factored": True, **ALL, "update": "sparse", "
 @pytest.mark.parametrize(
     "options",
     [
-        {"masked": True, **ROWS_OPTIONS},
+        pytest.param({"masked": True, **ROWS_OPTIONS}, marks=pytest.mark.slow),
         pytest.param(FACTORED, marks=pytest.mark.slow),
         {"masked": True, **FACTORED},
         pytest.param({**FACTORED, "double": False, "choices": (3, 3)}, marks=pytest.mark.slow),
@@ -369,9 +370,9 @@ def test_the_critics_learn_towards_one_target_which_is_their_mean():
         lambda x: x * np.float32([1, 2]).reshape(2, *[1] * (x.ndim - 1)), twice
     )
     apart = both.learner._replace(online=different[0])
-    q = both.algorithm.values(apart, both.x)
+    q = values(both.algorithm, apart, both.x)
     single = [
-        np.asarray(alone.algorithm.values(alone.learner._replace(online=net), both.x))
+        np.asarray(values(alone.algorithm, alone.learner._replace(online=net), both.x))
         for net in (online, jax.tree.map(lambda x: 2 * x, online))
     ]
     np.testing.assert_allclose(q, np.mean(single, 0), rtol=1e-5, atol=1e-6)
@@ -430,7 +431,7 @@ def test_alpha_follows_the_support_whatever_the_scale_of_the_values(scale):
 
     learner = many(learner)
     alpha = float(np.exp(learner.log_alpha))
-    q = np.asarray(algorithm.values(learner, x), np.float64)
+    q = np.asarray(values(algorithm, learner, x), np.float64)
     shares = []
     for row in q:
         for part in (row[:4], row[4:]):

@@ -26,6 +26,9 @@ def values(net: Network, x: jax.Array, action: jax.Array) -> Any:
     return network.values(net, x), network.values(net, x[3]), chosen
 
 
+all_values = jax.jit(network.values, static_argnums=2)
+
+
 @partial(jax.jit, static_argnums=(0, 1))
 def init(hidden: tuple[int, ...], common: bool, scale: float = 1.0) -> Network:
     return network.init(jax.random.PRNGKey(0), INPUTS, hidden, OUTPUTS, scale, common)
@@ -117,11 +120,11 @@ def test_a_common_value_starts_at_nothing():
 def test_integers_are_one_hot_vectors():
     net = some_network(common=True)
     numbers, vectors = np.array([2, 0, 3], np.int32), np.eye(INPUTS, dtype=np.float32)[[2, 0, 3]]
-    close(network.values(net, numbers), network.values(net, vectors))
+    close(all_values(net, numbers), all_values(net, vectors))
     linear = some_network(common=False, hidden=())
-    close(network.values(linear, numbers), network.values(linear, vectors))
+    close(all_values(linear, numbers), all_values(linear, vectors))
     rows = network.output_rows(linear, np.array([1, 4, 0]))
-    chosen = np.asarray(network.values(linear, vectors))[np.arange(3), [1, 4, 0]]
+    chosen = np.asarray(all_values(linear, vectors))[np.arange(3), [1, 4, 0]]
     close(network.action_values(linear.body, rows, numbers), chosen)
 
 
@@ -129,7 +132,7 @@ def test_integers_are_one_hot_vectors():
 def test_images_pass_through_convolutions(sides):
     """Against sums over windows, in NumPy."""
     form = ObservationFormat.image(*sides, 2)
-    net = network.init(jax.random.PRNGKey(0), form, (8,), 3, 1.0)
+    net = jax.jit(lambda key: network.init(key, form, (8,), 3, 1.0))(jax.random.PRNGKey(0))
     x = np.random.default_rng(0).integers(256, size=(2, *sides, 2)).astype(np.uint8)
     y = x.astype(np.float64) / 255
     for layer, (_, side, stride) in zip(
@@ -142,7 +145,7 @@ def test_images_pass_through_convolutions(sides):
     hidden = net.body.hidden[0]
     h = np.maximum(y.reshape(2, -1) @ np.asarray(hidden.weight) + np.asarray(hidden.bias), 0)
     expected = h @ np.asarray(net.output.weight).T
-    np.testing.assert_allclose(network.values(net, x), expected, rtol=1e-4, atol=1e-5)
+    np.testing.assert_allclose(all_values(net, x), expected, rtol=1e-4, atol=1e-5)
 
 
 def test_images_that_are_too_small_are_refused():
@@ -156,7 +159,7 @@ def test_with_layer_norm_the_scale_of_the_inputs_of_a_layer_does_not_matter():
     hidden = net.body.hidden
     scaled = tuple(layer._replace(weight=5 * layer.weight, bias=5 * layer.bias) for layer in hidden)
     other = net._replace(body=net.body._replace(hidden=scaled))
-    close(network.values(net, x, True), network.values(other, x, True))
+    close(all_values(net, x, True), all_values(other, x, True))
     h = np.asarray(x @ hidden[0].weight + hidden[0].bias, np.float64)
     h = np.maximum((h - h.mean(1, keepdims=True)) / h.std(1, keepdims=True), 0)
     one = net.body._replace(hidden=hidden[:1])

@@ -88,8 +88,8 @@ def test_training_continues_as_if_it_had_not_stopped(tmp_path):
 
 
 def test_evaluations_along_the_way_do_not_change_the_training():
-    plain = DeepQ(normalized(reward=True), **TINY).learn(steps=120)
-    evaluated = DeepQ(normalized(reward=True), **TINY)
+    plain = DeepQ(normalized(reward=True), **LEARN).learn(steps=120)
+    evaluated = DeepQ(normalized(reward=True), **LEARN)
     evaluated.learn(steps=120, eval_every=40, eval_episodes=1)
     assert len(evaluated.history["evaluation_return"]) == 3
     for x, y in zip(plain.spec.statistics(), evaluated.spec.statistics(), strict=True):

@@ -44,7 +44,7 @@ def same(one: Any, other: Any) -> bool:
     return repr(one) == repr(other)
 
 
-@settings(max_examples=30)
+@settings(max_examples=15)
 @given(value=plain)
 def test_data_written_in_one_line_are_read_back(value):
     text = yaml_text.scalar(value)
