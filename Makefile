@@ -34,7 +34,7 @@ lint: $(VENV)/.installed-test
 test-slow: $(VENV)/.installed-test
 	$(VENV)/bin/python -m pytest -q -m slow
 
-# The report's page in a real browser: the one that is here, or Debian's, or Playwright's.
+# The pages in a real browser: the one that is here, or Debian's, or Playwright's.
 test-browser: $(VENV)/.installed-test $(VENV)/.installed-browser
 	@$(VENV)/bin/python tests/browser.py >/dev/null || { echo "No browser found: installing Chromium"; \
 	  [ "$$(id -u)" = 0 ] && command -v apt-get >/dev/null && apt-get update -qq && \
@@ -42,7 +42,7 @@ test-browser: $(VENV)/.installed-test $(VENV)/.installed-browser
 	  $(VENV)/bin/playwright install chromium || \
 	  { echo "No browser: install Chromium, such as with: apt-get install chromium"; exit 1; }
 	@$(VENV)/bin/python tests/browser.py
-	$(VENV)/bin/python -m pytest -q tests/paper/page/test_browser.py
+	$(VENV)/bin/python -m pytest -q tests/paper/page/test_browser.py tests/explorer
 
 # Speed and memory next to the peers, which have an environment of their own.
 bench: $(BENCH)/.installed

@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from tsallax.deep.fleet import Diverged, Fleet, Member
     from tsallax.deep.learners import load_agent
     from tsallax.errors import InvalidInput
+    from tsallax.explorer.explorer_page import explore
     from tsallax.paper.report import reproduce
     from tsallax.planning.alpha_path import AlphaPath, ChosenAlpha, choose_alpha, solve_path
     from tsallax.planning.evaluation import Evaluation, evaluate, gap_certificate, performance_bound
@@ -52,6 +53,7 @@ _NAMES = {
     "deep.fleet": "Diverged Fleet Member",
     "deep.learners": "load_agent",
     "errors": "InvalidInput",
+    "explorer.explorer_page": "explore",
     "paper.report": "reproduce",
     "planning.alpha_path": "AlphaPath ChosenAlpha choose_alpha solve_path",
     "planning.evaluation": "Evaluation evaluate gap_certificate performance_bound",

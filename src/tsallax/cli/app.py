@@ -16,6 +16,7 @@ from tsallax.cli import paper_commands
 from tsallax.cli.arguments import spelling_of
 from tsallax.cli.config_command import config
 from tsallax.cli.evaluate_command import evaluate
+from tsallax.cli.explore_command import explore
 from tsallax.cli.output import print_line
 from tsallax.cli.plot_command import plot
 from tsallax.cli.presets_command import presets
@@ -32,6 +33,7 @@ app = typer.Typer(
     context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
 )
 app.command(short_help="Solve a finite MDP, with a proven error bound.")(solve)
+app.command(short_help="Make a page on which to explore the policies of an MDP.")(explore)
 paper_commands.register(app)
 app.command(short_help="Train an agent in an environment.")(train)
 app.command(short_help="Play episodes with a trained agent, and record them.")(evaluate)

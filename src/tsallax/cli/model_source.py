@@ -1,19 +1,69 @@
-"""Models that a function of the user makes, named on the command line as `module:function`."""
+"""Models that a command names: a file, an environment, a problem, or `module:function`."""
 
 from __future__ import annotations
 
 import importlib
 import importlib.util
 import os
+import warnings
 from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
+from tsallax.cli.arguments import key_values
 from tsallax.cli.user_modules import search_current_folder
 from tsallax.errors import InvalidInput
 
 if TYPE_CHECKING:
     from tsallax.planning.functional_mdp import FunctionalMDP
     from tsallax.planning.mdp import MDP
+
+
+DEFAULT_DISCOUNT = 0.99
+"""For a Gymnasium environment, which has no discount of its own."""
+PROBLEMS: dict[str, dict[str, Any]] = {
+    "multigoal": {},
+    "unicycle": {},
+    "gridworld": {"rows": 10},
+    "maze": {"rows": 20},
+    "garnet": {"states": 100, "actions": 5, "branching": 5},
+    "forest": {},
+    "inventory": {},
+    "perishables": {},
+    "savings": {},
+}
+"""The functions of `tsallax.problems`, with values for arguments that have no default."""
+
+
+def read_model(source: str, discount: float | None, options: list[str] | None = None) -> Any:
+    """The model of a file, a problem, a function or an environment, with the discount asked for."""
+    from tsallax.planning.mdp import MDP
+
+    if source.endswith((".npz", ".umb", ".drn", ".tra")) or os.path.isfile(source):
+        if options:
+            raise InvalidInput("a file has no options", source=source, omit="env_option")
+        return MDP.load(source, discount)
+    if source in PROBLEMS:
+        return _problem(source, discount, key_values("--env-option", options))
+    if names_function(source):
+        if options:
+            raise InvalidInput("a function has no options", source=source, omit="env_option")
+        model = make_model(source)
+        return model if discount is None else model.with_discount(discount)
+    search_current_folder(source)
+    gamma = DEFAULT_DISCOUNT if discount is None else discount
+    with warnings.catch_warnings(action="ignore"):
+        return MDP.from_gymnasium(source, gamma, **key_values("--env-option", options))
+
+
+def _problem(name: str, discount: float | None, options: dict[str, Any]) -> Any:
+    from tsallax import problems
+
+    given = {key: tuple(v) if isinstance(v, list) else v for key, v in options.items()}
+    try:
+        model: Any = getattr(problems, name)(**{**PROBLEMS[name], **given})
+    except TypeError as error:
+        raise InvalidInput(_reason(error), source=name) from None
+    return model if discount is None else model.with_discount(discount)
 
 
 def names_function(source: str) -> bool:

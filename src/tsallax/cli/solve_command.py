@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import os
 import sys
-import warnings
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -12,17 +10,13 @@ import typer
 
 from tsallax import checks
 from tsallax.cli import worker_process
-from tsallax.cli.arguments import key_values
-from tsallax.cli.model_source import make_model, names_function
+from tsallax.cli.model_source import DEFAULT_DISCOUNT, PROBLEMS, read_model
 from tsallax.cli.output import print_line
-from tsallax.cli.user_modules import search_current_folder
 from tsallax.errors import InvalidInput
 
 if TYPE_CHECKING:
     from jax.sharding import Mesh
 
-DEFAULT_DISCOUNT = 0.99
-"""For a Gymnasium environment, which has no discount of its own."""
 DEFAULT_SHOWN = 10
 """The number of states whose policy is printed."""
 
@@ -33,8 +27,9 @@ def solve(
         typer.Argument(
             metavar="SOURCE",
             help="A file written by MDP.save (.npz, .umb, .drn, .tra), the id of a Gymnasium "
-            "toy-text environment, or module:function or path.py:function, a function without "
-            "arguments that returns an MDP or a model from functions.",
+            f"toy-text environment, a problem ({', '.join(PROBLEMS)}), or module:function or "
+            "path.py:function, a function without arguments that returns an MDP or a model from "
+            "functions.",
         ),
     ],
     regularizer: Annotated[str, typer.Option(help="hard, soft, sparse or tsallis.")] = "sparse",
@@ -90,7 +85,10 @@ def solve(
     ] = False,
     env_option: Annotated[
         list[str] | None,
-        typer.Option(metavar="KEY=VALUE", help="Passed to gymnasium.make; may be repeated."),
+        typer.Option(
+            metavar="KEY=VALUE",
+            help="Passed to gymnasium.make, or to the function of a problem; may be repeated.",
+        ),
     ] = None,
     distributed: Annotated[
         bool,
@@ -107,7 +105,7 @@ def solve(
       tsallax solve Taxi-v4 --regularizer hard --discount 0.999 --json
       tsallax solve mdp.npz --regularizer soft --alpha 0.5 --out solution.npz
       tsallax solve mdp.npz --regularizer tsallis --alpha 0.5 --q 1.5 --tolerance 1e-9
-      tsallax solve tsallax.problems:inventory --alpha 0.1
+      tsallax solve inventory --alpha 0.1
       tsallax solve models.py:warehouse --regularizer hard --device gpu --precision float32
       srun -N 4 tsallax solve mdp.npz --alpha 0.5 --distributed --out solution.npz
 
@@ -136,7 +134,11 @@ def solve(
     chosen = by_name(regularizer, alpha, q)
     try:
         mesh = _joined() if distributed else None
-        mdp = _read(source, discount, env_option, mesh)
+        mdp = (
+            read_model(source, discount, env_option)
+            if mesh is None or not source.endswith(".npz")
+            else _read_part(source, discount, env_option, mesh)
+        )
         solution = solve_mdp(
             mdp, chosen, tolerance, method, max_sweeps=max_sweeps, time_limit=time_limit,
             relative_tolerance=relative_tolerance, device=device, precision=precision, mesh=mesh,
@@ -194,27 +196,13 @@ def _separated() -> bool:
     return is_first
 
 
-def _read(
-    source: str, discount: float | None, env_option: list[str] | None, mesh: Mesh | None
+def _read_part(
+    source: str, discount: float | None, env_option: list[str] | None, mesh: Mesh
 ) -> Any:
-    """The model of a file, of a function or of an environment, with the discount asked for."""
-    from tsallax.planning.mdp import MDP
-
-    if not os.path.isfile(source) and names_function(source):
-        if env_option:
-            raise InvalidInput("a function has no options", source=source, omit="env_option")
-        model = make_model(source)
-        return model if discount is None else model.with_discount(discount)
-    if not (source.endswith((".npz", ".umb", ".drn", ".tra")) or os.path.isfile(source)):
-        search_current_folder(source)
-        gamma = DEFAULT_DISCOUNT if discount is None else discount
-        with warnings.catch_warnings(action="ignore"):
-            return MDP.from_gymnasium(source, gamma, **key_values("--env-option", env_option))
-    if env_option:
-        raise InvalidInput("a file has no options", source=source, omit="env_option")
-    if mesh is None or not source.endswith(".npz"):
-        return MDP.load(source, discount)
+    """This process's part of the model in a file, with the discount asked for."""
     from tsallax.planning.distributed import load_part
 
+    if env_option:
+        raise InvalidInput("a file has no options", source=source, omit="env_option")
     mdp = load_part(source, mesh)
     return mdp if discount is None else mdp.with_discount(discount)

@@ -15,7 +15,7 @@ from where a few Newton steps suffice.  V* is convex in alpha, hence d'x increas
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from os import PathLike
 from typing import NamedTuple
@@ -120,17 +120,26 @@ class ChosenAlpha(NamedTuple):
     solution: Solution
 
 
-class _Point(NamedTuple):
+class PathPoint(NamedTuple):
     """The solution at one alpha: the certificate of V*, and the bonus of its policy."""
 
     alpha: float
     certificate: Certificate
     value: Floats
+    lower: Floats
+    upper: Floats
     bonus: Floats
     """x(s): the discounted entropy bonus from state s, exact to within `slack`."""
     gap: Floats
+    """What the regulariser can cost from each state, by the certificate."""
     linear: bool
     """Whether linear systems are quicker than sweeps of a policy."""
+
+    @property
+    def pair_policy(self) -> Floats:
+        """pi(a|s) of every pair."""
+        weights: Floats = self.certificate.policy.weights
+        return weights
 
 
 @interruptible()
@@ -174,15 +183,12 @@ def solve_path(
     summary = {name: np.empty(n) for name in
                ("errors", "support_ratios", "gaps", "worst_gaps", "regularized_returns",
                 "expected_returns")}  # fmt: skip
-    before: list[_Point] = []
-    order = _linear_order(mdp)
+    rising = np.argsort(given, kind="stable")
+    points = path_points(mdp, [make(float(alpha)) for alpha in given[rising]], tolerance)
     with bar("solving", progress) as report:
-        for done, i in enumerate(np.argsort(given, kind="stable")):
-            operator = Bellman(mdp, make(float(given[i])))
-            point = _solve_at(operator, before, tolerance, order)
-            before = [*before[-1:], point]
+        for done, (i, point) in enumerate(zip(rising, points, strict=True)):
             values[i] = point.value
-            used = np.count_nonzero(point.certificate.policy.weights)
+            used = np.count_nonzero(point.pair_policy)
             start = float(mdp.initial @ point.value)
             summary["errors"][i] = point.certificate.error
             summary["support_ratios"][i] = used / mdp.n_pairs
@@ -199,6 +205,17 @@ def solve_path(
         values=frozen(values),
         **{name: frozen(array) for name, array in summary.items()},
     )
+
+
+def path_points(
+    mdp: MDP, regularizers: Sequence[Regularizer], tolerance: float
+) -> Iterator[PathPoint]:
+    """The solutions of regularisers with alphas that are near each other, one after another."""
+    before: list[PathPoint] = []
+    order = _linear_order(mdp)
+    for regularizer in regularizers:
+        before = [*before[-1:], _solve_at(Bellman(mdp, regularizer), before, tolerance, order)]
+        yield before[-1]
 
 
 @interruptible()
@@ -243,7 +260,7 @@ def choose_alpha(
     if mdp.max_actions == 1:
         raise InvalidInput("every state of this MDP has one action: alpha changes nothing")
     order = _linear_order(mdp)
-    before: list[_Point] = []
+    before: list[PathPoint] = []
 
     def gap_at(alpha: float) -> float:
         point = _solve_at(Bellman(mdp, make(alpha)), before, tolerance, order)
@@ -310,8 +327,8 @@ def _linear_order(mdp: MDP) -> Order:
 
 
 def _solve_at(
-    operator: Bellman, before: Sequence[_Point], tolerance: float, order: Order
-) -> _Point:
+    operator: Bellman, before: Sequence[PathPoint], tolerance: float, order: Order
+) -> PathPoint:
     """V* and the certified gap at the operator's alpha, predicted from the points before."""
     linear = before[-1].linear if before else False
     if before:
@@ -331,11 +348,16 @@ def _solve_at(
     bonus, slack, linear = _bonus(operator, certificate, before, tolerance, order, linear)
     width = certificate.high - certificate.low
     gap = np.where(operator.mdp.terminal, 0.0, np.nextafter(bonus + (slack + width), math.inf))
-    value = operator.shifted(certificate.updated, certificate.middle)
-    return _Point(operator.alpha, certificate, value, bonus, gap, linear)
+    value, lower, upper = (
+        operator.shifted(certificate.updated, end)
+        for end in (certificate.middle, certificate.low, certificate.high)
+    )
+    if operator.mdp.discount == 1.0:
+        lower, upper = operator.weighted_enclosure(certificate)
+    return PathPoint(operator.alpha, certificate, value, lower, upper, bonus, gap, linear)
 
 
-def _prediction(operator: Bellman, before: Sequence[_Point]) -> Floats:
+def _prediction(operator: Bellman, before: Sequence[PathPoint]) -> Floats:
     """V* at the operator's alpha, from the values and derivatives at the last one or two."""
     last = before[-1]
     h = math.log(operator.alpha / last.alpha)
@@ -378,7 +400,7 @@ def _newton(
 def _bonus(
     operator: Bellman,
     certificate: Certificate,
-    before: Sequence[_Point],
+    before: Sequence[PathPoint],
     tolerance: float,
     order: Order,
     linear: bool,

@@ -85,8 +85,20 @@ def _table(env: Any, given_name: str | None = None) -> tuple[str, dict[str, Any]
         "pairs": pairs,
         "terminal": terminal,
         "termination": np.bincount(pair[stops], chance[stops], minlength=len(pairs)),
+        "state_names": _cells(env, n_states),
         "action_names": ACTION_NAMES.get(type(env).__name__),
     }
+
+
+def _cells(env: Any, n_states: int) -> list[str] | None:
+    """Names "row,column" where the states of an environment are the cells of a grid."""
+    kind = type(env).__name__
+    shape: tuple[int, ...] = tuple(env.shape) if kind == "CliffWalkingEnv" else ()
+    if kind == "FrozenLakeEnv":
+        shape = np.shape(env.desc)
+    if len(shape) != 2 or shape[0] * shape[1] != n_states:
+        return None
+    return [f"{row},{column}" for row in range(shape[0]) for column in range(shape[1])]
 
 
 def _entries(name: str, table: Any, n_states: int) -> tuple[Any, tuple[Any, ...]]:

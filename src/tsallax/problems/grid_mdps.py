@@ -12,6 +12,7 @@ from tsallax import checks
 from tsallax.errors import InvalidInput
 from tsallax.planning.forms import numbers
 from tsallax.planning.mdp import MDP
+from tsallax.problems.lattice import MAX_NAMED_STATES
 
 Cell = tuple[int, int]
 Goals = Mapping[Cell, float] | Iterable[Cell] | None
@@ -20,8 +21,6 @@ Ints = NDArray[np.int32]
 Floats = NDArray[np.float64]
 
 MOVES = ("up", "right", "down", "left")
-MAX_NAMED_STATES = 10_000
-"""Grids of up to this many states have state names of the form "row,column"."""
 
 
 def gridworld(

@@ -6,7 +6,8 @@ multilinear interpolation, or more generally T(s'|s,a) = Π_i T_i(s'_i|s,a).
 """
 
 from dataclasses import dataclass
-from math import isqrt
+from itertools import product
+from math import isqrt, prod
 from typing import Any
 
 import numpy as np
@@ -18,6 +19,8 @@ from tsallax.errors import InvalidInput
 
 SNAP = 1e-9
 """A point this close to a grid point, in cells, lies on it."""
+MAX_NAMED_STATES = 10_000
+"""Grids of up to this many states have state names, the coordinates."""
 
 
 @dataclass(frozen=True)
@@ -108,6 +111,22 @@ def counts(name: str, given: Any, length: int, total: bool = False) -> list[int]
     if len(given) != length:
         raise InvalidInput(f"{name} must be a tuple of {length} numbers, got {given}")
     return [checks.count(name, size, at_least=2) for size in given]
+
+
+def point_names(*axes: NDArray[np.float64]) -> list[str] | None:
+    """The points of a grid as "(x, y)", the last axis running fastest; None where names repeat.
+
+    Grids of more than `MAX_NAMED_STATES` points have no names.
+
+    >>> point_names(np.array([0.0, 0.5]), np.array([1.0]))
+    ['(0, 1)', '(0.5, 1)']
+    """
+    if prod(len(axis) for axis in axes) > MAX_NAMED_STATES:
+        return None
+    texts = [[f"{value + 0.0:.4g}" for value in axis.round(12)] for axis in axes]
+    if any(len(set(values)) < len(values) for values in texts):
+        return None
+    return [f"({', '.join(values)})" for values in product(*texts)]
 
 
 def point(name: str, value: tuple[float, float]) -> NDArray[np.float64]:

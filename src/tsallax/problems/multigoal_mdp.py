@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from tsallax import checks
 from tsallax.planning.mdp import MDP
-from tsallax.problems.lattice import Move, counts, joint_rows, point
+from tsallax.problems.lattice import Move, counts, joint_rows, point, point_names
 
 SIZE = 3.0
 """Half the side of the square of locations, and the highest velocity of either coordinate."""
@@ -97,8 +97,13 @@ def multigoal(
     squares = np.min([(axis[:, None] - gx) ** 2 + (axis - gy) ** 2 for gx, gy in GOALS], axis=0)
     velocities = multigoal_actions(actions)
     rewards = np.repeat(np.exp(-0.5 * squares / width).ravel(), len(velocities))
-    names = [f"({vx:.6g}, {vy:.6g})" for vx, vy in velocities]
-    return MDP(rows, rewards, discount, action_names=names)
+    return MDP(
+        rows,
+        rewards,
+        discount,
+        state_names=point_names(axis, axis),
+        action_names=[f"({vx:.6g}, {vy:.6g})" for vx, vy in velocities],
+    )
 
 
 def _noisy(mean: NDArray[np.float64], axis: NDArray[np.float64], noise: float) -> Move:

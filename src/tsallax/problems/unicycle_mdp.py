@@ -22,7 +22,7 @@ from numpy.typing import NDArray
 from tsallax import checks
 from tsallax.errors import InvalidInput
 from tsallax.planning.mdp import MDP
-from tsallax.problems.lattice import counts, interpolate, joint_rows, point
+from tsallax.problems.lattice import counts, interpolate, joint_rows, point, point_names
 
 Floats = NDArray[np.float64]
 
@@ -124,7 +124,8 @@ def unicycle(
     if len(set(names)) < len(names):
         names = [f"v={float(v)!r}, ω={float(w)!r}" for v in speed for w in rate]
     rewards = np.repeat(reward.ravel(), len(heading) * len(names))
-    return MDP(rows, rewards, discount, action_names=names)
+    states = point_names(x, y, heading)
+    return MDP(rows, rewards, discount, state_names=states, action_names=names)
 
 
 def _action_axes(

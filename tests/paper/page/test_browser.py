@@ -4,25 +4,9 @@ import re
 
 import pytest
 
-from browser import ARGUMENTS, find
+from browser import PHONE, tab_to
 from page_results import LABELS, PANELS, curves, returns, write, write_hostile
 from tsallax.paper.report import write_page
-
-sync_api = pytest.importorskip(
-    "playwright.sync_api", reason="no browser: make test-browser installs one"
-)
-DESK, PHONE = {"width": 1280, "height": 900}, {"width": 360, "height": 740}
-
-
-@pytest.fixture(scope="module")
-def browser():
-    with sync_api.sync_playwright() as playwright:
-        path = find(playwright)
-        if path is None:
-            pytest.skip("no browser: make test-browser installs one")
-        running = playwright.chromium.launch(executable_path=path, args=ARGUMENTS)
-        yield running
-        running.close()
 
 
 @pytest.fixture(scope="module")
@@ -36,47 +20,9 @@ def address(tmp_path_factory):
     return write_page(folder).as_uri()
 
 
-@pytest.fixture
-def visit(browser):
-    """Open a page; at the end, nothing may have gone wrong and nothing been asked for."""
-    troubles, contexts = [], []
-
-    def opened(address, viewport=DESK, **options):
-        context = browser.new_context(viewport=viewport, **options)
-        contexts.append(context)
-        page = context.new_page()
-        page.set_default_timeout(5000)
-        page.on("console", lambda message: troubles.append(message.text))
-        page.on("pageerror", lambda error: troubles.append(str(error)))
-
-        def refuse(route):
-            if route.request.url == address:
-                return route.continue_()
-            troubles.append(f"asked for {route.request.url}")
-            return route.abort()
-
-        page.route(lambda url: not url.startswith("data:"), refuse)
-        page.goto(address)
-        return page
-
-    yield opened
-    for context in contexts:
-        context.close()
-    assert troubles == []
-
-
 def column(page, number, table="#reacher table >> nth=-1"):
     """The texts of a column, of the rows that are shown."""
     return page.locator(table).locator(f"tbody tr:visible > :nth-child({number})").all_inner_texts()
-
-
-def tab_to(page, selector):
-    """Press Tab until an element has the focus."""
-    for _ in range(120):
-        page.keyboard.press("Tab")
-        if page.evaluate("s => document.activeElement.matches(s)", selector):
-            return
-    raise AssertionError(f"no way to {selector} with Tab")
 
 
 def shown(page):

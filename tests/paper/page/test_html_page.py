@@ -17,8 +17,9 @@ from refusals import refused
 from tsallax.paper import page
 from tsallax.paper.experiments import EXPERIMENTS
 from tsallax.paper.report import write_page
+from tsallax.web.document import asset
 
-PAPER = Path(page.__file__).parents[1]
+SOURCE = Path(page.__file__).parents[2]
 VOID = {"meta", "link", "img", "br", "wbr", "input"}
 
 
@@ -134,18 +135,18 @@ def test_the_page_lets_nothing_run_but_its_own_script_and_nothing_load(tmp_path)
     assert "default-src 'none'" in policy
     assert "unsafe" not in policy
     assert not re.search(r'style=|href="https?:|src="https?:', text)
-    for asset in (*PAPER.rglob("*.js"), *PAPER.rglob("*.css")):
-        words = asset.read_text(encoding="utf-8")
-        assert not re.search(r"</|innerHTML|outerHTML|eval\(|fetch\(|url\(|@import", words), asset
+    for file in (*SOURCE.rglob("*.js"), *SOURCE.rglob("*.css")):
+        words = file.read_text(encoding="utf-8")
+        assert not re.search(r"</|innerHTML|outerHTML|eval\(|fetch\(|url\(|@import", words), file
 
 
 def test_styles_and_scripts_are_installed_with_the_package():
     project = tomllib.loads((Path(__file__).parents[3] / "pyproject.toml").read_text())
     patterns = project["tool"]["setuptools"]["package-data"]["tsallax"]
-    assets = [path for kind in ("css", "js", "csv") for path in PAPER.rglob(f"*.{kind}")]
+    assets = [path for kind in ("css", "js", "csv") for path in SOURCE.rglob(f"*.{kind}")]
     assert len(assets) >= 4
     for path in assets:
-        name = path.relative_to(PAPER.parent).as_posix()
+        name = path.relative_to(SOURCE).as_posix()
         assert any(fnmatch(name, pattern) for pattern in patterns)
 
 
@@ -162,7 +163,7 @@ def contrast(a, b):
 
 
 def test_colours_have_the_contrast_of_level_aa():
-    style = (PAPER / "page" / "page.css").read_text(encoding="utf-8")
+    style = asset("tsallax.web", "page.css")
     light, dark = (
         dict(re.findall(r"--(\w+): (#[0-9a-f]{6});", block))
         for block in re.findall(r":root \{(.*?)\}", style, re.S)

@@ -3,10 +3,6 @@
 const COLOURS = 10;
 const DASHES = ["", "7 3", "2 2.5", "9 3 2 3", "4 2", "12 3"];
 
-const written = (value, options) =>
-  new Intl.NumberFormat("en", options).format(value).replaceAll("-", "−");
-const short = (value) => written(value, { maximumSignificantDigits: 4 });
-
 /** Round numbers from low to high, some `count` of them. */
 const ticks = (low, high, count) => {
   const unit = 10 ** Math.floor(Math.log10((high - low) / count));

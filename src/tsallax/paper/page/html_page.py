@@ -9,9 +9,7 @@ import re
 from base64 import b64encode
 from collections.abc import Callable
 from functools import partial
-from hashlib import sha256
 from html import escape
-from importlib.resources import files
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -20,6 +18,7 @@ from tsallax.paper.experiments import EXPERIMENTS, PLANNING, TABLES, Experiment
 from tsallax.paper.page.html_chart import render_chart
 from tsallax.paper.page.html_table import render_table
 from tsallax.paper.result import Cell, read_csv
+from tsallax.web.document import asset, render_document
 
 T = TypeVar("T")
 TITLE = "Sparse Markov decision processes, reproduced"
@@ -30,11 +29,6 @@ tsallax. Each section shows what was found next to what the paper says, the data
 again."""
 BEYOND = """Agents of tsallax in environments for which other libraries report returns. Each section
 shows what was found, the data, and how to run it again."""
-ICON = (
-    "data:image/svg+xml,%3Csvg xmlns='http://www.w3.org/2000/svg' viewBox='0 0 16 16'%3E"
-    "%3Cpath d='M2 3v11h12M4 11c4 0 4-7 9-7' fill='none' stroke='%230b7cc9' stroke-width='2'/%3E"
-    "%3C/svg%3E"
-)
 PROGRAMS = {"numpy": "NumPy", "scipy": "SciPy", "numba": "Numba", "jax": "JAX", "python": "Python"}
 
 
@@ -47,27 +41,11 @@ def render_page(folder: Path) -> str:
     of_paper = any(one.name in EXPERIMENTS for one in found)
     title = TITLE if of_paper else BEYOND_TITLE
     links = "".join(f'<li><a href="#{one.name}">{one.section}</a></li>' for one in found)
-    style, script = _asset("page.css"), _asset("page.js") + _asset("chart.js")
-    policy = (
-        f"default-src 'none'; img-src data:; style-src {_hash(style)}; "
-        f"script-src {_hash(script)}; base-uri 'none'; form-action 'none'"
-    )
     proof = (
         "Solutions of planning problems are certified: every optimal value comes with a proven "
         "enclosure, and every gap shown was checked against its bound when it was computed. "
     )
-    return f"""<!DOCTYPE html>
-<html lang="en">
-<head>
-<meta charset="utf-8">
-<meta http-equiv="Content-Security-Policy" content="{policy}">
-<meta name="viewport" content="width=device-width, initial-scale=1">
-<title>{title}</title>
-<link rel="icon" href="{ICON}">
-<style>{style}</style>
-</head>
-<body>
-<a class="skip" href="#results">Skip to the results</a>
+    body = f"""<a class="skip" href="#results">Skip to the results</a>
 <header>
 <h1>{title}</h1>
 <p>{PAPER if of_paper else BEYOND}</p>
@@ -77,25 +55,14 @@ def render_page(folder: Path) -> str:
 {"".join(_of_record(folder, one.name, partial(_section, folder)) for one in found)}
 </main>
 <footer><p>{proof if any(one.name in PLANNING for one in found) else ""}The command
-<code>tsallax report DIR</code> makes this page from the files in a folder.</p></footer>
-<script type="module">{script}</script>
-</body>
-</html>
-"""
+<code>tsallax report DIR</code> makes this page from the files in a folder.</p></footer>"""
+    return render_document(title, body, scripts=[asset("tsallax.paper.page", "chart.js")])
 
 
 def _results_in(folder: Path) -> list[Experiment]:
     """The experiments of which the folder holds a record."""
     known = (*EXPERIMENTS.values(), *TABLES.values())
     return [one for one in known if (folder / f"{one.name}.json").is_file()]
-
-
-def _asset(name: str) -> str:
-    return (files("tsallax.paper.page") / name).read_text(encoding="utf-8")
-
-
-def _hash(text: str) -> str:
-    return f"'sha256-{b64encode(sha256(text.encode()).digest()).decode()}'"
 
 
 def _of_record(folder: Path, name: str, function: Callable[[dict[str, Any]], T]) -> T:

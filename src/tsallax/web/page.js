@@ -16,6 +16,10 @@ const voice = make("p", { class: "unseen", role: "status" });
 const say = (text) => { voice.textContent = text; };
 document.body.append(voice);
 
+const written = (value, options) =>
+  new Intl.NumberFormat("en", options).format(value).replaceAll("-", "−");
+const short = (value) => written(value, { maximumSignificantDigits: 4 });
+
 const plain = (text) => text.replaceAll("−", "-").trim().toLowerCase();
 
 const NUMBER = /^[-+]?(?:\d{1,3}(?:,\d{3})+(?!\d)|\d+|(?=\.\d))(?:\.\d+)?(?:e[-+]?\d+)?/;

@@ -1,0 +1,107 @@
+"""The command `tsallax explore`."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from tsallax import checks
+from tsallax.cli.model_source import DEFAULT_DISCOUNT, PROBLEMS, read_model
+from tsallax.cli.output import print_line
+from tsallax.errors import InvalidInput
+
+TITLES = {"multigoal": "Four goals on a plane", "unicycle": "Unicycle", "gridworld": "Grid world"}
+"""How the page calls a problem, where not by its name."""
+
+
+def explore(
+    source: Annotated[
+        str,
+        typer.Argument(
+            metavar="MODEL",
+            help="A file written by MDP.save (.npz, .umb, .drn, .tra), the id of a Gymnasium "
+            f"toy-text environment, a problem ({', '.join(PROBLEMS)}), or module:function or "
+            "path.py:function.",
+        ),
+    ] = "multigoal",
+    out: Annotated[Path, typer.Option(help="The page to write.")] = Path("explorer.html"),
+    alphas: Annotated[
+        str | None,
+        typer.Option(metavar="X,X,...", help="Coefficients.  [default: 12 that suit the model]"),
+    ] = None,
+    qs: Annotated[
+        str, typer.Option("--q", metavar="X,X,...", help="Entropic indices: 1 is soft, 2 sparse.")
+    ] = "1,1.5,2,3",
+    discount: Annotated[
+        float | None,
+        typer.Option(
+            help=f"gamma. Default: that of the model; {DEFAULT_DISCOUNT} for an environment."
+        ),
+    ] = None,
+    tolerance: Annotated[
+        float | None,
+        typer.Option(help="The largest error of a value.  [default: 1e-7 of the largest]"),
+    ] = None,
+    positions: Annotated[
+        Path | None,
+        typer.Option(
+            help="Where the states lie on the map: lines x,y or x,y,layer, or a file .npy. "
+            "Default: their names, where these are coordinates."
+        ),
+    ] = None,
+    report: Annotated[
+        Path | None, typer.Option(help="A page of tsallax report to link to.")
+    ] = None,
+    env_option: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="KEY=VALUE",
+            help="Passed to gymnasium.make, or to the function of a problem; may be repeated.",
+        ),
+    ] = None,
+) -> None:
+    """Make a page on which to explore the policies of an MDP: one HTML file, without a network.
+
+    \b
+    Examples:
+      tsallax explore --out page.html
+      tsallax explore FrozenLake-v1 --out lake.html
+      tsallax explore maze --env-option rows=12 --alphas 0.01,0.1,1 --q 1,2
+      tsallax explore mdp.npz --positions places.csv --out page.html
+      tsallax explore models.py:warehouse --discount 0.95
+
+    Solutions are computed beforehand for all alphas and q; on the page sliders move through them.
+    A page shows up to 10,000 states. A model from functions is stored first.
+    """
+    checks.output_file("--out", out)
+    from tsallax.explorer.explorer_page import explore as write_explorer
+    from tsallax.explorer.state_layout import load_positions
+    from tsallax.planning.solution import NotConverged
+
+    model = read_model(source, discount, env_option)
+    try:
+        page = write_explorer(
+            model,
+            out,
+            alphas=None if alphas is None else _numbers("--alphas", alphas),
+            qs=_numbers("--q", qs),
+            tolerance=tolerance,
+            positions=None if positions is None else load_positions(positions),
+            name=TITLES.get(source, source),
+            report=report,
+        )
+    except NotConverged as error:
+        print_line("error", f"not converged: {error}; nothing was written")
+        raise typer.Exit(1) from None
+    except InvalidInput as error:
+        raise error.of(source) from None
+    typer.echo(f"The explorer is in {page}")
+
+
+def _numbers(option: str, text: str) -> list[float]:
+    try:
+        return [float(part) for part in text.split(",")]
+    except ValueError:
+        raise InvalidInput(f"{option} {text}: must be numbers, such as 0.1,1") from None

@@ -1,0 +1,1 @@
+"""The explorer: a page that moves through solutions of one MDP, computed beforehand."""

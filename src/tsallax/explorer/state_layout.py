@@ -1,0 +1,91 @@
+"""Where the states of an MDP lie on a map: given by the user, or read off the states' names.
+
+A position is (x, y), with y upwards, or (x, y, layer), where one layer is shown at a time.  A state
+that is named by its coordinates has a position: "(0.2, -1)" is a point, "(0.2, -1, 3.14)" a point
+in a layer, and "4,2" the cell in row 4 and column 2.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from os import PathLike
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from tsallax.errors import InvalidInput
+from tsallax.planning.forms import numbers
+
+Floats = NDArray[np.float64]
+CELL = re.compile(r"(\d+),(\d+)")
+
+
+def read_positions(positions: ArrayLike, n_states: int) -> Floats:
+    """Positions as given by the user, of shape (S, 2) or (S, 3).
+
+    >>> read_positions([(0, 0), (1, 0)], 2).shape
+    (2, 2)
+    """
+    given = np.array(numbers(positions, "positions"), np.float64)
+    if given.ndim != 2 or len(given) != n_states or given.shape[1] not in (2, 3):
+        raise InvalidInput(
+            f"positions must have shape ({n_states}, 2) or ({n_states}, 3), not {given.shape}"
+        )
+    if not np.isfinite(given).all():
+        raise InvalidInput("positions must be finite numbers")
+    return given
+
+
+def named_positions(names: Sequence[str] | None) -> Floats | None:
+    """The positions of states that are named by their coordinates; None where some are not.
+
+    >>> named_positions(["(0, -1)", "(0.5, 1)"])
+    array([[ 0. , -1. ],
+           [ 0.5,  1. ]])
+    >>> named_positions(["0,0", "2,1"])
+    array([[ 0.,  0.],
+           [ 1., -2.]])
+    >>> named_positions(["works", "broken"])
+    """
+    if not names:
+        return None
+    cells = [CELL.fullmatch(name) for name in names]
+    if all(cells):
+        return np.array([(float(cell[2]), 0.0 - float(cell[1])) for cell in cells if cell])
+    points = [_coordinates(name) for name in names]
+    lengths = {len(point) for point in points}
+    return np.array(points) if lengths in ({2}, {3}) else None
+
+
+def _coordinates(name: str) -> tuple[float, ...]:
+    if not (name.startswith("(") and name.endswith(")")):
+        return ()
+    try:
+        point = tuple(float(part) for part in name[1:-1].split(","))
+    except ValueError:
+        return ()
+    return point if np.isfinite(point).all() else ()
+
+
+def load_positions(path: str | PathLike[str]) -> Any:
+    """The table of positions in a file: .npy, or text with one line for each state.
+
+    >>> load_positions("absent.csv")
+    Traceback (most recent call last):
+    tsallax.errors.InvalidInput: absent.csv: no such file
+    """
+    file = Path(path)
+    if not file.is_file():
+        raise InvalidInput("no such file", source=file)
+    try:
+        if file.suffix == ".npy":
+            return np.load(file, allow_pickle=False)
+        return np.loadtxt(file, delimiter=",", ndmin=2)
+    except (ValueError, OSError, UnicodeDecodeError, EOFError):
+        raise InvalidInput(
+            "must hold one line x,y or x,y,layer for each state, or be a NumPy file .npy",
+            source=file,
+        ) from None

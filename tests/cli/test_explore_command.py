@@ -1,0 +1,35 @@
+"""`tsallax explore` writes a page, and refuses in one line what it cannot show."""
+
+from command_line import assert_error, call
+from tsallax import problems
+
+FEW = "--alphas 0.1,1 --q 1,2"
+
+
+def test_models_are_named_in_every_way(capsys, tmp_path):
+    problems.forest().save(tmp_path / "forest.npz")
+    for model in (tmp_path / "forest.npz", "FrozenLake-v1", "tsallax.problems:forest", "forest"):
+        page = tmp_path / "page.html"
+        code, out, err = call(capsys, f"explore {model} --out {page} {FEW}")
+        assert (code, out, err) == (0, f"The explorer is in {page}\n", "")
+        page.unlink()
+
+
+def test_problems_take_options_and_positions(capsys, tmp_path):
+    (tmp_path / "places.csv").write_text("0,0\n1,0\n1,1\n1,2\n")
+    line = f"explore forest --env-option states=4 --out {tmp_path}/page.html {FEW}"
+    assert call(capsys, line, f"--positions {tmp_path}/places.csv").code == 0
+    assert_error(call(capsys, line, "--env-option trees=3"), "forest", "trees")
+    (tmp_path / "places.csv").write_text("0,0\n")
+    places = f"--positions {tmp_path}/places.csv"
+    assert_error(call(capsys, line, places), "positions", "(4, 2)")
+
+
+def test_what_cannot_be_shown_is_refused(capsys, tmp_path):
+    page = tmp_path / "page.html"
+    large = "gridworld --env-option rows=101"
+    assert_error(call(capsys, f"explore {large} --out {page}"), "10,201 states", "at most 10,000")
+    assert_error(call(capsys, f"explore forest --out {page} --alphas x"), "--alphas x")
+    assert_error(call(capsys, f"explore forest --out {tmp_path}/no/page.html"), "no folder")
+    assert_error(call(capsys, f"explore absent.npz --out {page}"), "absent.npz")
+    assert not page.exists()

@@ -1,0 +1,60 @@
+"""The page of the explorer: one small file, whole or not at all."""
+
+import json
+import re
+
+import numpy as np
+import pytest
+
+from refusals import refused
+from tsallax import explore, problems
+from tsallax.explorer.exploration import solve_settings
+from tsallax.explorer.explorer_page import render_explorer
+
+
+def data_of(text):
+    return json.loads(re.search(r'id="solutions">(.*?)</script>', text, re.S)[1])
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    "mdp", [problems.gridworld(40, 50), problems.garnet(2000, 4, 4)], ids=["grid", "random"]
+)
+def test_two_thousand_states_and_fifty_settings_take_less_than_three_megabytes(mdp, tmp_path):
+    alphas = np.geomspace(0.01, 10, 25)
+    page = explore(mdp, tmp_path / "page.html", alphas=alphas, qs=[1, 2])
+    assert data_of(page.read_text())["states"] == 2000
+    assert page.stat().st_size < 3_000_000
+
+
+def test_names_are_text_and_the_report_is_linked(tmp_path):
+    evil = "</script><script>alert(1)</script><b>"
+    mdp = problems.forest()
+    found = solve_settings(mdp, [1.0], (2.0,), 1e-6, lambda share: None)
+    text = render_explorer(found, None, evil, "../a b/index.html")
+    assert "alert(1)</script>" not in text
+    assert data_of(text)["name"] == evil
+    assert '<a href="../a b/index.html">' in text
+    assert "report" not in render_explorer(found, None, "x")
+
+
+def test_models_from_functions_are_stored(tmp_path):
+    model = problems.inventory(capacity=5, lead_time=1, max_order=2)
+    page = explore(model, tmp_path / "page.html", alphas=[1.0], qs=[2.0], name="stock")
+    assert data_of(page.read_text())["states"] == model.n_states
+
+
+def test_wrong_arguments_leave_no_page(tmp_path):
+    mdp, path = problems.forest(), tmp_path / "page.html"
+    for words, wrong in (
+        (("alphas",), {"alphas": []}),
+        (("alpha", "positive"), {"alphas": [-1.0]}),
+        (("q",), {"qs": [0.0]}),
+        (("positions",), {"positions": [(0.0, 0.0)]}),
+        (("tolerance",), {"tolerance": 0.0}),
+    ):
+        with refused(*words):
+            explore(mdp, path, **wrong)
+    with refused("200,000,000 states", "at most 10,000"):
+        explore(problems.inventory(capacity=199, lead_time=3, max_order=99), path)
+    assert list(tmp_path.iterdir()) == []
