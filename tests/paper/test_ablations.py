@@ -7,9 +7,13 @@ from statistics import median
 
 import pytest
 
+from tsallax import DeepQConfig
+from tsallax.deep.options import to_mapping
 from tsallax.paper.sweep import rows
 
 ROOT = Path(__file__).parents[2]
+DEFAULTS = to_mapping(DeepQConfig())
+"""Of options that are newer than a row."""
 read_file = cache(rows.read_file)
 
 
@@ -26,9 +30,9 @@ def test_the_runs_are_complete_and_differ_in_epsilon_alone(ablations):
         if row.explore == "epsilon"
     }
     for row in (row for runs in ablations.values() for row in runs):
-        before = usual[row.task, row.actions]
-        names = before.keys() | row.config.keys()
-        differ = {name for name in names if before.get(name) != row.config.get(name)}
+        before = {**DEFAULTS, **usual[row.task, row.actions]}
+        here = {**DEFAULTS, **row.config}
+        differ = {name for name in before if before[name] != here[name]}
         assert {"epsilon"} <= differ <= {"epsilon", "update", "alpha"}
     sizes = {name: len({row.key for row in runs}) for name, runs in ablations.items()}
     reacher = {f"reacher-epsilon-{steps}": 81 for steps in (50_000, 25_000, 12_500)}
