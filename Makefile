@@ -50,9 +50,10 @@ bench: $(BENCH)/.installed
 	$(BENCH)/bin/python benchmarks/planning.py
 	$(BENCH)/bin/python benchmarks/learning.py speed memory floor
 
+# The manual, which opens from disk; a warning is an error. It runs the notebooks: about a minute.
 docs: $(VENV)/.installed-docs
-	$(VENV)/bin/pdoc --output-directory site --docformat google tsallax '!tsallax.cli'
-	@echo "The documentation is in site/index.html"
+	NO_MKDOCS_2_WARNING=1 $(VENV)/bin/mkdocs build --quiet --strict
+	@echo "The manual is in site/index.html"
 
 clean:
 	rm -rf $(VENV) $(BENCH) out site build dist src/*.egg-info

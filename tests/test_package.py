@@ -81,7 +81,7 @@ def test_the_package_is_typed_and_its_version_is_the_projects():
     assert f"## {project['version']}" in (ROOT / "CHANGELOG.md").read_text()
 
 
-SLOW_DOCUMENTS = ["docs/learning.md", "docs/large_models.md"]
+SLOW_DOCUMENTS = ["docs/large_models.md", "docs/learning.md", "docs/masks.md", "docs/resuming.md"]
 """Documents whose agents and functional models take long to compile."""
 DOCUMENTS = ["README.md", *sorted(f"docs/{path.name}" for path in (ROOT / "docs").glob("*.md"))]
 
@@ -109,12 +109,6 @@ def test_the_python_of_a_document_prints_what_it_says(document, tmp_path, monkey
     assert len(printed) == program.count("print(")
     promised = re.findall(r"^print\(.*\) +# (.*)$", program, re.M)
     assert [line for line in promised if line not in printed] == []
-
-
-@pytest.mark.parametrize("document", DOCUMENTS)
-def test_links_of_a_document_lead_somewhere(document):
-    for target in re.findall(r"\]\(([^)#]+)[^)]*\)", (ROOT / document).read_text()):
-        assert "://" in target or (ROOT / document).parent.joinpath(target).exists(), target
 
 
 @pytest.mark.parametrize("document", DOCUMENTS)
