@@ -7,9 +7,10 @@ With u = log alpha and pi the optimal policy at alpha, the envelope theorem give
 the entropy bonus that the policy collects, which is the bound of `gap_certificate` on what the
 regulariser costs.  So the certificate at one alpha is the derivative that predicts V* at the next,
 
-    V*(u + h) ~ V*(u) + h x(u) + h²/2 x'(u),      x' from the last two alphas,
+    V*(beta) ~ V*(alpha) + integral of y from alpha to beta,      y = x/alpha = dV*/dalpha,
 
-from where a few Newton steps suffice.  V* is convex in alpha, hence d'x increases with alpha.
+with y linear in u through the last two alphas, from where a few Newton steps suffice.  V* is convex
+in alpha, hence d'x increases with alpha.
 """
 
 from __future__ import annotations
@@ -44,6 +45,9 @@ MAX_POLICY_SWEEPS = 48
 
 MAX_STEPS = 6
 """Newton steps from a prediction, after which the default method takes over."""
+
+LOOSE_RESIDUAL = 1e-3
+"""The residual of a policy's value, relative to the last change of v."""
 
 GAP_PRECISION = 1e-4
 """How far a certified gap may be from the exact bonus, relative to the largest one."""
@@ -331,12 +335,10 @@ def _solve_at(
 ) -> PathPoint:
     """V* and the certified gap at the operator's alpha, predicted from the points before."""
     linear = before[-1].linear if before else False
+    certificate, bonus = None, np.zeros(operator.n_states)
     if before:
-        certificate, linear = _newton(
-            operator, _prediction(operator, before), tolerance, order, linear
-        )
-    else:
-        certificate = None
+        value, bonus = _prediction(operator, before)
+        certificate, linear = _newton(operator, value, tolerance, order, linear)
     if certificate is None:
         start = operator.start(before[-1].value if before else None)
         found = iterate_to(operator, "auto", Target(tolerance), start, lambda share: None)
@@ -345,7 +347,7 @@ def _solve_at(
             raise KeyboardInterrupt(found.reason)
         if found.reason:
             raise NotConverged(f"alpha {operator.alpha:g}: {found.reason}", None)
-    bonus, slack, linear = _bonus(operator, certificate, before, tolerance, order, linear)
+    bonus, slack, linear = _bonus(operator, certificate, bonus, tolerance, order, linear)
     width = certificate.high - certificate.low
     gap = np.where(operator.mdp.terminal, 0.0, np.nextafter(bonus + (slack + width), math.inf))
     value, lower, upper = (
@@ -357,17 +359,20 @@ def _solve_at(
     return PathPoint(operator.alpha, certificate, value, lower, upper, bonus, gap, linear)
 
 
-def _prediction(operator: Bellman, before: Sequence[PathPoint]) -> Floats:
-    """V* at the operator's alpha, from the values and derivatives at the last one or two."""
-    last = before[-1]
-    h = math.log(operator.alpha / last.alpha)
+def _prediction(operator: Bellman, before: Sequence[PathPoint]) -> tuple[Floats, Floats]:
+    """V* and x at the operator's alpha, with y = x/alpha linear in u through the last two alphas.
+
+    V* is then the integral of y over alpha.
+    """
+    last, alpha = before[-1], operator.alpha
+    h = math.log(alpha / last.alpha)
     back = math.log(last.alpha / before[-2].alpha) if len(before) > 1 else 0.0
-    if abs(h) > 2.0 * abs(back):  # too far away for a second derivative
-        return last.value + h * last.bonus
-    if h == 0.0:
-        return last.value
-    curvature = 0.5 * h / back
-    return last.value + h * ((1.0 + curvature) * last.bonus - curvature * before[-2].bonus)
+    y = last.bonus / last.alpha
+    value = last.value + (alpha - last.alpha) * y
+    if back == 0.0 or abs(h) > 2.0 * abs(back):  # too far away for a second derivative
+        return value, alpha * y
+    slope = (y - before[-2].bonus / before[-2].alpha) / back
+    return value + (alpha * h - (alpha - last.alpha)) * slope, alpha * (y + h * slope)
 
 
 def _newton(
@@ -385,7 +390,7 @@ def _newton(
             break
         best = certificate.error
         start = operator.shifted(certificate.updated, certificate.middle)
-        residual = max(1e-2 * certificate.span, 0.1 * tolerance * gap)
+        residual = max(LOOSE_RESIDUAL * certificate.span, 0.1 * tolerance * gap)
         if not linear:
             v, sweeps, span = operator.policy_sweeps(
                 certificate, start, MAX_POLICY_SWEEPS, residual
@@ -400,21 +405,18 @@ def _newton(
 def _bonus(
     operator: Bellman,
     certificate: Certificate,
-    before: Sequence[PathPoint],
+    x: Floats,
     tolerance: float,
     order: Order,
     linear: bool,
 ) -> tuple[Floats, float, bool]:
     """x = alpha (I - gamma T_pi)⁻¹ Omega(pi) of the certificate's policy, and a bound on its error.
 
-    To within the tolerance, or a small part of x where that is more.
+    From a prediction, to within the tolerance, or a small part of x where that is more.
     """
     pi = certificate.policy.weights
     reward = operator.alpha * operator.entropy(pi)
     gap = 1.0 - operator.discount - operator.policy_sum_error
-    x = np.zeros(operator.n_states)
-    if before:
-        x = before[-1].bonus * (operator.alpha / before[-1].alpha)
     x, slack, residual = _centred(operator, pi, reward, x, gap)
     for attempt in range(4):
         allowed = max(tolerance, GAP_PRECISION * float(np.abs(x).max()))

@@ -25,6 +25,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tsallax.errors import InvalidInput
+from tsallax.planning.forms import frozen
 from tsallax.planning.kernels import bellman_sweep, policy_sweep
 from tsallax.planning.kernels.bellman_sweep import relax
 from tsallax.planning.kernels.breadth_first import breadth_first_order
@@ -130,7 +131,10 @@ class Bellman:
         v, start, _ = iterate
         updated = np.empty(len(v))
         policy = Policy(np.empty(self.mdp.n_pairs), np.empty(len(v)), np.empty(len(start)))
-        common = (self.arrays, *self._regularizer, self.width)
+        arrays = self.arrays
+        if not v.any():  # expectations of 0 are 0: the transitions need not be read
+            arrays = arrays._replace(indptr=frozen(np.zeros_like(arrays.indptr)))
+        common = (arrays, *self._regularizer, self.width)
         if self.parallel:
             found = bellman_sweep.sweep(*common, thread_blocks(), v, start, updated, policy)
         else:
