@@ -188,6 +188,7 @@ def test_an_environment_with_a_module_keeps_its_options(tmp_path: Path, capsys):
     assert (np.diff(episodes["step"]) > 0).all()
 
 
+@pytest.mark.slow
 def test_options_change_on_resume_and_the_run_records_from_which_step_on(
     copied: Path, tmp_path: Path, capsys
 ):

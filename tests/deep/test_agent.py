@@ -71,7 +71,7 @@ def test_the_seed_fixes_everything(make):
         assert not np.array_equal(ours, theirs)
 
 
-@both_loops
+@one_loop
 def test_evaluation_leaves_no_trace_in_the_training(make):
     agent = make()
     evaluations = 0

@@ -66,7 +66,7 @@ def test_a_step_differs_from_an_unconverged_solver_at_a_limit_only(
 
 
 @each_environment
-@pytest.mark.parametrize("bits", [32, 64])
+@pytest.mark.parametrize("bits", [32, pytest.param(64, marks=pytest.mark.slow)])
 def test_whole_episodes_are_mujocos(environment: Environment, bits: int) -> None:
     lengths, off = set(), 0.0
     for seed in range(4):
