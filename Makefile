@@ -9,9 +9,10 @@ WORKERS ?= 2
 .PHONY: demo test sweep-kernels system-kernels test-slow test-browser lint bench docs clean
 
 # The paper's planning figures and theorems, on this machine's CPU, and the learning results of the
-# repository, as one HTML report.
+# repository, as one HTML report; and the explorer of policies, which the report links to.
 demo: $(VENV)/.installed
 	$(VENV)/bin/tsallax reproduce figure1 figure2a figure2b theorems --out $(DEMO)
+	$(VENV)/bin/tsallax explore multigoal --out $(DEMO)/explorer.html --report $(DEMO)/index.html
 	$(VENV)/bin/tsallax report $(DEMO) results
 
 # Everything that a change must pass.

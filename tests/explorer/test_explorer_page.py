@@ -16,7 +16,6 @@ def data_of(text):
     return json.loads(re.search(r'id="solutions">(.*?)</script>', text, re.S)[1])
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize(
     "mdp", [problems.gridworld(40, 50), problems.garnet(2000, 4, 4)], ids=["grid", "random"]
 )

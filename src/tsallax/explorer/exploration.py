@@ -100,7 +100,8 @@ def solve_settings(
     report(1 / n)
     i = 1
     for q in indices:
-        for point in path_points(mdp, [Tsallis(alpha, q) for alpha in grid], tolerance):
+        family = [Tsallis(alpha, q) for alpha in grid]
+        for point in path_points(mdp, family, tolerance, gap_precision=RELATIVE_TOLERANCE):
             lower[i], upper[i], gaps[i] = point.lower, point.upper, point.gap
             codes[i] = policy_codes(point.pair_policy, sparse=q > 1.0)
             i += 1

@@ -1,6 +1,7 @@
 // The explorer: moves through solutions that were computed beforehand; it follows page.js.
 
 const STEPS = 40;
+const MANY = 12; // actions above which the bars are sorted by probability
 const TYPES = { uint8: Uint8Array, uint16: Uint16Array, int32: Int32Array, float32: Float32Array };
 const RAMPS = {
   light: [[248, 250, 252], [198, 219, 239], [107, 174, 214]],
@@ -76,6 +77,8 @@ for (let s = 0; s < S; s++) stateOf.fill(s, firstPair[s], firstPair[s + 1]);
 
 const terminal = (s) => firstPair[s] === firstPair[s + 1];
 const nameOf = (s) => data.stateNames?.[s] ?? `state ${s}`;
+const pairsOf = (s) =>
+  Array.from({ length: firstPair[s + 1] - firstPair[s] }, (_, i) => firstPair[s] + i);
 const actionName = (pair) => data.actionNames[packed.actions[pair]];
 const code = (setting, pair) => packed.policy[setting * P + pair];
 
@@ -122,15 +125,17 @@ const drawn = (weights, random) => {
   return found < 0 ? weights.findLastIndex((weight) => weight > 0) : found;
 };
 
+/** What an action weighs in a draw: its probability in thousandths as shown. */
+const weight = (c) => (c === 1 ? 0.2 : Math.max(c - 1, 0));
+
 /** The states of an episode under a setting's policy, from the selected state. */
 const trajectory = (setting, start, seed) => {
   const random = generator(seed);
   const states = [start];
   while (states.length <= STEPS && !terminal(states.at(-1))) {
     const s = states.at(-1);
-    const pairs = Array.from({ length: firstPair[s + 1] - firstPair[s] }, (_, i) => firstPair[s] + i);
-    const pair = pairs[drawn(pairs.map((p) => Math.max(code(setting, p) - 1, code(setting, p) && 0.2)),
-      random)];
+    const pairs = pairsOf(s);
+    const pair = pairs[drawn(pairs.map((p) => weight(code(setting, p))), random)];
     const span = [firstSuccessor[pair], firstSuccessor[pair + 1]];
     const next = drawn([...packed.chances.subarray(...span), packed.ends?.[pair] ?? 0], random);
     if (next === span[1] - span[0]) break;
@@ -156,22 +161,17 @@ const select = (s) => {
 
 /** A slider over the entries of a list, with the chosen one beside it. */
 const slider = (label, values, first, text, onchange) => {
-  const shown = make("output", {}, text(values[first]));
+  const shown = make("output");
   const input = make("input", { type: "range", min: 0, max: values.length - 1, step: 1,
-    value: first, autocomplete: "off", oninput: () => change(Number(input.value)) });
-  const change = (i) => {
-    input.value = i;
-    shown.textContent = text(values[i]);
-    input.setAttribute("aria-valuetext", text(values[i]));
-    onchange(i);
-  };
-  input.setAttribute("aria-valuetext", text(values[first]));
+    autocomplete: "off", oninput: () => onchange(Number(input.value)) });
   const set = (i) => {
     input.value = i;
     shown.textContent = text(values[i]);
     input.setAttribute("aria-valuetext", text(values[i]));
   };
-  return { box: make("label", { class: "slider" }, make("span", {}, label), input, shown), input, set };
+  set(first);
+  const box = make("label", { class: "slider" }, make("span", {}, label), input, shown);
+  return { box, input, set };
 };
 
 /** The map: values as colours, policies as roses, trajectories; a click selects a state. */
@@ -196,7 +196,8 @@ const map = (view) => {
     let [best, far] = [null, Infinity];
     for (const s of states()) {
       const [px, py] = place(s);
-      const [along, across] = dx ? [(px - x) * dx, Math.abs(py - y)] : [(py - y) * dy, Math.abs(px - x)];
+      const along = (px - x) * dx + (py - y) * dy;
+      const across = Math.abs(dx ? py - y : px - x);
       const d = along + 3 * across;
       if (along > 1e-6 && across <= along && d < far) [best, far] = [s, d];
     }
@@ -236,9 +237,8 @@ const map = (view) => {
   /** Small lines towards where the actions lead, the longer the likelier. */
   const rose = (s, radius, ink) => {
     const [x, y] = [X(place(s)[0]), Y(place(s)[1])];
-    let most = 0;
-    for (let p = firstPair[s]; p < firstPair[s + 1]; p++) most = Math.max(most, code(view.setting(), p));
-    for (let p = firstPair[s]; p < firstPair[s + 1]; p++) {
+    const most = view.most(s);
+    for (const p of pairsOf(s)) {
       const share = (code(view.setting(), p) - 1) / Math.max(most - 1, 1);
       const [dx, dy] = [leads[2 * p] * scale, -leads[2 * p + 1] * scale];
       const length = Math.hypot(dx, dy);
@@ -254,10 +254,9 @@ const map = (view) => {
   const closeUp = (s) => {
     const [x, y] = [X(place(s)[0]), Y(place(s)[1])];
     const [hot, ink, paper] = ["--hot", "--ink", "--paper"].map(colour);
-    let most = 0;
-    for (let p = firstPair[s]; p < firstPair[s + 1]; p++) most = Math.max(most, code(view.setting(), p));
+    const most = view.most(s);
     for (const used of [false, true]) {
-      for (let p = firstPair[s]; p < firstPair[s + 1]; p++) {
+      for (const p of pairsOf(s)) {
         const c = code(view.setting(), p);
         if ((c > 0) !== used) continue;
         const [px, py] = [x + leads[2 * p] * scale, y - leads[2 * p + 1] * scale];
@@ -346,8 +345,8 @@ const map = (view) => {
 /** One setting: its switch and sliders, its map, and the selected state. */
 const makeView = (letter, first) => {
   const now = { ...first };
-  const qOf = () => data.qs[now.q];
   const view = {
+    most: (s) => Math.max(0, ...pairsOf(s).map((p) => code(view.setting(), p))),
     setting: () => (now.kind === "hard" ? 0 : 1 + now.q * data.alphas.length + now.alpha),
     range: () => {
       let [low, high] = [Infinity, -Infinity];
@@ -362,8 +361,9 @@ const makeView = (letter, first) => {
   const kindOf = (q) => (data.qs[q] > 1 ? "sparse" : "soft");
   const nearestQ = (kind) => {
     const wanted = kind === "soft" ? 1 : 2;
-    const fit = data.qs.map((q, i) => [Math.abs(q - wanted), i]).filter(([, i]) => kindOf(i) === kind);
-    return fit.length ? fit.sort(([a], [b]) => a - b)[0][1] : null;
+    const fit = data.qs.map((_, i) => i).filter((i) => kindOf(i) === kind);
+    const far = (i) => Math.abs(data.qs[i] - wanted);
+    return fit.sort((i, j) => far(i) - far(j))[0] ?? null;
   };
   const radios = ["hard", "soft", "sparse"].map((kind) => {
     const input = make("input", { type: "radio", name: `kind${letter}`, value: kind,
@@ -391,16 +391,17 @@ const makeView = (letter, first) => {
     "Colours are values; the states have no positions and are laid out in order, row by row."]));
   const title = make("h3");
   const facts = make("dl", { class: "facts" });
-  const bars = make("div", { class: "bars", role: "list" });
+  const bars = make("div",
+    { class: "bars", role: "list", tabindex: "0", "aria-label": "Actions and their probabilities" });
   const path = make("p");
-  const visits = make("details", { class: "path" }, make("summary", {}, "States of the trajectory"), path);
+  const visits = make("details", { class: "path" },
+    make("summary", {}, "States of the trajectory"), path);
 
   const settle = () => {
     view.update();
     say(`${letter}: ${view.words()}`);
   };
-  const codes = () => Array.from({ length: firstPair[shared.selected + 1] - firstPair[shared.selected] },
-    (_, i) => code(view.setting(), firstPair[shared.selected] + i));
+  const codes = () => pairsOf(shared.selected).map((p) => code(view.setting(), p));
   view.words = () => {
     if (terminal(shared.selected)) return "an episode ends here";
     const used = codes().filter((c) => c > 0).length;
@@ -438,13 +439,13 @@ const makeView = (letter, first) => {
       ["V* lies in", `[${fixed(lower[i], data.decimals)}, ${fixed(upper[i], data.decimals)}]`],
       ["Certified gap", `at most ${fixed(gap[i], data.gapDecimals)}`],
     ];
-    facts.replaceChildren(...rows.flatMap(([key, value]) => [make("dt", {}, key), make("dd", {}, value)]));
-    const order = codes().map((c, k) => [firstPair[s] + k, c]);
-    if (order.length > 12) order.sort(([p, a], [r, b]) => b - a || p - r);
-    const largest = Math.max(0, ...order.map(([, c]) => c));
-    bars.replaceChildren(...order.map(([pair, c]) => bar(pair, c, largest)));
+    facts.replaceChildren(...rows.flatMap(([name, value]) =>
+      [make("dt", {}, name), make("dd", {}, value)]));
+    const order = pairsOf(s).map((p) => [p, code(view.setting(), p)]);
+    if (order.length > MANY) order.sort(([p, a], [r, b]) => b - a || p - r);
+    bars.replaceChildren(...order.map(([pair, c]) => bar(pair, c, view.most(s))));
     const visited = shared.count ? trajectory(view.setting(), s, shared.seed) : [];
-    const end = visited.length && (terminal(visited.at(-1)) || visited.length <= STEPS) ? ", the end" : "";
+    const end = visited.length <= STEPS ? ", the end" : "";
     visits.hidden = !visited.length;
     path.textContent = `${visited.map(nameOf).join(" → ")}${end}`;
     drawing.redraw();
@@ -464,7 +465,8 @@ const makeView = (letter, first) => {
   return view;
 };
 
-const stateBox = make("select", { autocomplete: "off", onchange: () => select(Number(stateBox.value)) },
+const stateBox = make("select",
+  { "aria-label": "State", autocomplete: "off", onchange: () => select(Number(stateBox.value)) },
   ...all.map((s) => make("option", { value: s }, nameOf(s))));
 const layerSlider = layers.length > 1 ? slider("Layer", layers, layers.indexOf(shared.layer),
   (value) => written(value, { maximumSignificantDigits: 4 }), (i) => {
@@ -475,9 +477,10 @@ const layerSlider = layers.length > 1 ? slider("Layer", layers, layers.indexOf(s
 const layerBox = layerSlider?.input;
 const seedBox = make("input", { type: "number", min: 0, max: 999999, value: 1, autocomplete: "off",
   oninput: () => { shared.seed = Number(seedBox.value) || 0; if (shared.count) refresh(); } });
-const countBox = make("select", { autocomplete: "off",
+const countBox = make("select", { "aria-label": "Trajectories", autocomplete: "off",
   onchange: () => { shared.count = Number(countBox.value); refresh(); } },
-  ...[["0", "none"], ["1", "one"], ["10", "ten"]].map(([value, text]) => make("option", { value }, text)));
+  ...[["0", "none"], ["1", "one"], ["10", "ten"]].map(([value, text]) =>
+    make("option", { value }, text)));
 const again = () => {
   if (shared.count) {
     shared.seed = (shared.seed + 1) % 1000000;
@@ -496,8 +499,8 @@ const compareButton = make("button", { type: "button", "aria-pressed": "false", 
     else {
       const { kind, alpha, q } = views[0].now;
       const soft = data.qs.findIndex((one) => one === 1);
-      const other = kind === "soft" || soft < 0 ? { kind: "hard", alpha, q } : { kind: "soft", alpha, q: soft };
-      views.push(makeView("B", other));
+      const same = kind === "soft" || soft < 0;
+      views.push(makeView("B", { alpha, q: same ? q : soft, kind: same ? "hard" : "soft" }));
       settings.append(views[1].box);
     }
     compareButton.setAttribute("aria-pressed", views.length > 1);
@@ -517,7 +520,7 @@ document.getElementById("explorer").append(
     ...(layerSlider ? [layerSlider.box] : []),
     make("label", {}, make("span", {}, "Trajectories"), countBox),
     make("label", {}, make("span", {}, "Seed"), seedBox),
-    make("button", { type: "button", onclick: again }, "Draw another"), compareButton),
+    make("button", { type: "button", onclick: again }, "Draw a trajectory"), compareButton),
   settings);
 stateBox.value = String(shared.selected);
 refresh();

@@ -212,14 +212,19 @@ def solve_path(
 
 
 def path_points(
-    mdp: MDP, regularizers: Sequence[Regularizer], tolerance: float
+    mdp: MDP,
+    regularizers: Sequence[Regularizer],
+    tolerance: float,
+    gap_precision: float = GAP_PRECISION,
 ) -> Iterator[PathPoint]:
     """The solutions of regularisers with alphas that are near each other, one after another."""
     before: list[PathPoint] = []
     order = _linear_order(mdp)
     for regularizer in regularizers:
-        before = [*before[-1:], _solve_at(Bellman(mdp, regularizer), before, tolerance, order)]
-        yield before[-1]
+        operator = Bellman(mdp, regularizer)
+        point = _solve_at(operator, before, tolerance, order, gap_precision)
+        before = [*before[-1:], point]
+        yield point
 
 
 @interruptible()
@@ -331,7 +336,11 @@ def _linear_order(mdp: MDP) -> Order:
 
 
 def _solve_at(
-    operator: Bellman, before: Sequence[PathPoint], tolerance: float, order: Order
+    operator: Bellman,
+    before: Sequence[PathPoint],
+    tolerance: float,
+    order: Order,
+    gap_precision: float = GAP_PRECISION,
 ) -> PathPoint:
     """V* and the certified gap at the operator's alpha, predicted from the points before."""
     linear = before[-1].linear if before else False
@@ -347,7 +356,9 @@ def _solve_at(
             raise KeyboardInterrupt(found.reason)
         if found.reason:
             raise NotConverged(f"alpha {operator.alpha:g}: {found.reason}", None)
-    bonus, slack, linear = _bonus(operator, certificate, bonus, tolerance, order, linear)
+    bonus, slack, linear = _bonus(
+        operator, certificate, bonus, tolerance, order, linear, gap_precision
+    )
     width = certificate.high - certificate.low
     gap = np.where(operator.mdp.terminal, 0.0, np.nextafter(bonus + (slack + width), math.inf))
     value, lower, upper = (
@@ -409,6 +420,7 @@ def _bonus(
     tolerance: float,
     order: Order,
     linear: bool,
+    precision: float,
 ) -> tuple[Floats, float, bool]:
     """x = alpha (I - gamma T_pi)⁻¹ Omega(pi) of the certificate's policy, and a bound on its error.
 
@@ -419,7 +431,7 @@ def _bonus(
     gap = 1.0 - operator.discount - operator.policy_sum_error
     x, slack, residual = _centred(operator, pi, reward, x, gap)
     for attempt in range(4):
-        allowed = max(tolerance, GAP_PRECISION * float(np.abs(x).max()))
+        allowed = max(tolerance, precision * float(np.abs(x).max()))
         if slack <= allowed:
             break
         if not linear:

@@ -71,6 +71,13 @@ def test_every_known_result_has_its_section_in_order(tmp_path):
     assert "enclosure" not in made(tmp_path / "learning")[1].text
 
 
+def test_an_explorer_in_the_folder_is_linked(tmp_path):
+    write(tmp_path, "figure1")
+    assert "explorer.html" not in made(tmp_path)[0]
+    (tmp_path / "explorer.html").write_text("")
+    assert {"href": "explorer.html"} in made(tmp_path)[1].all("a")
+
+
 def test_records_of_before_charts_are_shown(tmp_path):
     record = write(tmp_path, "figure1")
     for key in ("charts", "hardware"):

@@ -15,6 +15,7 @@ from typing import Any, TypeVar
 
 from tsallax.errors import InvalidInput
 from tsallax.paper.experiments import EXPERIMENTS, PLANNING, TABLES, Experiment
+from tsallax.paper.page.dark_figure import follow_scheme
 from tsallax.paper.page.html_chart import render_chart
 from tsallax.paper.page.html_table import render_table
 from tsallax.paper.result import Cell, read_csv
@@ -29,6 +30,8 @@ tsallax. Each section shows what was found next to what the paper says, the data
 again."""
 BEYOND = """Agents of tsallax in environments for which other libraries report returns. Each section
 shows what was found, the data, and how to run it again."""
+EXPLORER = "explorer.html"
+"""The page of `tsallax explore` that a report links to, where its folder holds one."""
 PROGRAMS = {"numpy": "NumPy", "scipy": "SciPy", "numba": "Numba", "jax": "JAX", "python": "Python"}
 
 
@@ -41,6 +44,8 @@ def render_page(folder: Path) -> str:
     of_paper = any(one.name in EXPERIMENTS for one in found)
     title = TITLE if of_paper else BEYOND_TITLE
     links = "".join(f'<li><a href="#{one.name}">{one.section}</a></li>' for one in found)
+    if (folder / EXPLORER).is_file():
+        links += f'<li><a href="{EXPLORER}">The explorer</a></li>'
     proof = (
         "Solutions of planning problems are certified: every optimal value comes with a proven "
         "enclosure, and every gap shown was checked against its bound when it was computed. "
@@ -115,7 +120,8 @@ def _file(folder: Path, name: str, suffix: str) -> Path:
 
 def _image(folder: Path, picture: dict[str, Any]) -> str:
     path = _file(folder, str(picture["name"]), "svg")
-    data = b64encode(path.read_bytes()).decode("ascii")
+    svg = follow_scheme(path.read_bytes().decode("utf-8", errors="surrogateescape"))
+    data = b64encode(svg.encode("utf-8", errors="surrogateescape")).decode("ascii")
     return (
         f'<img src="data:image/svg+xml;base64,{data}" alt="{escape(str(picture["alt"]))}" '
         f'width="{125 * float(picture["width_inches"]):.0f}">'
