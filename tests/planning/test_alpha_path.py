@@ -120,6 +120,7 @@ def test_a_small_gap_is_found_where_the_theorem_promises_less():
         (lambda m: solve_path(m, [0.5], q=1.5), "regularizer 'sparse' takes no q"),
         (lambda m: solve_path(m, [0.5], tolerance=0), "tolerance must be a number above 0"),
         (lambda m: solve_path("m", [0.5]), "solve_path needs an MDP, not str"),
+        (lambda m: solve_path(problems.savings(4), [0.5]), "not FunctionalMDP: use model.to_mdp"),
         (lambda m: choose_alpha(m, 0.0), "max_gap must be a number above 0, got 0"),
         (lambda m: choose_alpha(m, -1.0), "max_gap must be a number above 0, got -1"),
         (lambda m: choose_alpha(m, 1.0, tolerance=0.5), "tolerance must be .* up to 0.1"),

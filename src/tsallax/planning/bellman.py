@@ -349,7 +349,8 @@ class Bellman:
 def check_problem(caller: str, mdp: Any, regularizer: Any, kinds: Any = MDP) -> None:
     """Refuse what is no MDP of these kinds, no regulariser, or one with several alphas."""
     if not isinstance(mdp, kinds):
-        raise InvalidInput(f"{caller} needs an MDP, not {type(mdp).__name__}")
+        remedy = ": use model.to_mdp()" if hasattr(mdp, "to_mdp") else ""
+        raise InvalidInput(f"{caller} needs an MDP, not {type(mdp).__name__}{remedy}")
     if not isinstance(regularizer, Regularizer):
         raise InvalidInput(f"{caller} needs a regularizer such as Sparse(0.1), not {regularizer!r}")
     if np.ndim(regularizer.alpha) != 0:
