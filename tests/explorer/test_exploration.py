@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from refusals import refused
-from tsallax import Hard, Soft, Sparse, Tsallis, gap_certificate, problems, solve
+from tsallax import MDP, Hard, Soft, Sparse, Tsallis, gap_certificate, problems, solve
 from tsallax.explorer import exploration
 from tsallax.explorer.exploration import check_size, policy_codes, solve_settings
 
@@ -52,6 +52,17 @@ def test_alphas_by_default_span_few_actions_to_many():
     used = np.count_nonzero(found.codes, axis=1) / mdp.n_pairs
     assert used[1] < 0.3
     assert used[-1] > 0.9
+
+
+@pytest.mark.parametrize("scale", [0.0, 1e-6, 1e6])
+def test_rewards_may_be_of_any_size(scale):
+    rewards = scale * np.array([[1.0, 0.0], [0.5, 2.0]])
+    mdp = MDP([[[0.5, 0.5], [1.0, 0.0]], [[0.0, 1.0], [0.5, 0.5]]], rewards, 0.9)
+    found = solve_settings(mdp, None, (2.0,), None, lambda share: None)
+    value = solve(mdp, Hard(), 1e-9 * max(scale, 1e-3)).value
+    assert (found.lower[0] <= value * 10.0**found.decimals).all()
+    assert (value * 10.0**found.decimals <= found.upper[0]).all()
+    assert (found.upper - found.lower <= 3 * found.upper.max() / 1e5 + 2).all()
 
 
 def test_models_that_are_too_large_are_refused():

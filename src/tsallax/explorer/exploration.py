@@ -36,6 +36,8 @@ MAX_PROBABILITIES = 20_000_000
 """States, transitions, and pairs times settings of a model that one page can show."""
 RELATIVE_TOLERANCE = 1e-7
 """The largest error of a value, in units of the largest value of the hard MDP, by default."""
+LEAST_TOLERANCE = 1e-12
+"""The largest error of a hard value, where all are zero."""
 DEFAULT_QS = (1.0, 1.5, 2.0, 3.0)
 N_ALPHAS = 12
 
@@ -86,10 +88,14 @@ def solve_settings(
     report: Callable[[float], None],
 ) -> Exploration:
     """Solve the hard MDP, and the regularised one for all alphas and q."""
-    hard = solve(mdp, Hard(), tolerance or 0.0, relative_tolerance=_relative(tolerance),
-                 progress=False)  # fmt: skip
     if tolerance is None:
-        tolerance = max(RELATIVE_TOLERANCE * float(np.abs(hard.value).max()), 1e-12)
+        hard = solve(
+            mdp, Hard(), LEAST_TOLERANCE, relative_tolerance=RELATIVE_TOLERANCE, progress=False
+        )
+        largest = max(float(np.abs(hard.value).max()), _spread(mdp, hard.pair_q))
+        tolerance = RELATIVE_TOLERANCE * largest
+    else:
+        hard = solve(mdp, Hard(), tolerance, progress=False)
     grid = default_alphas(_spread(mdp, hard.pair_q)) if alphas is None else sorted(alphas)
     indices = sorted(qs)
     n = 1 + len(grid) * len(indices)
@@ -146,10 +152,6 @@ def policy_codes(policy: Floats, sparse: bool = True) -> NDArray[np.uint16]:
     """
     codes = 1 + np.rint(1000.0 * policy)
     return np.where((policy > 0.0) | (not sparse), codes, 0).astype(np.uint16)
-
-
-def _relative(tolerance: float | None) -> float | None:
-    return RELATIVE_TOLERANCE if tolerance is None else None
 
 
 def _spread(mdp: MDP, pair_q: Floats) -> float:
