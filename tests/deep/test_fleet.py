@@ -174,14 +174,43 @@ def test_a_fleet_in_an_environment_without_an_id_stays_in_it(tmp_path: Path):
     assert not np.array_equal(usual, expected), "the case must differ from the usual environment"
 
 
-def test_a_fleet_stops_where_an_agent_diverges(tmp_path: Path):
-    members = [*trio().members[:2], member(*VARIANTS[2], seed=4, learning_rate=1e30)]
-    fleet = Fleet(CORRIDOR, members, actions=3, together=False)
-    with pytest.raises(Diverged, match="agent 2 of this fleet is not finite after 25") as error:
+def test_an_agent_that_diverges_leaves_the_others_alone(tmp_path: Path):
+    wild = member(*VARIANTS[2], seed=4, learning_rate=1e30)
+    first, second, _ = trio().members
+    path = tmp_path / "fleet.npz"
+    fleet = Fleet(CORRIDOR, [first, wild, second], actions=3, together=False)
+    with pytest.raises(Diverged, match="agent 1 of this fleet is not finite after 25") as error:
+        fleet.learn(steps=100, save_to=path)
+    assert error.value.member == 1
+    assert (fleet.steps, fleet.learning, fleet.diverged) == (100, [], [1])
+    expected = trio(together=False).learn(steps=100)
+    assert fleet.records[2].returns == expected.records[1].returns
+    again = Fleet.load(path, CORRIDOR)
+    assert again.diverged == [1]
+    assert np.array_equal(again.evaluate(2, 5).returns, expected.evaluate(1, 5).returns)
+    with pytest.raises(InvalidInput, match="agent 1 of this fleet is not finite after 25"):
+        again.evaluate(1, 5)
+
+
+def test_a_fleet_without_an_agent_that_has_not_diverged_cannot_be_saved(tmp_path: Path):
+    fleet = Fleet(CORRIDOR, [member(learning_rate=1e30)], actions=3)
+    with pytest.raises(Diverged):
         fleet.learn(steps=300)
-    assert error.value.member == 2
     with pytest.raises(InvalidInput, match="cannot be saved"):
         fleet.save(tmp_path / "fleet.npz")
+
+
+def test_a_file_has_no_empty_replay_rows_and_memory_is_checked_before(tmp_path: Path):
+    fleet = Fleet(CORRIDOR, trio().members, actions=3).learn(steps=50)
+    fleet.save(tmp_path / "fleet.npz")
+    _, arrays = checkpoint.read(tmp_path / "fleet.npz")
+    assert arrays["learner.replay.rows"].shape[:2] == (3, 50)
+    again = Fleet.load(tmp_path / "fleet.npz", CORRIDOR)
+    for found, expected in zip(leaves(again._loop.learners), leaves(fleet._loop.learners)):
+        assert np.array_equal(found, expected)
+    large = [member(buffer_size=10**9, seed=seed) for seed in range(100)]
+    with pytest.raises(InvalidInput, match=r"of each of 100 agents, .* or train fewer agents"):
+        Fleet(CORRIDOR, large, actions=3)
 
 
 @pytest.mark.parametrize(

@@ -37,7 +37,7 @@ def assert_equal(a: Fleet, b: Fleet) -> None:
     assert a.steps == b.steps
     assert [r.returns for r in a.records] == [r.returns for r in b.records]
     assert [r.running for r in a.records] == [r.running for r in b.records]
-    first, second = a._loop.arrays(), b._loop.arrays()
+    first, second = a._loop.arrays(a.steps), b._loop.arrays(b.steps)
     assert first.keys() == second.keys()
     for name in first:
         np.testing.assert_array_equal(first[name], second[name], err_msg=name)
@@ -202,7 +202,7 @@ def test_integers_and_masks_are_those_of_an_agent_alone(together, tmp_path: Path
     alone = DeepQ("Taxi-v4", seed=1, **{**TINY, "buffer_size": 64}).learn(steps=50)
     assert alone.spec.masked
     memory = alone._learner.replay
-    found = Fleet.load(tmp_path / "fleet.npz")._loop.arrays()
+    found = Fleet.load(tmp_path / "fleet.npz")._loop.arrays(64)
     for name in ("observations", "masks", "rows"):
         expected = np.asarray(getattr(memory, name))
         np.testing.assert_array_equal(found[f"learner.replay.{name}"][1], expected, err_msg=name)

@@ -25,3 +25,12 @@ def test_the_deviation_is_that_of_the_discounted_sums_of_all_episodes():
         sums.append(running.copy())
         running[over] = 0
     assert float(reward_scale.deviation(scale)) == pytest.approx(np.std(sums), rel=1e-4)
+
+
+def test_a_lost_episode_has_no_part_in_the_next_sum():
+    row = Transition(
+        *([np.zeros((1, 1), np.float32)] * 2), np.ones(1, np.float32), 0.0, False, False
+    )
+    lost = reward_scale.end_episodes(reward_scale.update(reward_scale.init(1), row, 0.5))
+    assert np.asarray(reward_scale.update(lost, row, 0.5).sums) == [1.0]
+    assert int(lost.moments.number) == 1

@@ -25,7 +25,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tsallax import checks, provenance
-from tsallax.deep import checkpoint, options, replay
+from tsallax.deep import checkpoint, options
 from tsallax.deep.algorithm import Algorithm, init_learner
 from tsallax.deep.environment_spec import EnvironmentSpec, from_description, make_spec
 from tsallax.deep.evaluation_episodes import Episodes, choose_actions, evaluation_seed, play_jax
@@ -457,8 +457,7 @@ class Agent:
             stacklevel=4,
         )
         self.history.drop_unfinished()
-        memory = replay.end_newest(self._learner.replay, self.steps, self.config.n_envs)
-        self._learner = self._learner._replace(replay=memory)
+        self._learner = self._algorithm.end_episodes(self._learner, self.steps)
 
     def _can_be_saved(self) -> bool:
         """Whether a file holds all of the present state; several environments never end at once."""

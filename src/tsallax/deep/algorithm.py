@@ -65,6 +65,9 @@ class Algorithm(Protocol):
     def store(self, learner: Any, transition: Transition, step: ArrayLike) -> Any:
         """Add a transition of each environment to the replay memory."""
 
+    def end_episodes(self, learner: Any, written: ArrayLike) -> Any:
+        """End the episode of each environment, which was lost, with its newest transition."""
+
     def learn(self, learner: Any, written: ArrayLike, key: Array) -> tuple[Any, Metrics]:
         """One update from a memory to which `written` transitions were written."""
 

@@ -98,27 +98,35 @@ def restore(prefix: str, like: T, arrays: dict[str, Any]) -> T:
     return restored
 
 
-def flatten_learner(prefix: str, learner: Any, steps: int) -> dict[str, NDArray[Any]]:
-    """The arrays of a learner after so many steps, without its knobs and the empty replay rows."""
+def flatten_learner(
+    prefix: str, learner: Any, steps: int, many: bool = False
+) -> dict[str, NDArray[Any]]:
+    """The arrays of a learner after so many steps, without its knobs and the empty replay rows.
+
+    `many` learners have the agents as the first axis of all arrays.
+    """
     arrays = flatten(prefix, learner._replace(knobs=None))
-    filled = min(steps, learner.replay.capacity)
     for name in _rings(prefix, arrays):
-        arrays[name] = arrays[name][:filled]
+        rows = arrays[name]
+        arrays[name] = rows[:, :steps] if many else rows[:steps]
     return arrays
 
 
-def restore_learner(prefix: str, like: Any, arrays: dict[str, Any], steps: int) -> Any:
+def restore_learner(
+    prefix: str, like: Any, arrays: dict[str, Any], steps: int, many: bool = False
+) -> Any:
     """A learner of the same shapes as `like`, but without knobs, from `flatten_learner`.
 
     Its replay memory is filled up with empty rows.
     """
-    arrays, capacity = dict(arrays), like.replay.capacity
+    arrays, axis = dict(arrays), int(many)
+    capacity = like.replay.rows.shape[axis]
     restore(f"{prefix}replay.priority", like.replay.priority, arrays)  # before rows are allocated
     for name in _rings(prefix, arrays):
         rows = arrays[name]
-        if rows.ndim and len(rows) == min(steps, capacity) < capacity:
-            arrays[name] = np.zeros((capacity, *rows.shape[1:]), rows.dtype)
-            arrays[name][: len(rows)] = rows
+        if rows.ndim > axis and rows.shape[axis] == min(steps, capacity) < capacity:
+            empty = (*rows.shape[:axis], capacity - rows.shape[axis], *rows.shape[axis + 1 :])
+            arrays[name] = np.concatenate([rows, np.zeros(empty, rows.dtype)], axis)
     return restore(prefix, like._replace(knobs=None), arrays)
 
 

@@ -174,6 +174,11 @@ class PolicyGradient:
             noise=now,
         )
 
+    def end_episodes(self, learner: Learner, written: ArrayLike) -> Learner:
+        """End the episode of each environment, which was lost, with its newest transition."""
+        memory = replay.end_newest(learner.replay, written, self.config.n_envs)
+        return learner._replace(replay=memory)
+
     def learn(self, learner: Learner, written: ArrayLike, key: Array) -> tuple[Learner, Metrics]:
         """One update of theta, phi and their targets, from `written` transitions."""
         c, knobs, memory = self.config, learner.knobs, learner.replay

@@ -199,6 +199,13 @@ class DeepQLearning:
             learner = learner._replace(rewards=rewards)
         return learner._replace(replay=replay.add(learner.replay, transition, step))
 
+    def end_episodes(self, learner: Learner, written: ArrayLike) -> Learner:
+        """End the episode of each environment, which was lost, with its newest transition."""
+        memory = replay.end_newest(learner.replay, written, self.config.n_envs)
+        if learner.rewards is not None:
+            learner = learner._replace(rewards=reward_scale.end_episodes(learner.rewards))
+        return learner._replace(replay=memory)
+
     def learn(self, learner: Learner, written: ArrayLike, key: Array) -> tuple[Learner, Metrics]:
         """The gradient steps of one update, from `written` transitions."""
         steps = self.config.gradient_steps

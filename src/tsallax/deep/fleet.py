@@ -35,6 +35,7 @@ from tsallax.deep.learners import LEARNERS, learner_of
 from tsallax.deep.loop import MAX_CYCLES, FleetLog
 from tsallax.deep.loop_fleet import JaxFleetLoop
 from tsallax.deep.loop_gymnasium_fleet import GymnasiumFleetLoop
+from tsallax.deep.memory_size import require_memory
 from tsallax.deep.training_schedule import MAX_STEPS, is_false, next_multiple
 from tsallax.envs.gymnasium.environment_workers import copies, default_workers
 from tsallax.envs.jax.environment import Environment
@@ -67,9 +68,16 @@ class Record:
     running: float = 0.0
     """The return so far of the episode in progress."""
     finished_at: int | None = None
-    """The number of steps after which it had its episodes; None while it learns."""
+    """The number of steps after which it had its episodes; None before."""
+    diverged_at: int | None = None
+    """The number of steps after which its loss was not finite; None where it is."""
     acting_state: Any = field(default=None, repr=False)
     """What it acts by, once it is finished."""
+
+    @property
+    def learning(self) -> bool:
+        """Whether it has neither finished nor diverged."""
+        return self.finished_at is None and self.diverged_at is None
 
 
 class Diverged(FloatingPointError):
@@ -176,6 +184,8 @@ class Fleet:
         configs, spec = [member.config for member in self.members], self.spec
         algorithm, knobs = self._kind.build_algorithm(spec, configs)
         self._algorithm = algorithm
+        shapes = jax.eval_shape(algorithm.init, jax.random.PRNGKey(0), knobs[0])
+        require_memory(spec.name, shapes, self.config.buffer_size, len(configs))
         together, workers = self._settings["together"], self._settings["workers"]
         self.together = jax.default_backend() != "cpu" if together is None else together
         shared: dict[str, Any] = {
@@ -220,8 +230,13 @@ class Fleet:
 
     @property
     def learning(self) -> list[int]:
-        """The numbers of the members that have not finished."""
-        return [i for i, record in enumerate(self.records) if record.finished_at is None]
+        """The numbers of the members that have neither finished nor diverged."""
+        return [i for i, record in enumerate(self.records) if record.learning]
+
+    @property
+    def diverged(self) -> list[int]:
+        """The numbers of the members whose loss was not finite any more."""
+        return [i for i, record in enumerate(self.records) if record.diverged_at is not None]
 
     def learn(
         self,
@@ -238,6 +253,9 @@ class Fleet:
         An agent is finished, permanently, at the end of the segment, between two copies of the
         target network, in which it reaches its episodes. `callback` is called after each segment,
         and ends the training by returning False.
+
+        An agent whose loss is not finite leaves the fleet; `Diverged` is raised for it when the
+        others are finished.
         """
         for name, value in (("episodes", episodes), ("steps", steps), ("save_every", save_every)):
             if value is not None:
@@ -268,7 +286,12 @@ class Fleet:
                 self.save(save_to)
             if interrupted():
                 raise KeyboardInterrupt
+        if not self.learning and self.diverged:
+            raise self._divergence(self.diverged[0])
         return self
+
+    def _divergence(self, member: int) -> Diverged:
+        return Diverged(member, self.spec.name, self.records[member].diverged_at or self.steps)
 
     def _save_on_error(self, path: str | PathLike[str] | None, error: Exception) -> None:
         """Save the fleet before an error of an environment is passed on."""
@@ -303,7 +326,7 @@ class Fleet:
         if not learning:
             stop = min(stop, c.learning_starts)
         cycles = max(1, min(-(-(stop - first) // k), MAX_CYCLES))
-        active = [self.records[i].finished_at is None for i in self._slots]
+        active = [self.records[i].learning for i in self._slots]
         log = self._loop.run(learning, self.steps, first + cycles * k - self.steps, active)
         self.steps += len(log.reward)
         if self.steps >= first + cycles * k and self.steps >= copy_at:
@@ -311,9 +334,22 @@ class Fleet:
         finite = np.isfinite(log.loss).all(0)
         for slot, i in enumerate(self._slots):
             if active[slot] and not finite[slot]:
-                raise Diverged(i, self.spec.name, self.steps)
+                self.records[i].diverged_at = self.steps
         self._record(log)
+        self._remove_diverged()
         return log.error
+
+    def _remove_diverged(self) -> None:
+        """Keep the arrays of the other agents; where there are none, training cannot go on."""
+        left = [s for s, i in enumerate(self._slots) if self.records[i].diverged_at is None]
+        if not left:
+            raise self._divergence(self._slots[0])
+        if len(left) < len(self._slots):
+            self._keep(left)
+
+    def _keep(self, slots: list[int]) -> None:
+        self._loop.keep(slots)
+        self._slots = [self._slots[slot] for slot in slots]
 
     def _record(self, log: FleetLog) -> None:
         """Record rewards and ends of episodes."""
@@ -321,7 +357,7 @@ class Fleet:
             self.records[i].running = 0.0
         for slot, i in enumerate(self._slots):
             record = self.records[i]
-            if record.finished_at is not None:
+            if not record.learning:
                 continue
             total = np.cumsum(log.reward[:, slot]) + record.running
             ends = np.flatnonzero(log.ended[:, slot])
@@ -342,8 +378,7 @@ class Fleet:
                 record.acting_state = jax.tree.map(np.asarray, state)
         left = [slot for slot, i in enumerate(self._slots) if self.records[i].finished_at is None]
         if left and len(left) <= len(self._slots) // 2:
-            self._loop.keep(left)
-            self._slots = [self._slots[slot] for slot in left]
+            self._keep(left)
 
     def evaluate(
         self, member: int, episodes: int = 100, deterministic: bool = True, seed: int | None = None
@@ -373,6 +408,8 @@ class Fleet:
         if not (checks.is_integer(member) and 0 <= member < len(self.records)):
             n = len(self.records)
             raise InvalidInput(f"a fleet of {n} agents has none numbered {member!r}")
+        if self.records[member].diverged_at is not None:
+            raise InvalidInput(str(self._divergence(member)))
 
     def _acting_state(self, member: int) -> Any:
         """The acting state of an agent, as it is now or was when it finished."""
@@ -411,9 +448,10 @@ class Fleet:
             "seconds": self.seconds,
             "alive": self._slots,
             "finished_at": [r.finished_at for r in self.records],
+            "diverged_at": [r.diverged_at for r in self.records],
             "provenance": provenance.of_training(),
         }
-        arrays = self._loop.arrays()
+        arrays = self._loop.arrays(self.steps)
         for i, record in enumerate(self.records):
             arrays[f"record.{i}.returns"] = np.asarray(record.returns, np.float64)
             arrays[f"record.{i}.running"] = np.asarray(record.running)
@@ -468,15 +506,26 @@ class Fleet:
                 )
             fleet.steps, fleet.seconds = int(about["steps"]), float(about["seconds"])
             fleet._slots = [int(i) for i in about["alive"]]
-            ends = [None if end is None else int(end) for end in about["finished_at"]]
-            fleet._restore(arrays, ends)
+            ends, stops = (
+                [None if step is None else int(step) for step in steps]
+                for steps in (about["finished_at"], about.get("diverged_at", [None] * len(members)))
+            )
+            fleet._restore(arrays, ends, stops)
         return fleet
 
-    def _restore(self, arrays: dict[str, NDArray[Any]], ends: list[int | None]) -> None:
-        """Take learners, episodes in progress and records from the arrays of a file."""
+    def _restore(
+        self,
+        arrays: dict[str, NDArray[Any]],
+        ends: list[int | None],
+        stops: list[int | None],
+    ) -> None:
+        """Take learners, episodes in progress and records from the arrays of a file.
+
+        `ends` and `stops` are the steps at which the members finished or diverged.
+        """
         n, slots = len(self.members), self._slots
         known = slots and len(set(slots)) == len(slots) and 0 <= min(slots) <= max(slots) < n
-        if not known or len(ends) != n or not 0 <= self.steps < MAX_STEPS:
+        if not known or (len(ends), len(stops)) != (n, n) or not 0 <= self.steps < MAX_STEPS:
             raise InvalidInput("damaged: its description is of another fleet")
         self._loop.restore(arrays, slots, self.steps)
         if self.spec.jax is None:
@@ -489,7 +538,7 @@ class Fleet:
             if returns is None or running is None or (returns.ndim, running.ndim) != (1, 0):
                 raise InvalidInput(f"incomplete: record.{i} missing")
             record.returns, record.running = returns.tolist(), float(running)
-            record.finished_at = ends[i]
+            record.finished_at, record.diverged_at = ends[i], stops[i]
             if ends[i] is not None:
                 state = checkpoint.restore(f"record.{i}.network.", one, arrays)
                 record.acting_state = jax.tree.map(np.asarray, state)

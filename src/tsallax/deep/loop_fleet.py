@@ -105,9 +105,9 @@ class JaxFleetLoop:
             seed=seed,
         )
 
-    def arrays(self) -> dict[str, NDArray[Any]]:
-        """The learners and the episodes in progress, as named arrays."""
-        found = checkpoint.flatten("learner.", self.learners._replace(knobs=None))
+    def arrays(self, step: int) -> dict[str, NDArray[Any]]:
+        """The learners and the episodes in progress after `step` steps, as named arrays."""
+        found = checkpoint.flatten_learner("learner.", self.learners, step, many=True)
         return found | checkpoint.flatten(loop_jax.ARRAYS, self.episodes)
 
     def restore(self, arrays: dict[str, NDArray[Any]], slots: Sequence[int], step: int) -> None:
@@ -115,7 +115,7 @@ class JaxFleetLoop:
         learners, episodes = jax.eval_shape(
             lambda: jax.tree.map(lambda x: x[: len(slots)], self._first_state())
         )
-        restored = checkpoint.restore("learner.", learners._replace(knobs=None), arrays)
+        restored = checkpoint.restore_learner("learner.", learners, arrays, step, many=True)
         self.learners = restored._replace(knobs=take(self._knobs, jnp.asarray(slots)))
         self.episodes = checkpoint.restore(loop_jax.ARRAYS, episodes, arrays)
 

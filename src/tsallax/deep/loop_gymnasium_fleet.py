@@ -32,7 +32,7 @@ import numpy as np
 from jax import Array, lax
 from numpy.typing import NDArray
 
-from tsallax.deep import checkpoint, replay
+from tsallax.deep import checkpoint
 from tsallax.deep.algorithm import Algorithm, init_learner
 from tsallax.deep.evaluation_episodes import Episodes
 from tsallax.deep.loop import FleetLog, step_keys
@@ -336,7 +336,7 @@ class GymnasiumFleetLoop:
         is_lost = np.isin(np.arange(len(rows)), lost)
         parts = [is_lost[group] for group in self._groups()]
         self.learners = [
-            _end_newest(self.together, learner, part, step)
+            _end_episodes(self.algorithm, self.together, learner, part, step)
             for learner, part in zip(self.learners, parts, strict=True)
         ]
         self.episodes.rows, new = self._choose(rows)
@@ -384,11 +384,11 @@ class GymnasiumFleetLoop:
         self.episodes.rows = list(self._by_group(rows))
         self.episodes.action = [action[:, None]] if self.together else list(action[:, None])
 
-    def arrays(self) -> dict[str, NDArray[Any]]:
-        """The learners and the episodes in progress, as named arrays."""
+    def arrays(self, step: int) -> dict[str, NDArray[Any]]:
+        """The learners and the episodes in progress after `step` steps, as named arrays."""
         learners = self.learners[0] if self.together else _stack_on_host(self.learners)
         now = self.episodes
-        found = checkpoint.flatten("learner.", learners._replace(knobs=None))
+        found = checkpoint.flatten_learner("learner.", learners, step, many=True)
         found |= {f"{ARRAYS}begun": now.begun, f"{ARRAYS}length": now.length}
         if now.rows:
             rows, kept = self._present(), np.minimum(now.length, now.taken.shape[1])
@@ -406,7 +406,7 @@ class GymnasiumFleetLoop:
         knobs = stack([self._knobs[i] for i in slots])
         keys = jax.ShapeDtypeStruct((n, 2), jnp.uint32)
         like = jax.eval_shape(partial(_init_all, self.algorithm), keys, knobs)
-        learners = checkpoint.restore("learner.", like._replace(knobs=None), arrays)
+        learners = checkpoint.restore_learner("learner.", like, arrays, step, many=True)
         learners = learners._replace(knobs=knobs)
         self.learners = [learners] if self.together else [take(learners, i) for i in range(n)]
         counts = {"begun": ((n,), np.int64), "length": ((n,), np.int64)}
@@ -613,16 +613,17 @@ def _choose_all(
     return chosen
 
 
-@partial(jax.jit, static_argnums=0)
-def _end_newest(together: bool, learner: Any, lost: Array, step: Any) -> Any:
-    """Mark the newest transition of the `lost` agents as the last of its episode."""
+@partial(jax.jit, static_argnums=(0, 1))
+def _end_episodes(
+    algorithm: Algorithm, together: bool, learner: Any, lost: Array, step: Any
+) -> Any:
+    """End the episodes of the `lost` agents with their newest transitions."""
 
-    def one(memory: Any, lost: Array) -> Any:
-        ended = replay.end_newest(memory, step, 1)
-        return jax.tree.map(partial(jnp.where, lost), ended, memory)
+    def one(learner: Any, lost: Array) -> Any:
+        ended = algorithm.end_episodes(learner, step)
+        return jax.tree.map(partial(jnp.where, lost), ended, learner)
 
-    memory = jax.vmap(one)(learner.replay, lost) if together else one(learner.replay, lost[0])
-    return learner._replace(replay=memory)
+    return jax.vmap(one)(learner, lost) if together else one(learner, lost[0])
 
 
 def _stack_on_host(trees: Sequence[Any]) -> Any:

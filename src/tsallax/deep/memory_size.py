@@ -17,19 +17,21 @@ SHARE = 0.9
 CGROUP = Path("/sys/fs/cgroup")
 
 
-def require_memory(name: str, learner: Any, buffer_size: int) -> None:
-    """Refuse a learner, given by its shapes, that does not fit; say the size of a large one.
+def require_memory(name: str, learner: Any, buffer_size: int, agents: int = 1) -> None:
+    """Refuse learners, one given by its shapes, that do not fit; say the size of large ones.
 
     >>> require_memory("Env-v0", jax.ShapeDtypeStruct((10**14,), np.float32), 10**6)
     Traceback (most recent call last):
     tsallax.errors.InvalidInput: Env-v0: not enough memory for the networks and a replay of...
     """
-    size = size_of(learner)
+    size = agents * size_of(learner)
     what = f"the networks and a replay of {buffer_size} transitions"
+    what += f" of each of {agents} agents" if agents > 1 else ""
     available = available_bytes()
     if available is not None and size > SHARE * available:
         problem = f"not enough memory for {what}, {_text(size)} with {_text(available)} free"
-        raise InvalidInput(f"{problem}: lower buffer_size or net_arch", source=name)
+        remedy = "lower buffer_size or net_arch" + ", or train fewer agents" * (agents > 1)
+        raise InvalidInput(f"{problem}: {remedy}", source=name)
     if size >= NOTED:
         warnings.warn(f"{name}: {what} take {_text(size)}", stacklevel=2)
 

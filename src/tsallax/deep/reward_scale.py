@@ -34,6 +34,11 @@ def update(scale: RewardScale, transition: Transition, gamma: float) -> RewardSc
     return RewardScale(jnp.where(ended, 0.0, sums), moments)
 
 
+def end_episodes(scale: RewardScale) -> RewardScale:
+    """With new episodes in all environments."""
+    return scale._replace(sums=jnp.zeros_like(scale.sums))
+
+
 def deviation(scale: RewardScale) -> Array:
     """The standard deviation of the discounted sums of rewards."""
     return jnp.sqrt(scale.moments.variance[0] + VARIANCE_FLOOR)

@@ -31,8 +31,8 @@ class FleetProgress:
     """The last one that was looked at."""
     counts: list[tuple[int, list[int]]] = field(default_factory=list)
     """Steps, and the number of episodes of each member by then."""
-    evaluations: list[tuple[int, int, list[float]]] = field(default_factory=list)
-    """Steps, episodes of each member's evaluation, and their mean returns."""
+    evaluations: list[tuple[int, int, list[float | None]]] = field(default_factory=list)
+    """Steps, episodes of each member's evaluation, and their mean returns, but of diverged ones."""
 
     def look(self, job: SuiteJob, fleet: Fleet) -> int | None:
         """Record the episodes of a fleet; the number of evaluation episodes that are due."""
@@ -60,7 +60,11 @@ class FleetProgress:
 
     def evaluation_curve(self, member: int) -> tuple[Point, ...]:
         """The greedy returns of a member on the way."""
-        return tuple((step, tidy(means[member], DIGITS), n) for step, n, means in self.evaluations)
+        return tuple(
+            (step, tidy(mean, DIGITS), n)
+            for step, n, means in self.evaluations
+            if (mean := means[member]) is not None
+        )
 
 
 def write_progress(job: SuiteJob, progress: FleetProgress) -> None:
@@ -81,7 +85,7 @@ def read_progress(job: SuiteJob, step: int) -> FleetProgress:
         n = len(job.runs)
         counts = [(_step(at), [int(c) for c in found]) for at, found in data["counts"]]
         evaluations = [
-            (_step(at), int(episodes), [_number(x) for x in found])
+            (_step(at), int(episodes), [None if x is None else _number(x) for x in found])
             for at, episodes, found in data["evaluations"]
         ]
         sizes = [len(found) for _, found in counts] + [len(found) for *_, found in evaluations]

@@ -12,8 +12,9 @@ import numpy as np
 from tsallax import checks
 from tsallax.deep.fleet import Fleet
 from tsallax.envs.gymnasium.gymnasium_make import make
+from tsallax.errors import InvalidInput
 from tsallax.paper.suites.suite_jobs import SAVE_SECONDS, Request, SuiteJob, plan_suite
-from tsallax.paper.suites.suite_training import train_suite_job
+from tsallax.paper.suites.suite_training import DivergedRuns, train_suite_job
 from tsallax.paper.sweep.execution import check_resources
 from tsallax.paper.sweep.processes import train_side_by_side
 from tsallax.progress import bar
@@ -40,7 +41,8 @@ def train_suites(
 ) -> bool:
     """Train every run that the folder does not hold; False where the time limit came first.
 
-    An environment that cannot be made is refused before any training.
+    An environment that cannot be made is refused before any training. Runs that diverge are named
+    when all others are finished.
 
     Args:
         requests: what to train.
@@ -70,21 +72,34 @@ def train_suites(
         make(env).close()
     if processes > 1:
         train_side_by_side(jobs, processes, lambda: None, train_in_process)
-        left = [plan_suite(request, folder, at_once=1) for request in requests]
-        return not any(left)
-    finished = True
+        left = any(plan_suite(request, folder, at_once=1) for request in requests)
+        if left and deadline is None:
+            raise InvalidInput("some runs diverged and have no rows: they are named above")
+        return not left
+    finished, diverged = True, []
     for job in jobs:
         if deadline is not None and time.time() >= deadline:
             return False
         with _display(job, progress) as show:
-            finished = train_suite_job(job, show) and finished
+            try:
+                finished = train_suite_job(job, show) and finished
+            except DivergedRuns as error:
+                diverged.append(str(error))
+    if diverged:
+        raise InvalidInput("; ".join(diverged))
     return finished
 
 
 def train_in_process(job: SuiteJob, check: Callable[[], None]) -> None:
-    """Train a job, unless its deadline has passed; `check` is called after each segment."""
+    """Train a job, unless its deadline has passed; `check` is called after each segment.
+
+    Runs that diverge are named on stderr, and do not end the jobs of other processes.
+    """
     if job.deadline is None or time.time() < job.deadline:
-        train_suite_job(job, lambda fleet: check())
+        try:
+            train_suite_job(job, lambda fleet: check())
+        except DivergedRuns as error:
+            sys.stderr.write(f"{error}\n")
 
 
 def _found_device() -> str:

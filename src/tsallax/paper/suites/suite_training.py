@@ -6,7 +6,6 @@ from collections.abc import Callable
 from tsallax import provenance
 from tsallax.deep import options
 from tsallax.deep.deep_q_config import DeepQConfig
-from tsallax.deep.evaluation_episodes import Episodes
 from tsallax.deep.fleet import Diverged, Fleet, Member
 from tsallax.errors import InvalidInput
 from tsallax.paper.result import tidy
@@ -36,23 +35,41 @@ OnSegment = Callable[[Fleet], None]
 def train_suite_job(job: SuiteJob, on_segment: OnSegment = lambda fleet: None) -> bool:
     """Train a fleet and write its rows; False where the deadline came first.
 
-    `on_segment` is called with the fleet after each segment of training.
+    `on_segment` is called with the fleet after each segment of training. Runs that diverged have no
+    rows: `DivergedRuns` is raised for them, after the rows of the others are written.
     """
     use_device(job.device)
     for file in (job.rows_file, job.progress_file):
         file.parent.mkdir(parents=True, exist_ok=True)
     with locked(job.rows_file, job.name):
         written = {row.key for row in read_suite_rows(job.folder)}
+        fleet = None
         if any(job.key(run) not in written for run in job.runs):
             training = _Training(job)
+            fleet = training.fleet
             try:
                 if not training.train(on_segment) or not training.write_rows(written):
                     return False
             finally:
-                training.fleet.close()
+                fleet.close()
         for file in (job.checkpoint_file, job.progress_file):
             file.unlink(missing_ok=True)
+        if fleet is not None and fleet.diverged:
+            raise DivergedRuns(job, fleet)
     return True
+
+
+class DivergedRuns(InvalidInput):
+    """Runs whose loss was not finite any more, after so many steps."""
+
+    def __init__(self, job: SuiteJob, fleet: Fleet) -> None:
+        names = [f"{job.runs[i].agent}, seed {job.runs[i].seed}" for i in fleet.diverged]
+        steps = min(record.diverged_at or fleet.steps for record in fleet.records)
+        super().__init__(
+            f"no rows of {'; '.join(names)}: the loss was not finite after {steps} steps; a lower "
+            "learning_rate or max_grad_norm=10 may help",
+            source=job.task,
+        )
 
 
 class _Training:
@@ -80,8 +97,9 @@ class _Training:
             episodes = self.progress.look(job, fleet)
             if episodes is not None:
                 begin = time.monotonic()
-                means = [found.mean for found in self._evaluate_all(episodes)]
-                self.progress.evaluations.append((fleet.steps, episodes, means))
+                self.progress.evaluations.append(
+                    (fleet.steps, episodes, self._evaluate_all(episodes))
+                )
                 self.evaluating = time.monotonic() - begin
             on_segment(fleet)
             if fleet.learning and self._save_is_due():
@@ -97,14 +115,17 @@ class _Training:
             if fleet.whole:
                 self.save()
             raise
-        except Diverged as error:
-            run = job.runs[error.member]
-            raise InvalidInput(f"{job.task}, {run.agent}, seed {run.seed}: {error}") from None
+        except Diverged:
+            if not fleet.whole:  # no agent is left
+                raise DivergedRuns(job, fleet) from None
         self.save()
         return not fleet.learning
 
-    def _evaluate_all(self, episodes: int) -> list[Episodes]:
-        return [self.fleet.evaluate(i, episodes) for i in range(len(self.job.runs))]
+    def _evaluate_all(self, episodes: int) -> list[float | None]:
+        """The mean greedy returns of the agents that have not diverged."""
+        fleet, n = self.fleet, len(self.job.runs)
+        gone = fleet.diverged
+        return [None if i in gone else fleet.evaluate(i, episodes).mean for i in range(n)]
 
     def save(self) -> None:
         """Write the curves and the fleet."""
@@ -129,7 +150,7 @@ class _Training:
         """Evaluate the agents and write their rows; False where the deadline came first."""
         took = 0.0
         for i, run in enumerate(self.job.runs):
-            if self.job.key(run) in written:
+            if self.job.key(run) in written or i in self.fleet.diverged:
                 continue
             if not self._has_time(took):
                 return False
