@@ -6,6 +6,8 @@ from pathlib import Path
 import pytest
 
 from tsallax.cli.app import run
+from tsallax.cli.suite_command import suite_request
+from tsallax.paper.suites.suite_jobs import agent_options
 from tsallax.paper.suites.suite_rows import read_suite_rows
 
 TINY = ["--steps", "200", "--seeds", "1", "--set", "net_arch=8", "--set", "learning_starts=20",
@@ -36,6 +38,22 @@ def test_classic_goes_from_the_command_to_the_page(tmp_path: Path, capsys: pytes
     assert (tmp_path / "again" / "classic-returns.csv").read_bytes() == before
 
 
+def test_classic_has_agents_with_other_alphas_that_share_the_preset():
+    alone = suite_request("classic", False, "Acrobot", None, None, None, None, None, None)
+    assert list(alone.agents) == ["tsallax"]
+    several = suite_request(
+        "classic", False, "Acrobot", "sparse,tsallax", "1,auto", None, None, None, None
+    )
+    assert list(several.agents) == ["tsallax", "sparse-1", "sparse-auto"]
+    task = several.suite.tasks["Acrobot-v1"]
+    preset, fixed, follows = (
+        agent_options(several.suite, task, own, {}) for own in several.agents.values()
+    )
+    assert follows == preset
+    differ = {name for name in preset if preset[name] != fixed[name]}
+    assert differ == {"alpha", "support"}
+
+
 def test_a_damaged_row_is_refused_before_training(tmp_path: Path, capsys: pytest.CaptureFixture):
     (tmp_path / "rows").mkdir()
     (tmp_path / "rows" / "a.suite.jsonl").write_text('{"format": 1}\n')
@@ -48,7 +66,8 @@ def test_a_damaged_row_is_refused_before_training(tmp_path: Path, capsys: pytest
     [
         (["classic", "figure1"], "by itself"),
         (["classic", "--levels", "3"], "--levels is for control"),
-        (["classic", "--variants", "sparse"], "--variants is for control"),
+        (["classic", "--variants", "greedy"], "unknown variant 'greedy'"),
+        (["classic", "--alphas", "0.1", "--set", "alpha=1"], "--set alpha"),
         (["classic", "--actions", "9"], "--actions is for reacher and pendulum"),
         (["classic", "--ray", "auto"], "--ray is for reacher"),
         (["classic", "--tasks", "Pong"], "unknown task 'Pong'"),

@@ -56,7 +56,11 @@ def test_without_overlap_an_agent_learns_what_it_would_learn_alone(together):
             np.testing.assert_allclose(found, expected, rtol=1e-3, atol=1e-5)
         for deterministic in (True, False):
             expected = alone.evaluate(5, deterministic=deterministic)
-            for agent in (lambda n, d, i=i: fleet.evaluate(i, n, d), fleet.agent(i).evaluate):
+            for agent in (
+                lambda n, d, i=i: fleet.evaluate(i, n, d),
+                lambda n, d, i=i: fleet.evaluate_all(n, d)[i],
+                fleet.agent(i).evaluate,
+            ):
                 found = agent(5, deterministic)
                 assert found.returns.tolist() == expected.returns.tolist()
                 assert found.lengths.tolist() == expected.lengths.tolist()

@@ -73,29 +73,28 @@ def suite_request(
     from tsallax.paper.suites.suite_tasks import (
         CLASSIC,
         DEFAULT_ALPHAS,
+        OURS,
         SUITES,
         choose,
-        control_agents,
+        suite_agents,
     )
 
     suite = SUITES[name]
     asked = default_request(suite)
     changes: dict[str, Any] = dict(QUICK) if quick else {}
     options = {**(QUICK_OPTIONS if quick else {}), **key_values("--set", set_)}
-    if suite is CLASSIC:
-        given = {"--variants": variants, "--alphas": alphas, "--levels": levels}
-        for option, value in given.items():
-            if value is not None:
-                raise InvalidInput(f"{option} is for control: classic has one agent, the preset")
-    else:
-        agents = control_agents(_words(alphas) or DEFAULT_ALPHAS)
+    if suite is CLASSIC and levels is not None:
+        raise InvalidInput("--levels is for control: the actions of classic are discrete")
+    if variants is not None or alphas is not None or suite is not CLASSIC:
+        ours: dict[str, dict[str, Any]] = {OURS: {}} if suite is CLASSIC else {}
+        agents = {**ours, **suite_agents(_words(alphas) or DEFAULT_ALPHAS)}
         names = choose("variant", _words(variants), list(agents))
         changes["agents"] = {agent: agents[agent] for agent in names}
         for option in options:
             if option in ("explore", "update", "alpha"):
                 raise InvalidInput(f"--set {option}: not an option that all variants share")
-        if levels is not None:
-            changes["levels"] = tuple(_level(word) for word in _words(levels) or ())
+    if levels is not None:
+        changes["levels"] = tuple(_level(word) for word in _words(levels) or ())
     changes["tasks"] = choose("task", _words(tasks), list(suite.tasks))
     given_counts = {"seeds": seeds, "steps": steps}
     changes |= {key: value for key, value in given_counts.items() if value is not None}

@@ -396,6 +396,26 @@ class Fleet:
             seed=default if seed is None else checks.seed(seed),
         )
 
+    def evaluate_all(
+        self, episodes: int = 100, deterministic: bool = True
+    ) -> list[Episodes | None]:
+        """`evaluate` of every agent; None for those that diverged.
+
+        In Gymnasium environments the agents play at the same time, each in one environment.
+        """
+        checks.count("episodes", episodes)
+        members = [i for i, record in enumerate(self.records) if record.diverged_at is None]
+        found = self._loop.play_all(
+            [self._acting_state(i) for i in members],
+            members=members,
+            steps=[self.records[i].finished_at or self.steps for i in members],
+            episodes=episodes,
+            deterministic=deterministic,
+            seeds=[evaluation_seed(self.members[i].seed) for i in members],
+        )
+        played = dict(zip(members, found, strict=True))
+        return [played.get(i) for i in range(len(self.members))]
+
     def agent(self, member: int) -> Agent:
         """One agent by itself, as it is now, to play with, predict and save; it cannot learn on."""
         self._check_member(member)

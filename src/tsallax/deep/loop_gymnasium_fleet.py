@@ -444,38 +444,71 @@ class GymnasiumFleetLoop:
         Seeds are those of an agent alone; the number of environments does not depend on the
         machine.
         """
-        learner = self.learners[0]._replace(knobs=self._knobs[member])
-        learner = self.algorithm.restore_acting(state, learner)
-        pool, n = self._open(), min(episodes, len(self.seeds))
-        slots = np.arange(n) + len(self.seeds)
-        number = np.arange(n)
-        """The number of the episode in each slot."""
-        returns, lengths = np.zeros(episodes), np.zeros(episodes, np.int64)
+        environments = np.arange(min(episodes, len(self.seeds)))
+        agent = state, self._knobs[member], step
+        return self._play(False, agent, environments, [seed], episodes, deterministic)[0]
 
-        def seeds(numbers: NDArray[Any], offset: int = 0) -> list[int]:
-            return [episode_seed(seed, offset, int(i)) for i in numbers]
+    def play_all(
+        self,
+        states: Sequence[Any],
+        *,
+        members: Sequence[int],
+        steps: Sequence[int],
+        episodes: int,
+        deterministic: bool,
+        seeds: Sequence[int],
+    ) -> list[Episodes]:
+        """`play` of several members at the same time, each in an environment of its own."""
+        knobs = [self._knobs[member] for member in members]
+        agents = stack(states), stack(knobs), jnp.asarray(steps)
+        return self._play(True, agents, np.asarray(members), seeds, episodes, deterministic)
 
-        pool.reset(slots, seeds(number))
-        pool.seed[slots] = seeds(number + n)
-        while (playing := number < episodes).any():
+    def _play(
+        self,
+        many: bool,
+        agents: tuple[Any, Any, Any],
+        environments: NDArray[Any],
+        seeds: Sequence[int],
+        episodes: int,
+        deterministic: bool,
+    ) -> list[Episodes]:
+        """Episodes of each of the agents, in as many of the environments for each.
+
+        `agents` are acting state, knobs and step of one, or with `many` of several on a leading
+        axis. The environments of an agent take its episodes in turn.
+        """
+        pool, n = self._open(), len(environments)
+        slots, stride = environments + len(self.seeds), n // len(seeds)
+        agent, number = np.arange(n) % len(seeds), np.arange(n) // len(seeds)
+        """The agent of each environment, and the number of the episode in it."""
+        returns = np.zeros((len(seeds), episodes))
+        lengths = np.zeros_like(returns, np.int64)
+
+        def episode_seeds(chosen: Any, ahead: int = 0, offset: Any = 0) -> list[int]:
+            offsets = np.broadcast_to(offset, agent.shape)[chosen]
+            given = zip(agent[chosen], offsets, number[chosen] + ahead, strict=True)
+            return [episode_seed(seeds[a], int(o), int(i)) for a, o, i in given]
+
+        everyone = np.arange(n)
+        pool.reset(slots, episode_seeds(everyone))
+        pool.seed[slots] = episode_seeds(everyone, stride)
+        while len(playing := np.flatnonzero(number < episodes)):
             keys = None
             if not deterministic:
-                key_seeds = [
-                    episode_seed(seed, int(lengths[i]) + 1, int(i)) if i < episodes else 0
-                    for i in number
-                ]
-                keys = np.asarray(key_seeds, np.uint32)
+                done = lengths[agent, np.minimum(number, episodes - 1)]
+                keys = np.asarray(episode_seeds(everyone, 0, done + 1), np.uint32)
             rows = pool.rows[slots].view(np.uint8).reshape(n, 1, -1)
-            action = _choose_all(self.algorithm, self._row, learner, rows, step, keys)
-            at, now = number[playing], slots[playing]
-            pool.send(now, np.asarray(action).reshape(n, *self._action.shape)[playing])
+            choices = self.algorithm, self._row, many, self.learners[0], agents
+            action = np.asarray(_choose_all(*choices, rows, keys)).reshape(n, *self._action.shape)
+            now, at = slots[playing], (agent[playing], number[playing])
+            pool.send(now, action[playing])
             pool.wait()
             returns[at] += pool.reward[now]
             lengths[at] += 1
             over = pool.rows["terminated"][now] | pool.rows["truncated"][now]
-            number[playing] += n * over
-            pool.seed[now[over]] = seeds(number[playing][over] + n)
-        return Episodes(returns, lengths)
+            number[playing] += stride * over
+            pool.seed[now[over]] = episode_seeds(playing[over], stride)
+        return [Episodes(*pair) for pair in zip(returns, lengths, strict=True)]
 
 
 def _array(arrays: dict[str, NDArray[Any]], name: str, like: tuple[Any, Any]) -> NDArray[Any]:
@@ -596,20 +629,31 @@ def compiled_step(backend: str) -> Programs:
     )
 
 
-@partial(jax.jit, static_argnums=(0, 1))
+@partial(jax.jit, static_argnums=(0, 1, 2))
 def _choose_all(
-    algorithm: Algorithm, row: np.dtype[Any], learner: Any, rows: Array, step: int, seeds: Any
+    algorithm: Algorithm,
+    row: np.dtype[Any],
+    many: bool,
+    learner: Any,
+    agents: tuple[Any, Any, Any],
+    rows: Array,
+    seeds: Any,
 ) -> Array:
-    """An action of one learner for each row: of the stochastic policy by its seed, or the best."""
+    """An action for each row: of the stochastic policy by its seed, or the best.
 
-    def one(rows: Array, seed: Any) -> Array:
+    `agents` are acting state, knobs and step of one agent, or with `many` of one for each row.
+    """
+
+    def one(agent: tuple[Any, Any, Any], rows: Array, seed: Any) -> Array:
+        state, knobs, step = agent
+        actor = algorithm.restore_acting(state, learner._replace(knobs=knobs))
         given = unpack(row, "observation", rows), *_masks(row, "mask", rows)
         if seed is None:
-            return algorithm.greedy(learner, *given)
+            return algorithm.greedy(actor, *given)
         key = jax.random.PRNGKey(seed)
-        return algorithm.sample(learner, given[0], step, key, *given[1:])
+        return algorithm.sample(actor, given[0], step, key, *given[1:])
 
-    chosen: Array = jax.vmap(one)(rows, seeds)
+    chosen: Array = jax.vmap(one, (0 if many else None, 0, 0))(agents, rows, seeds)
     return chosen
 
 

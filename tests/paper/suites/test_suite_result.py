@@ -72,7 +72,8 @@ def test_control_has_a_column_for_each_agent_and_each_published_one():
     assert [cell["greedy"] for cell in cells] == [2000.0, 500.0]
     assert cells[0]["best_evaluation"] == 20.0
     command = result.parameters["commands"]
-    assert command == ["tsallax reproduce control --tasks Hopper --seeds 2 --steps 200"]
+    chosen = "--tasks Hopper --variants sparse-auto,epsilon --alphas auto"
+    assert command == [f"tsallax reproduce control {chosen} --seeds 2 --steps 200"]
 
 
 def test_hardware_is_that_of_the_rows():

@@ -9,7 +9,7 @@ from tsallax.deep.deep_q_agent import DeepQ
 from tsallax.deep.deep_q_config import DeepQConfig
 from tsallax.deep.fleet import Member, _checked_members
 from tsallax.paper.suites.suite_jobs import agent_options
-from tsallax.paper.suites.suite_tasks import CONTROL, SUITES, choose, control_agents
+from tsallax.paper.suites.suite_tasks import CONTROL, SUITES, choose, suite_agents
 
 
 @pytest.mark.parametrize("suite", SUITES.values(), ids=list(SUITES))
@@ -24,7 +24,7 @@ def test_tasks_are_registered_environments_and_their_milestones_are_on_the_way(s
 def test_all_agents_of_control_can_be_members_of_one_fleet():
     for task in CONTROL.tasks.values():
         members = []
-        for own in control_agents(["0.1", "1", "auto"]).values():
+        for own in suite_agents(["0.1", "1", "auto"]).values():
             mapped = agent_options(CONTROL, task, own, {})
             config = options.from_mapping(DeepQConfig, options.without_unused(mapped))
             assert config.factored
@@ -33,7 +33,7 @@ def test_all_agents_of_control_can_be_members_of_one_fleet():
 
 
 def test_agents_differ_in_exploration_update_and_alpha_alone():
-    agents = control_agents()
+    agents = suite_agents()
     assert agents["epsilon"] == {"explore": "epsilon", "update": "hard"}
     assert agents["sparse-0.1"] == {"explore": "sparse", "update": "sparse", "alpha": 0.1}
     assert agents["soft-auto"] == {"explore": "soft", "update": "soft", "alpha": "auto"}
@@ -41,7 +41,7 @@ def test_agents_differ_in_exploration_update_and_alpha_alone():
         assert set(own) <= set(DeepQ.member_options)
     for wrong in ("0", "-1", "much", "nan"):
         with refused("alpha must be"):
-            control_agents([wrong])
+            suite_agents([wrong])
 
 
 def test_names_are_chosen_in_their_order_and_unknown_ones_refused():

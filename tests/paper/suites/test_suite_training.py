@@ -57,7 +57,8 @@ def test_a_row_is_what_the_fleet_gives(whole: Path, tmp_path: Path):
 def test_training_that_ends_at_its_deadline_continues_to_the_same_rows(
     whole: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ):
-    """The deadline comes after the segment that ends at step 100, and again while rows are made."""
+    """The deadline comes after the segment that ends at step 100; an interrupt after the first
+    row."""
     (job,) = plan(tmp_path)
     late = dataclasses.replace(job, deadline=1000.0)
     clock = {"now": 0.0}
@@ -79,11 +80,12 @@ def test_training_that_ends_at_its_deadline_continues_to_the_same_rows(
 
     def write_one(row, path):
         written(row, path)
-        clock["now"] = 999.0
+        raise KeyboardInterrupt
 
     with monkeypatch.context() as patch:
         patch.setattr(suite_training, "append_suite_row", write_one)
-        assert not train_suite_job(dataclasses.replace(again, deadline=1000.0))
+        with pytest.raises(KeyboardInterrupt):
+            train_suite_job(dataclasses.replace(again, deadline=1000.0))
     assert len(outcome(tmp_path)) == 1
     (last,) = plan(tmp_path)
     assert last.runs == job.runs

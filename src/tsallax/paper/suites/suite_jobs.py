@@ -19,7 +19,7 @@ from tsallax.deep import options
 from tsallax.deep.deep_q_config import DeepQConfig
 from tsallax.errors import InvalidInput
 from tsallax.paper.suites.suite_rows import SUITE_SUFFIX, Key, SuiteRow, read_suite_rows
-from tsallax.paper.suites.suite_tasks import OURS, Suite, SuiteTask, control_agents
+from tsallax.paper.suites.suite_tasks import OURS, Suite, SuiteTask, suite_agents
 
 SAVE_SECONDS = 300.0
 """From one checkpoint of a fleet to the next, at least."""
@@ -124,7 +124,7 @@ class Request:
 
 def default_request(suite: Suite) -> Request:
     """All of a suite."""
-    agents = {OURS: {}} if suite.levels == (None,) else control_agents()
+    agents = {OURS: {}} if suite.levels == (None,) else suite_agents()
     return Request(suite, tuple(suite.tasks), agents, suite.levels, suite.seeds)
 
 

@@ -7,9 +7,11 @@ import numpy as np
 
 from tsallax.paper.result import Result, Table
 from tsallax.paper.result import Row as Line
+from tsallax.paper.suites.alpha_comparison import compare_alphas
 from tsallax.paper.suites.published_returns import Published, all_published
 from tsallax.paper.suites.suite_cells import Place, SuiteCell, SuiteRuns, gather_suite
 from tsallax.paper.suites.suite_curves import curves_chart, curves_figure
+from tsallax.paper.suites.suite_jobs import default_request
 from tsallax.paper.suites.suite_rows import SuiteRow
 from tsallax.paper.suites.suite_tasks import CLASSIC, OURS, PEER
 from tsallax.paper.tables.formatting import blank_or_number, listed, number, plural, shown
@@ -28,6 +30,7 @@ def summarize_suite(name: str, rows: Sequence[SuiteRow]) -> Result:
     main = _against_peer(runs, published) if runs.suite is CLASSIC else _by_agent(runs, published)
     tables = [
         Table(f"{name}-returns", "greedy return after training", main, "open"),
+        Table(f"{name}-alpha", "alpha that follows the support", _alphas(runs), "open"),
         Table(f"{name}-speed", "steps per second", _speeds(runs), "open"),
         Table(f"{name}-published", "published returns", _published(published), "folded"),
         Table(f"{name}-cells", "every agent on every task", _cells(runs), "folded"),
@@ -56,6 +59,8 @@ def _against_peer(runs: SuiteRuns, published: Sequence[Published]) -> tuple[Line
     for place in runs.places:
         ours, peer = (runs.cells.get((place, agent)) for agent in (OURS, PEER))
         cells = [cell for cell in (ours, peer) if cell is not None]
+        if not cells:
+            continue
         few = min(len(cell.rows) for cell in cells) < MIN_RUNS
         for step in (*runs.suite.tasks[place[0]].milestones, None):
             means = [None if cell is None else _mean(cell, step) for cell in (ours, peer)]
@@ -118,6 +123,22 @@ def _by_agent(runs: SuiteRuns, published: Sequence[Published]) -> tuple[Line, ..
             line[f"{source} {agent}"] = mine[0] if mine else ""
         lines.append(line)
     return tuple(lines)
+
+
+def _alphas(runs: SuiteRuns) -> tuple[Line, ...]:
+    """A line for each task and way to explore with an automatic alpha and fixed ones."""
+    return tuple(
+        {
+            "task": _name(one.place),
+            "explore": one.way,
+            "automatic": _text(one.automatic.mean),
+            "best fixed": _text(one.fixed.mean),
+            "its alpha": one.fixed.rows[0].config["alpha"],
+            "fixed alphas": listed([f"{alpha:g}" for alpha in one.alphas]),
+            "automatic is": one.verdict,
+        }
+        for one in compare_alphas(runs)
+    )
 
 
 def _speeds(runs: SuiteRuns) -> tuple[Line, ...]:
@@ -268,6 +289,11 @@ def commands_of(runs: SuiteRuns) -> list[str]:
         tasks = [task for task in runs.suite.tasks if task in {row.task for row in ours}]
         words = [f"tsallax reproduce {runs.suite.name}"]
         words += [] if tasks == list(runs.suite.tasks) else [f"--tasks {','.join(tasks)}"]
+        agents = dict.fromkeys(row.agent for row in ours)
+        if list(agents) != list(default_request(runs.suite).agents):
+            words.append(f"--variants {','.join(agents)}")
+            alphas = dict.fromkeys(agent.split("-", 1)[1] for agent in agents if "-" in agent)
+            words += [f"--alphas {','.join(alphas)}"] if alphas else []
         levels = sorted({row.levels for row in ours if row.levels is not None})
         if levels and tuple(levels) != runs.suite.levels:
             words.append(f"--levels {','.join(map(str, levels))}")

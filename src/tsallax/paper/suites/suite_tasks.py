@@ -113,10 +113,12 @@ AUTO = "auto"
 DEFAULT_ALPHAS = ("0.1", AUTO)
 
 
-def control_agents(alphas: Sequence[str] = DEFAULT_ALPHAS) -> dict[str, dict[str, Any]]:
-    """The agents of `control` by name, with the options in which they differ.
+def suite_agents(alphas: Sequence[str] = DEFAULT_ALPHAS) -> dict[str, dict[str, Any]]:
+    """Agents by name, with the options in which they differ.
 
-    >>> list(control_agents())
+    Beyond these they have the preset of the environment (`classic`) or `CONTROL_OPTIONS`.
+
+    >>> list(suite_agents())
     ['sparse-0.1', 'sparse-auto', 'soft-0.1', 'soft-auto', 'epsilon']
     """
     found: dict[str, dict[str, Any]] = {}

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from tsallax import provenance
 from tsallax.deep import options
 from tsallax.deep.deep_q_config import DeepQConfig
+from tsallax.deep.evaluation_episodes import Episodes
 from tsallax.deep.fleet import Diverged, Fleet, Member
 from tsallax.errors import InvalidInput
 from tsallax.paper.result import tidy
@@ -123,9 +124,8 @@ class _Training:
 
     def _evaluate_all(self, episodes: int) -> list[float | None]:
         """The mean greedy returns of the agents that have not diverged."""
-        fleet, n = self.fleet, len(self.job.runs)
-        gone = fleet.diverged
-        return [None if i in gone else fleet.evaluate(i, episodes).mean for i in range(n)]
+        found = self.fleet.evaluate_all(episodes)
+        return [None if one is None else one.mean for one in found]
 
     def save(self) -> None:
         """Write the curves and the fleet."""
@@ -148,20 +148,16 @@ class _Training:
 
     def write_rows(self, written: set[Key]) -> bool:
         """Evaluate the agents and write their rows; False where the deadline came first."""
-        took = 0.0
-        for i, run in enumerate(self.job.runs):
-            if self.job.key(run) in written or i in self.fleet.diverged:
-                continue
-            if not self._has_time(took):
-                return False
-            begin = time.monotonic()
-            append_suite_row(self._row(i), self.job.rows_file)
-            took = time.monotonic() - begin
+        protocol = self.job.protocol
+        if not self._has_time(self.evaluating * protocol.final_episodes / protocol.eval_episodes):
+            return False
+        for i, found in enumerate(self.fleet.evaluate_all(protocol.final_episodes)):
+            if found is not None and self.job.key(self.job.runs[i]) not in written:
+                append_suite_row(self._row(i, found), self.job.rows_file)
         return True
 
-    def _row(self, i: int) -> SuiteRow:
+    def _row(self, i: int, found: Episodes) -> SuiteRow:
         job, run, record = self.job, self.job.runs[i], self.fleet.records[i]
-        found = self.fleet.evaluate(i, job.protocol.final_episodes)
         steps = self.fleet.steps if record.finished_at is None else record.finished_at
         last = steps, tidy(found.mean, DIGITS), job.protocol.final_episodes
         return SuiteRow(

@@ -1,0 +1,40 @@
+"""The automatic alpha next to the best fixed one."""
+
+import pytest
+
+from small_suites import example_rows
+from tsallax.paper.suites.alpha_comparison import compare_alphas
+from tsallax.paper.suites.suite_cells import gather_suite
+
+
+def rows(agent: str, alpha: object, returns: list[float]):
+    return example_rows(agent, returns, config={"explore": "sparse", "alpha": alpha})
+
+
+SPREAD = [-2.0, -1.0, -1.0, 1.0, 1.0, 2.0]
+
+
+@pytest.mark.parametrize(
+    ("automatic", "verdict"),
+    [(11.0, "best"), (10.0, "best"), (9.5, "within the interval"), (1.0, "below")],
+)
+def test_the_automatic_alpha_is_compared_with_the_best_fixed_one(automatic, verdict):
+    found = compare_alphas(
+        gather_suite(
+            "classic",
+            rows("sparse-0.1", 0.1, [10.0 + x for x in SPREAD])
+            + rows("sparse-1", 1.0, [5.0] * 6)
+            + rows("tsallax", "auto", [automatic] * 6),
+        )
+    )
+    (one,) = found
+    assert (one.way, one.alphas, one.fixed.agent) == ("sparse", (0.1, 1.0), "sparse-0.1")
+    assert one.verdict == verdict
+
+
+def test_few_runs_and_other_ways_to_explore_are_not_compared():
+    few = rows("sparse-0.1", 0.1, [1.0] * 5) + rows("sparse-auto", "auto", [2.0] * 6)
+    (one,) = compare_alphas(gather_suite("classic", few))
+    assert one.verdict == "too few runs"
+    other = rows("sparse-0.1", 0.1, [1.0] * 6) + rows("soft-auto", "auto", [2.0] * 6)
+    assert compare_alphas(gather_suite("classic", other)) == []
