@@ -4,6 +4,7 @@ A claim holds or does not hold only where the 95 % interval excludes its null va
 runs of one side did better than all of the other; otherwise it is inconclusive.
 """
 
+import dataclasses
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -42,6 +43,8 @@ class Claim:
     detail: str = ""
     """The number by number of actions."""
     decimals: int = 2
+    hidden: bool = False
+    """Whether the measure does not show what was learned, however many runs there are."""
 
 
 def claims(sweep: Runs, order: Ranking) -> list[Claim]:
@@ -53,14 +56,24 @@ def claims(sweep: Runs, order: Ranking) -> list[Claim]:
         _maximum(sweep, order),
         *(_comparison(sweep, "explore", "sparse", "DDPG", m) for m in ("return", "episodes")),
     ]
-    return [claim for claim in found if claim is not None]
+    return [_with_seeds(sweep, claim) for claim in found if claim is not None]
 
 
 def updates(sweep: Runs) -> list[Claim]:
     """The same for ways to update, of which the paper draws no conclusion."""
     others = ("soft", "hard")
     found = [_comparison(sweep, "update", "sparse", y, m) for m in MEASURES for y in others]
-    return [claim for claim in found if claim is not None]
+    return [_with_seeds(sweep, claim) for claim in found if claim is not None]
+
+
+def _with_seeds(sweep: Runs, claim: Claim) -> Claim:
+    """An inconclusive claim with the number of seeds that would settle it."""
+    seeds = min(len(sweep.greedy[cell]) for cell in sweep.cells if cell != DDPG)
+    needed = claim.found.runs_to_settle(claim.null, seeds)
+    if claim.verdict != INCONCLUSIVE or claim.hidden or needed is None:
+        return claim
+    text = f"About {needed:,} seeds of every cell would settle it, if the number stayed as it is."
+    return dataclasses.replace(claim, more=f"{claim.more} {text}".strip())
 
 
 def rows_of(found: Sequence[Claim]) -> tuple[Row, ...]:
@@ -89,7 +102,7 @@ def _comparison(sweep: Runs, factor: str, x: str, y: str, measure: str) -> Claim
     one = improvement_between(sweep, factor, x, y, measure, sweep.actions)
     if one is None:
         return None
-    verdict, more = one.verdict, ""
+    verdict, more, hidden = one.verdict, "", ""
     if measure == "episodes":
         hidden = _hidden(sweep, factor, (x, y))
         more = f"{_shares(one)} {_reached(sweep, factor, (x, y))}{hidden}"
@@ -101,7 +114,7 @@ def _comparison(sweep: Runs, factor: str, x: str, y: str, measure: str) -> Claim
         says = f"Q-learning with sparse exploration outperforms DDPG {what}"
         chance = f"Probability that a run does better than one of DDPG, over {one.matches} cells"
         more = more or f"DDPG's {plural(len(runs), 'run')} {mean}"
-        return Claim(says, chance, one.chance, 0.5, verdict, more)
+        return Claim(says, chance, one.chance, 0.5, verdict, more, hidden=bool(hidden))
     us, them = _way(factor, x), _way(factor, y)
     what = "needs fewer episodes than" if measure == "episodes" else "ends at a higher return than"
     each = [improvement_between(sweep, factor, x, y, measure, [n]) for n in sweep.actions]
@@ -114,7 +127,8 @@ def _comparison(sweep: Runs, factor: str, x: str, y: str, measure: str) -> Claim
     says = f"{us[0].upper()}{us[1:]} {what} {them}"
     pairs = f"{plural(one.matches, 'matched pair')} of cells"
     chance = f"Probability that a run does better than its match, over {pairs}"
-    return Claim(says, chance, one.chance, 0.5, verdict, more, "; ".join(parts))
+    detail = "; ".join(parts)
+    return Claim(says, chance, one.chance, 0.5, verdict, more, detail, hidden=bool(hidden))
 
 
 def _shares(one: Improvement) -> str:
@@ -191,7 +205,8 @@ def _trend(sweep: Runs, other: str, measure: str) -> Claim | None:
     )
     verdict = INCONCLUSIVE if hidden else change.verdict(0.0)
     more = f"The lead is {listed(parts)} actions{never}.{dropped}{hidden}"
-    return Claim(says, growth, change, 0.0, verdict, more, "; ".join(parts), decimals)
+    detail = "; ".join(parts)
+    return Claim(says, growth, change, 0.0, verdict, more, detail, decimals, bool(hidden))
 
 
 def _top(sweep: Runs, order: Ranking) -> Claim | None:
