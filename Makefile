@@ -2,11 +2,13 @@
 PYTHON ?= python3
 VENV := .venv
 BENCH := .venv-bench
+OLDEST := .venv-oldest
+OLDEST_PYTHON ?= python3.11
 PIP := -m pip install --quiet --quiet --disable-pip-version-check --no-input
 DEMO := out/demo
 WORKERS ?= 2
 
-.PHONY: demo test sweep-kernels system-kernels test-slow test-browser lint bench docs clean
+.PHONY: demo test sweep-kernels system-kernels test-slow test-browser test-oldest lint bench docs dist clean
 
 # The paper's planning figures and theorems, on this machine's CPU, and the learning results of the
 # repository, as one HTML report; and the explorer of policies, which the report links to.
@@ -45,6 +47,11 @@ test-browser: $(VENV)/.installed-test $(VENV)/.installed-browser
 	@$(VENV)/bin/python tests/browser.py
 	$(VENV)/bin/python -m pytest -q tests/paper/page/test_browser.py tests/explorer
 
+# The tests with the oldest version of every dependency that pyproject.toml allows.
+test-oldest: $(OLDEST)/.installed
+	NUMBA_CACHE_DIR=$(abspath $(OLDEST))/kernels \
+	  $(OLDEST)/bin/python -m pytest -n $(WORKERS) --dist worksteal -q
+
 # Speed and memory next to the peers, which have an environment of their own.
 bench: $(BENCH)/.installed
 	$(BENCH)/bin/python benchmarks/operators.py
@@ -56,8 +63,16 @@ docs: $(VENV)/.installed-docs
 	NO_MKDOCS_2_WARNING=1 $(VENV)/bin/mkdocs build --quiet --strict
 	@echo "The manual is in site/index.html"
 
+# The wheel and the source distribution, into dist/, and the wheel alone on every Python from 3.11 to
+# 3.13 that is here, or on those of PYTHONS.
+dist: $(VENV)/.installed-dist
+	rm -rf dist build src/*.egg-info
+	@log=$$($(VENV)/bin/python -m build --sdist --wheel . 2>&1) || { echo "$$log"; exit 1; }
+	@rm -rf build src/*.egg-info
+	$(VENV)/bin/python tests/wheel_checks.py $(PYTHONS)
+
 clean:
-	rm -rf $(VENV) $(BENCH) out site build dist src/*.egg-info
+	rm -rf $(VENV) $(BENCH) $(OLDEST) out site build dist src/*.egg-info
 	rm -rf .mypy_cache .pytest_cache .ruff_cache .hypothesis
 	find src tests benchmarks -name __pycache__ -type d -prune -exec rm -rf {} +
 
@@ -75,4 +90,13 @@ $(VENV)/.installed-%: pyproject.toml | $(VENV)/bin/python
 
 $(BENCH)/.installed: pyproject.toml | $(BENCH)/bin/python
 	$(BENCH)/bin/python $(PIP) --editable ".[bench]"
+	@touch $@
+
+$(OLDEST)/bin/python:
+	@$(OLDEST_PYTHON) -c 'import sys; sys.version_info[:2] == (3, 11) or sys.exit("Python 3.11 is needed, not " + sys.version.split()[0] + ": try make test-oldest OLDEST_PYTHON=...")'
+	$(OLDEST_PYTHON) -m venv $(OLDEST)
+
+$(OLDEST)/.installed: pyproject.toml tests/oldest_requirements.py | $(OLDEST)/bin/python
+	$(OLDEST)/bin/python tests/oldest_requirements.py > $(OLDEST)/constraints.txt
+	$(OLDEST)/bin/python $(PIP) --constraint $(OLDEST)/constraints.txt --editable ".[test]"
 	@touch $@

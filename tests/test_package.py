@@ -1,7 +1,6 @@
 """The package as a whole: quick to import, documented, typed, and its documents run."""
 
 import inspect
-import re
 import subprocess
 import sys
 import tomllib
@@ -10,8 +9,10 @@ from pathlib import Path
 import pytest
 
 import tsallax
+from document_code import blocks, check_output, commands
 from tsallax import envs, problems, simplex
 from tsallax.cli import app
+from tsallax.files import yaml_text
 
 ROOT = Path(__file__).parents[1]
 HEAVY = ("jax", "numba", "gymnasium", "mujoco", "matplotlib", "ray", "torch", "pandas")
@@ -74,11 +75,17 @@ def test_every_function_of_a_public_module_has_an_example(module):
             assert ">>> " in (inspect.getdoc(value) or ""), name
 
 
-def test_the_package_is_typed_and_its_version_is_the_projects():
-    project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+def test_the_package_is_typed_and_its_version_is_that_of_all_files():
+    """One version and one date in pyproject.toml, CHANGELOG.md, CITATION.cff and README.md."""
     assert (Path(tsallax.__file__).parent / "py.typed").is_file()
-    assert tsallax.__version__ == project["version"]
-    assert f"## {project['version']}" in (ROOT / "CHANGELOG.md").read_text()
+    version = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["version"]
+    assert tsallax.__version__ == version
+    citation = yaml_text.read(ROOT / "CITATION.cff")
+    assert citation["version"] == version
+    released = f"## {version} ({citation['date-released']})"
+    changes = (ROOT / "CHANGELOG.md").read_text(encoding="utf-8")
+    assert released in changes.splitlines()
+    assert f"tsallax-{version}-py3-none-any.whl" in (ROOT / "README.md").read_text(encoding="utf-8")
 
 
 SLOW_DOCUMENTS = ["docs/large_models.md", "docs/learning.md", "docs/masks.md", "docs/resuming.md"]
@@ -86,9 +93,9 @@ SLOW_DOCUMENTS = ["docs/large_models.md", "docs/learning.md", "docs/masks.md", "
 DOCUMENTS = ["README.md", *sorted(f"docs/{path.name}" for path in (ROOT / "docs").glob("*.md"))]
 
 
-def blocks(document: str, language: str) -> list[str]:
-    """The fenced code blocks of a document in one language."""
-    return re.findall(rf"^```{language}\n(.*?)^```", (ROOT / document).read_text(), re.M | re.S)
+def code(document: str, language: str) -> list[str]:
+    """The blocks of a document in one language."""
+    return blocks((ROOT / document).read_text(encoding="utf-8"), language)
 
 
 @pytest.mark.filterwarnings("error::DeprecationWarning")
@@ -97,26 +104,21 @@ def blocks(document: str, language: str) -> list[str]:
     [
         pytest.param(d, marks=[pytest.mark.slow] * (d in SLOW_DOCUMENTS))
         for d in DOCUMENTS
-        if blocks(d, "python")
+        if code(d, "python")
     ],
 )
 def test_the_python_of_a_document_prints_what_it_says(document, tmp_path, monkeypatch, capsys):
     """All blocks of a document are one program; `# ...` after print tells its output."""
     monkeypatch.chdir(tmp_path)
-    program = "\n".join(blocks(document, "python"))
+    program = "\n".join(code(document, "python"))
     exec(compile(program, document, "exec"), {})
-    printed = capsys.readouterr().out.splitlines()
-    assert len(printed) == program.count("print(")
-    promised = re.findall(r"^print\(.*\) +# (.*)$", program, re.M)
-    assert [line for line in promised if line not in printed] == []
+    check_output(program, capsys.readouterr().out.splitlines())
 
 
 @pytest.mark.parametrize("document", DOCUMENTS)
 def test_commands_of_a_document_are_read_without_error(document, capsys):
-    """Options are known, and the summary shown has the labels that are printed today."""
-    for block in blocks(document, "console"):
-        for line in re.findall(r"^\$ tsallax (.*)$", block, re.M):
-            words = line.split()
-            assert app.run([words[0], "--help"]) == 0
-            known = capsys.readouterr().out
-            assert all(word in known for word in words if word.startswith("--"))
+    """Their options are known."""
+    for words in commands((ROOT / document).read_text(encoding="utf-8")):
+        assert app.run([words[0], "--help"]) == 0
+        known = capsys.readouterr().out
+        assert all(word in known for word in words if word.startswith("--"))

@@ -4,15 +4,32 @@ from __future__ import annotations
 
 import os
 import platform
+import tomllib
 from datetime import UTC, datetime
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any
 
-try:
-    __version__ = version("tsallax")
-except PackageNotFoundError:  # a source tree that is not installed
-    __version__ = "0.1.0"
+
+def _tsallax_version(folder: Path) -> str:
+    """The version in pyproject.toml where `folder` is src/tsallax of a source tree.
+
+    Elsewhere it is that of the installed package, or "unknown" for a copy without metadata.
+    """
+    try:
+        text = (folder.parents[1] / "pyproject.toml").read_text(encoding="utf-8")
+        project = tomllib.loads(text)["project"]
+        if folder.parent.name == "src" and project["name"] == "tsallax":
+            return str(project["version"])
+    except (OSError, ValueError, LookupError, TypeError):  # absent, or of another project
+        pass
+    try:
+        return version("tsallax")
+    except PackageNotFoundError:
+        return "unknown"
+
+
+__version__ = _tsallax_version(Path(__file__).parent)
 
 
 def of_training() -> dict[str, str]:

@@ -13,6 +13,7 @@ import pytest
 
 import fleet_environments
 from fleet_environments import Drift
+from gymnasium_versions import newest
 from small_agents import SMALL_DDPG, TINY, Episodic, leaves, member
 from tsallax import DDPG, DDPGConfig, DeepQ, DeepQConfig, Fleet, Member
 from tsallax.deep import checkpoint
@@ -201,9 +202,9 @@ def test_finished_agents_leave_and_the_others_go_on():
 def test_integers_and_masks_are_those_of_an_agent_alone(together, tmp_path: Path):
     """Taxi has integers as observations and masks in its infos."""
     members = [member(seed=i, buffer_size=64) for i in range(2)]
-    fleet = Fleet("Taxi-v4", members, overlap=False, workers=0, together=together)
+    fleet = Fleet(newest("Taxi"), members, overlap=False, workers=0, together=together)
     fleet.learn(steps=50, save_to=tmp_path / "fleet.npz")
-    alone = DeepQ("Taxi-v4", seed=1, **{**TINY, "buffer_size": 64}).learn(steps=50)
+    alone = DeepQ(newest("Taxi"), seed=1, **{**TINY, "buffer_size": 64}).learn(steps=50)
     assert alone.spec.masked
     memory = alone._learner.replay
     found = Fleet.load(tmp_path / "fleet.npz")._loop.arrays(64)

@@ -10,6 +10,7 @@ import pytest
 from gymnasium.spaces import Dict, Discrete, MultiDiscrete
 from gymnasium.vector import AutoresetMode, SyncVectorEnv
 
+from gymnasium_versions import newest
 from refusals import refused
 from small_agents import TINY, Episodic, assert_same
 from tsallax import DeepQ
@@ -127,11 +128,12 @@ def test_vector_environments_have_masks(mode):
 
 def test_taxi_is_masked_unless_that_is_refused():
     """The masks of Taxi forbid actions that leave the state as it is, which are counted here."""
-    plain = DeepQ("Taxi-v4", masked=False, **MASKED)
+    taxi = newest("Taxi")
+    plain = DeepQ(taxi, masked=False, **MASKED)
     assert not plain.spec.masked
-    agent = DeepQ("Taxi-v4", **MASKED).learn(steps=60)
+    agent = DeepQ(taxi, **MASKED).learn(steps=60)
     assert agent.spec.masked
-    table = gymnasium.make("Taxi-v4").unwrapped
+    table = gymnasium.make(taxi).unwrapped
     memory = agent._learner.replay
     seen = np.asarray(memory.observations)[:60]
     actions = np.asarray(memory.rows)[:60, 0].astype(int)

@@ -71,6 +71,9 @@ def test_data_are_written_for_readers_of_yaml_1_1_too(value: Any):
         ("- alpha\n", "NAME: VALUE"),
         ("1: 2\n", "NAME: VALUE"),
         ("env: !!python/object/apply:os.getcwd []\n", "could not determine a constructor"),
+        ("a: &x [1]\nb: {c: *x}\n", "line 2: not YAML: the alias *x"),
+        ("a: &x {b: 1}\nc:\n  <<: *x\n", "line 3: not YAML: the alias *x"),
+        ("a: &x [*x]\n", "line 1: not YAML: the alias *x"),
         ("a: !!int x\n", "not YAML"),
         ("\x00", "not YAML"),
         ("[" * 300, "not YAML"),
@@ -92,3 +95,8 @@ def test_a_file_holds_names_and_values(tmp_path: Path):
     assert yaml_text.scalar({"env": "Reacher-v5"}) == "{env: Reacher-v5}"  # no needless quotes
     (tmp_path / "empty.yaml").write_text("# nothing\n")
     assert yaml_text.read(tmp_path / "empty.yaml") == {}
+
+
+def test_what_stands_twice_is_written_twice():
+    again = [1, 2]
+    assert yaml_text.scalar({"a": again, "b": again}) == "{a: [1, 2], b: [1, 2]}"

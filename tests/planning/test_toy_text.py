@@ -10,6 +10,7 @@ import gymnasium
 import numpy as np
 import pytest
 
+from gymnasium_versions import newest, since
 from mdp_checks import optimal_values, same
 from tsallax.errors import InvalidInput
 from tsallax.planning.mdp import MDP
@@ -22,16 +23,14 @@ ENVIRONMENTS: dict[str, tuple[str, dict[str, Any]]] = {
     "sure lake": ("FrozenLake-v1", {"success_rate": 1.0}),
     "own lake": ("FrozenLake-v1", {"desc": ["SFH", "HFS", "FFG"]}),
     "paid lake": ("FrozenLake-v1", {"reward_schedule": (10, -5, -1)}),
-    "cliff": ("CliffWalking-v1", {}),
-    "slippery cliff": ("CliffWalking-v1", {"is_slippery": True}),
+    "cliff": ("CliffWalking", {}),
+    "slippery cliff": ("CliffWalking", {"is_slippery": True}),
     "taxi": ("Taxi", {}),
     "taxi in the rain": ("Taxi", {"is_rainy": True}),
 }
-
-
-def newest(name: str) -> str:
-    """Give the newest registered version of an environment."""
-    return name if "-v" in name else max(k for k in gymnasium.registry if k.startswith(f"{name}-"))
+NEW_IN = {"sure lake": "1.3", "paid lake": "1.3", "taxi in the rain": "1.2"}
+"""Versions of Gymnasium with the options of a case."""
+CASES = [pytest.param(case, marks=since(NEW_IN.get(case, "1.1"))) for case in ENVIRONMENTS]
 
 
 def values_of_table(table: Any, discount: float, sweeps: int) -> np.ndarray:
@@ -48,7 +47,7 @@ def values_of_table(table: Any, discount: float, sweeps: int) -> np.ndarray:
     return np.array([value[state] for state in range(len(table))])
 
 
-@pytest.mark.parametrize("case", ENVIRONMENTS)
+@pytest.mark.parametrize("case", CASES)
 def test_values_rewards_and_ends_are_those_of_the_table(case):
     name, options = ENVIRONMENTS[case]
     mdp = MDP.from_gymnasium(newest(name), 0.5, **options)
@@ -74,7 +73,7 @@ def test_terminal_states_are_those_that_only_an_end_enters():
     assert np.flatnonzero(lake.terminal).tolist() == [5, 7, 11, 12, 15]
     assert lake.termination is None
     assert lake.action_names == ("left", "down", "right", "up")
-    cliff = MDP.from_gymnasium("CliffWalking-v1", 0.9)
+    cliff = MDP.from_gymnasium(newest("CliffWalking"), 0.9)
     assert np.flatnonzero(cliff.terminal).tolist() == [47]
     assert cliff.termination is None
     assert cliff.action_names == ("up", "right", "down", "left")
@@ -90,7 +89,7 @@ def test_terminal_states_are_those_that_only_an_end_enters():
     ("name", "moves"),
     [
         ("FrozenLake-v1", {"right": (0, 1), "down": (0, 4)}),
-        ("CliffWalking-v1", {"right": (0, 1), "down": (0, 12)}),
+        ("CliffWalking", {"right": (0, 1), "down": (0, 12)}),
         ("Taxi", {"east": ((2, 1, 0, 1), (2, 2, 0, 1)), "south": ((2, 1, 0, 1), (3, 1, 0, 1))}),
     ],
 )

@@ -84,7 +84,7 @@ def load_positions(path: str | PathLike[str]) -> Any:
         if file.suffix == ".npy":
             return np.load(file, allow_pickle=False)
         return np.loadtxt(file, delimiter=",", ndmin=2)
-    except (ValueError, OSError, UnicodeDecodeError, EOFError):
+    except (ValueError, OSError, UnicodeDecodeError, EOFError, MemoryError):
         raise InvalidInput(
             "must hold one line x,y or x,y,layer for each state, or be a NumPy file .npy",
             source=file,

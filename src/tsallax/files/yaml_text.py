@@ -1,7 +1,8 @@
 """YAML 1.2 as plain data: numbers, strings, Booleans, null, lists and mappings.
 
 ruamel.yaml reads `1e-4` as a number, `1:0:50` and `no` as strings, and refuses a key that is given
-twice. Here also `none` is null, and dates are strings.
+twice. Here also `none` is null, and dates are strings. Aliases are refused: a few lines of them can
+stand for gigabytes.
 """
 
 from __future__ import annotations
@@ -12,8 +13,10 @@ from pathlib import Path
 from typing import Any
 
 from ruamel.yaml import YAML
+from ruamel.yaml.composer import Composer, ComposerError
 from ruamel.yaml.constructor import SafeConstructor
 from ruamel.yaml.error import MarkedYAMLError, YAMLError
+from ruamel.yaml.events import AliasEvent
 from ruamel.yaml.representer import SafeRepresenter
 
 from tsallax.errors import InvalidInput
@@ -31,7 +34,19 @@ for _tag in ("str", "timestamp", "value"):
     _Constructor.add_constructor(f"tag:yaml.org,2002:{_tag}", _Constructor.construct_string)
 
 
+class _Composer(Composer):
+    def compose_node(self, parent: Any, index: Any) -> Any:
+        if self.parser.check_event(AliasEvent):
+            alias = self.parser.peek_event()
+            problem = f"the alias *{alias.anchor} is not read: write its value out"
+            raise ComposerError(None, None, problem, alias.start_mark)
+        return super().compose_node(parent, index)
+
+
 class _Representer(SafeRepresenter):
+    def ignore_aliases(self, data: Any) -> bool:
+        return True
+
     def represent_string(self, text: str) -> Any:
         style = '"' if "\n" in text else None if _is_plain(text) else "'"
         return self.represent_scalar(STRING, text, style=style)
@@ -72,6 +87,7 @@ def parse(text: str) -> Any:
     """
     yaml = YAML(typ="safe", pure=True)
     yaml.Constructor = _Constructor
+    yaml.Composer = _Composer
     try:
         return yaml.load(text)
     except MarkedYAMLError as error:

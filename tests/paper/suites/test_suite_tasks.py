@@ -3,6 +3,7 @@
 import gymnasium
 import pytest
 
+from gymnasium_versions import since
 from refusals import refused
 from tsallax.deep import options
 from tsallax.deep.deep_q_agent import DeepQ
@@ -12,6 +13,7 @@ from tsallax.paper.suites.suite_jobs import agent_options
 from tsallax.paper.suites.suite_tasks import CONTROL, SUITES, choose, suite_agents
 
 
+@since("1.3")  # Taxi-v4
 @pytest.mark.parametrize("suite", SUITES.values(), ids=list(SUITES))
 def test_tasks_are_registered_environments_and_their_milestones_are_on_the_way(suite):
     for name, task in suite.tasks.items():

@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from scipy.sparse import csr_array, random_array
+from scipy.sparse import csr_array
 
 from planning_problems import policy_transitions
 from tsallax.planning.bellman import kernel_arrays
@@ -17,7 +17,8 @@ def csr(dense):
 
 def dominant(n, density, seed):
     """I - 0.9 T of a random substochastic matrix T."""
-    t = np.abs(random_array((n, n), density=density, rng=seed).toarray())
+    rng = np.random.default_rng(seed)
+    t = rng.random((n, n)) * (rng.random((n, n)) < density)
     return np.eye(n) - 0.9 * t / np.maximum(t.sum(axis=1, keepdims=True), 1.0)
 
 

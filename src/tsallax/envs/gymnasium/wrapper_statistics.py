@@ -190,7 +190,9 @@ def _write(wrapper: Any, statistics: Statistics, i: int) -> None:
     name, _ = _carry(wrapper)
     if name is not None:
         like = np.asarray(getattr(wrapper, name))
-        setattr(wrapper, name, statistics.carry[i].reshape(like.shape).astype(like.dtype))
+        in_place = hasattr(wrapper, "_prev_dones")  # since Gymnasium 1.3; float64 before
+        kind = like.dtype if in_place else np.float64
+        setattr(wrapper, name, statistics.carry[i].reshape(like.shape).astype(kind))
 
 
 def _set_moments(moments: Any, statistics: Statistics, i: int) -> None:
