@@ -126,10 +126,10 @@ def preset_speed(rounds: int = 5, steps: int = 2048) -> None:
 
     Both in Gymnasium environments and in interleaved rounds; updates per step in brackets.
     """
-    from sb3_classic import zoo_settings
     from stable_baselines3 import DQN
 
     import tsallax
+    from sb3_classic import zoo_settings
 
     zoo = zoo_settings()
     print(f"steps/s, median of {rounds} rounds; in brackets updates per step x batch size")
@@ -303,7 +303,7 @@ if __name__ == "__main__":
     parser.add_argument("--out", type=Path)
     given = parser.parse_args()
     chosen = given.what or ["speed", "memory", "steps"]
-    parts = {
+    run = {
         "speed": speed,
         "presets": preset_speed,
         "memory": memory,
@@ -311,4 +311,4 @@ if __name__ == "__main__":
         "steps": partial(steps_needed, given.seeds, given.out),
     }
     for what in chosen:
-        parts[what]()
+        run[what]()
