@@ -39,16 +39,14 @@ def test_classic_goes_from_the_command_to_the_page(tmp_path: Path, capsys: pytes
 
 
 def test_classic_has_agents_with_other_alphas_that_share_the_preset():
-    alone = suite_request("classic", False, "Acrobot", None, None, None, None, None, None)
+    alone = suite_request("classic", False, "LunarLander", None, None, None, None, None, None)
     assert list(alone.agents) == ["tsallax"]
     several = suite_request(
-        "classic", False, "Acrobot", "sparse,tsallax", "1,auto", None, None, None, None
+        "classic", False, "LunarLander", "sparse,tsallax", "1,auto", None, None, None, None
     )
     assert list(several.agents) == ["tsallax", "sparse-1", "sparse-auto"]
-    task = several.suite.tasks["Acrobot-v1"]
-    preset, fixed, follows = (
-        agent_options(several.suite, task, own, {}) for own in several.agents.values()
-    )
+    task = several.suite.tasks["LunarLander-v3"]
+    preset, fixed, follows = (agent_options(task, own, {}) for own in several.agents.values())
     assert follows == preset
     differ = {name for name in preset if preset[name] != fixed[name]}
     assert differ == {"alpha", "support"}

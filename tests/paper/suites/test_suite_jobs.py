@@ -31,15 +31,15 @@ def test_a_suite_is_all_its_agents_seeds_and_levels(tmp_path: Path):
 
 def test_options_are_those_of_the_preset_of_the_task_and_those_given():
     task = CLASSIC.tasks["Taxi-v4-masked"]
-    found = agent_options(CLASSIC, task, {}, {"batch_size": 7})
+    found = agent_options(task, {}, {"batch_size": 7})
     expected = preset("Taxi-v4")
     assert found["masked"] is True
     assert found["batch_size"] == 7
     for name in ("gamma", "buffer_size", "net_arch"):
         assert found[name] == expected[name]
-    assert agent_options(CLASSIC, CLASSIC.tasks["Taxi-v4"], {}, {})["masked"] is False
+    assert agent_options(CLASSIC.tasks["Taxi-v4"], {}, {})["masked"] is False
     with refused("unknown option 'batch'"):
-        agent_options(CLASSIC, task, {}, {"batch": 7})
+        agent_options(task, {}, {"batch": 7})
 
 
 def test_milestones_after_the_end_are_left_out():

@@ -27,7 +27,7 @@ def test_all_agents_of_control_can_be_members_of_one_fleet():
     for task in CONTROL.tasks.values():
         members = []
         for own in suite_agents(["0.1", "1", "auto"]).values():
-            mapped = agent_options(CONTROL, task, own, {})
+            mapped = agent_options(task, own, {})
             config = options.from_mapping(DeepQConfig, options.without_unused(mapped))
             assert config.factored
             members.append(Member(config, 0))
@@ -36,7 +36,7 @@ def test_all_agents_of_control_can_be_members_of_one_fleet():
 
 def test_agents_differ_in_exploration_update_and_alpha_alone():
     agents = suite_agents()
-    assert agents["epsilon"] == {"explore": "epsilon", "update": "hard"}
+    assert agents["epsilon"] == {"explore": "epsilon", "update": "hard", "epsilon": "1:0.1:10000"}
     assert agents["sparse-0.1"] == {"explore": "sparse", "update": "sparse", "alpha": 0.1}
     assert agents["soft-auto"] == {"explore": "soft", "update": "soft", "alpha": "auto"}
     for own in agents.values():

@@ -144,22 +144,22 @@ def protocol_of(request: Request, task: SuiteTask) -> Protocol:
 
 
 def agent_options(
-    suite: Suite, task: SuiteTask, own: Mapping[str, Any], given: Mapping[str, Any]
+    task: SuiteTask, own: Mapping[str, Any], given: Mapping[str, Any]
 ) -> dict[str, Any]:
-    """Every option of an agent: the preset or the suite's, the task's, its own, those given."""
-    mapped = {**_shared_options(suite, task), **task.options, **own, **given}
+    """Every option of an agent: those of the preset, the task's, its own, those given."""
+    mapped = {**_preset_options(task), **task.options, **own, **given}
     config = options.from_mapping(DeepQConfig, options.without_unused(mapped))
     found = options.to_mapping(config)
     return {**found, "net_arch": [*options.hidden_layers(config, task.env)]}
 
 
-def _shared_options(suite: Suite, task: SuiteTask) -> Mapping[str, Any]:
-    if suite.options:
-        return suite.options
+def _preset_options(task: SuiteTask) -> Mapping[str, Any]:
+    """The options of the environment's preset but the levels of its actions."""
     from tsallax.runs.preset_catalogue import preset_of
 
     found = preset_of(task.env)
-    return {} if found is None else found.options
+    options = {} if found is None else found.options
+    return {name: value for name, value in options.items() if name != "actions"}
 
 
 def plan_suite(
@@ -195,7 +195,7 @@ def _runs(request: Request, task: SuiteTask) -> tuple[SuiteRun, ...]:
     seeds = range(checks.count("seeds", request.seeds))
     found = []
     for agent, own in request.agents.items():
-        config = agent_options(request.suite, task, own, request.options)
+        config = agent_options(task, own, request.options)
         if config["n_envs"] != 1:
             raise InvalidInput("--set n_envs: an agent of a fleet has one environment")
         found += [SuiteRun(agent, seed, config) for seed in seeds]

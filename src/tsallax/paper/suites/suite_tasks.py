@@ -23,7 +23,7 @@ class SuiteTask:
     milestones: tuple[int, ...] = ()
     """Steps after which an evaluation has as many episodes as the last one."""
     options: Mapping[str, Any] = field(default_factory=dict)
-    """Of the learners, instead of those that the tasks share."""
+    """Of the learners, instead of those of the environment's preset."""
 
 
 @dataclass(frozen=True)
@@ -41,8 +41,6 @@ class Suite:
     """Evaluation episodes after training."""
     levels: tuple[int | None, ...] = (None,)
     """Levels of each dimension of an action; None where actions are discrete."""
-    options: Mapping[str, Any] = field(default_factory=dict)
-    """Of the learners, the same for all agents."""
 
 
 def _by_name(tasks: Sequence[SuiteTask]) -> dict[str, SuiteTask]:
@@ -69,15 +67,6 @@ CLASSIC = Suite(
     final_episodes=100,
 )
 
-CONTROL_OPTIONS = {
-    "factored": True, "critics": 2, "net_arch": [512, 512], "layer_norm": True, "n_step": 3,
-    "double": True, "huber": 1.0, "learning_rate": 3e-4, "batch_size": 256, "tau": 0.005,
-    "buffer_size": 1_000_000, "learning_starts": 5_000, "train_freq": 1, "gradient_steps": 1,
-    "uniform_share": "1:0:10000", "epsilon": "1:0.1:10000", "support": "0.5:0.05:100000",
-}  # fmt: skip
-"""The options of all agents of `control`; epsilon is that of epsilon-greedy alone, support that of
-an automatic alpha."""
-
 CONTROL = Suite(
     "control",
     "MuJoCo control with factored actions",
@@ -89,8 +78,8 @@ CONTROL = Suite(
             SuiteTask("Hopper", "Hopper-v5", 1_000_000),
             SuiteTask("HalfCheetah", "HalfCheetah-v5", 1_000_000),
             SuiteTask("Walker2d", "Walker2d-v5", 1_000_000),
-            SuiteTask("Ant", "Ant-v5", 1_000_000, options={"buffer_size": 500_000}),
-            SuiteTask("Humanoid", "Humanoid-v5", 1_000_000, options={"buffer_size": 150_000}),
+            SuiteTask("Ant", "Ant-v5", 1_000_000),
+            SuiteTask("Humanoid", "Humanoid-v5", 1_000_000),
         ]
     ),
     seeds=5,
@@ -98,7 +87,6 @@ CONTROL = Suite(
     eval_episodes=10,
     final_episodes=20,
     levels=(3,),
-    options=CONTROL_OPTIONS,
 )
 
 SUITES = {suite.name: suite for suite in (CLASSIC, CONTROL)}
@@ -106,7 +94,7 @@ SUITES = {suite.name: suite for suite in (CLASSIC, CONTROL)}
 WAYS: Mapping[str, Mapping[str, Any]] = {
     "sparse": {"explore": "sparse", "update": "sparse"},
     "soft": {"explore": "soft", "update": "soft"},
-    "epsilon": {"explore": "epsilon", "update": "hard"},
+    "epsilon": {"explore": "epsilon", "update": "hard", "epsilon": "1:0.1:10000"},
 }
 """Ways to explore, each with the update that belongs to it."""
 AUTO = "auto"
@@ -116,7 +104,7 @@ DEFAULT_ALPHAS = ("0.1", AUTO)
 def suite_agents(alphas: Sequence[str] = DEFAULT_ALPHAS) -> dict[str, dict[str, Any]]:
     """Agents by name, with the options in which they differ.
 
-    Beyond these they have the preset of the environment (`classic`) or `CONTROL_OPTIONS`.
+    Beyond these they have the preset of the environment.
 
     >>> list(suite_agents())
     ['sparse-0.1', 'sparse-auto', 'soft-0.1', 'soft-auto', 'epsilon']
