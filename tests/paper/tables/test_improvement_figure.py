@@ -1,7 +1,9 @@
 """Matrices of probabilities: a cell and its mirror add up to one."""
 
 import numpy as np
+from matplotlib.colors import to_hex
 
+from tsallax.paper.page.dark_figure import DARK
 from tsallax.paper.sweep.tasks import REACHER
 from tsallax.paper.tables.cells import gather
 from tsallax.paper.tables.improvement import all_improvements
@@ -21,3 +23,5 @@ def test_every_number_of_actions_has_a_matrix_for_each_factor_and_measure(whole)
     first = images[0].get_array()
     assert first[0, 1] == found[0].chance.value
     assert str(len(found)) in picture.alt
+    inks = {to_hex(text.get_color()) for image in images for text in image.axes.texts}
+    assert inks and not inks & set(DARK), "labels on cells keep their colours in a dark page"

@@ -16,6 +16,8 @@ from tsallax.plotting import GREY, SOFT, SPARSE
 from tsallax.statistics import INCONCLUSIVE, Estimate
 
 MAP = LinearSegmentedColormap.from_list("improvement", [SOFT, "#ffffff", SPARSE])
+LIGHT_INK, DARK_INK = "#fefefe", "#010101"
+"""Of labels on coloured cells: not white and black, which a dark page exchanges."""
 LETTERS = "abcd"
 
 
@@ -70,7 +72,7 @@ def _matrix(axes: Axes, ways: Sequence[str], found: Sequence[Improvement]) -> Ax
 
 def _cell(axes: Axes, i: int, j: int, one: Estimate, sure: bool) -> None:
     """The value, bold where its interval excludes a half, above the interval."""
-    ink = "white" if abs(one.value - 0.5) > 0.38 else "black"
+    ink = LIGHT_INK if abs(one.value - 0.5) > 0.38 else DARK_INK
     style: Any = {"ha": "center", "va": "center", "color": ink}
     y = i - 0.15 * (one.low is not None)
     weight = "bold" if sure else "normal"
