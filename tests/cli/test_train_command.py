@@ -181,8 +181,7 @@ def test_an_environment_with_a_module_keeps_its_options(tmp_path: Path, capsys):
     assert f"evaluate {out} --env {task}" in printed
     code, _, err = call(capsys, f"train {task} --resume --steps 80 --out {out}")
     assert code == 0
-    assert "tsallax: note: " in err
-    assert "lost" in err  # saved in the middle of an episode
+    assert "lost" not in err  # saved in the middle of an episode, which is repeated
     episodes = logs.read(out / logs.EPISODES)
     assert episodes["length"].max() == 7
     assert (np.diff(episodes["step"]) > 0).all()

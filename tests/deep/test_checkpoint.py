@@ -133,17 +133,55 @@ def test_several_environments_go_on_from_where_all_begin_an_episode(tmp_path):
         assert refusal.value.source == str(tmp_path / "odd")
 
 
-def test_cart_pole_in_the_middle_of_an_episode_starts_a_new_one_and_says_so(tmp_path):
-    """The transition before it becomes the last of its episode: n-step returns stop there."""
+def within_an_episode(path):
+    """The steps of CartPole that is saved three steps into its third episode."""
     agent = cart_pole().learn(episodes=2)
-    agent.learn(steps=agent.steps + 3).save(tmp_path / "agent")
-    resumed = DeepQ.load(tmp_path / "agent")
-    before = flags(resumed)[: agent.steps]
+    agent.learn(steps=agent.steps + 3).save(path)
+    return agent.steps
+
+
+def test_cart_pole_goes_on_within_an_episode_as_if_it_had_not_been_interrupted(tmp_path):
+    steps = within_an_episode(tmp_path / "agent")
+    DeepQ.load(tmp_path / "agent").save(tmp_path / "again")
+    whole = cart_pole().learn(steps=steps + 40)
+    for name in ("agent", "again"):
+        with warnings.catch_warnings():
+            warnings.simplefilter("error")
+            assert_same(DeepQ.load(tmp_path / name).learn(steps=steps + 40), whole)
+
+
+class Unseeded(gymnasium.Wrapper):
+    """An environment whose episodes cannot be repeated."""
+
+    def reset(self, *, seed=None, options=None):
+        return self.env.reset(seed=None if seed is None else seed + 1, options=options)
+
+
+def test_an_episode_that_cannot_be_repeated_is_lost_and_says_so(tmp_path):
+    """The transition before it becomes the last of its episode: n-step returns stop there."""
+    steps = within_an_episode(tmp_path / "agent")
+    resumed = DeepQ.load(tmp_path / "agent", env=Unseeded(gymnasium.make("CartPole-v1")))
+    before = flags(resumed)[:steps]
     assert before[-1] == 0
     with pytest.warns(UserWarning, match="the episode that was under way is lost"):
         resumed.learn(episodes=3)
-    assert resumed.steps == agent.steps + resumed.history["episode_length"][-1]
-    assert flags(resumed)[: agent.steps] == [*before[:-1], 2]
+    assert resumed.steps == steps + resumed.history["episode_length"][-1]
+    assert flags(resumed)[:steps] == [*before[:-1], 2]
+
+
+@pytest.mark.parametrize(
+    ("name", "wrong"),
+    [
+        ("taken", np.int32([[5]])), ("taken", np.int64([[0]])), ("taken", np.zeros((0, 1), "i4")),
+        ("taken", np.int32([0])), ("observation", np.zeros((1, 3), np.float32)),
+    ],
+)  # fmt: skip
+def test_impossible_unfinished_episodes_are_refused(tmp_path, name, wrong):
+    within_an_episode(tmp_path / "agent")
+    about, arrays = checkpoint.read(tmp_path / "agent")
+    checkpoint.write(tmp_path / "odd", about, {**arrays, name: wrong})
+    with pytest.raises(InvalidInput, match="its unfinished episode has impossible actions"):
+        DeepQ.load(tmp_path / "odd")
 
 
 def test_an_environment_that_has_changed_since_is_refused(tmp_path, monkeypatch):

@@ -114,7 +114,10 @@ def test_the_state_of_the_episodes_is_in_the_open():
     assert now.next_episode == [2]
     assert now.observation.shape == (1, 4)
     assert now.action.shape == (1,)
-    assert agent._loop.arrays(between_episodes=False) == {"begun": [2]}
+    assert len(now.taken) == 2
+    found = agent._loop.arrays(between_episodes=False)
+    assert found.keys() == {"begun", "observation", "taken", "pending", "pending_share"}
+    assert found["begun"].tolist() == [2]
     agent._loop.abandon(1)
     assert not agent._loop.in_progress
     assert agent._loop.arrays(between_episodes=True) == {"begun": [2]}

@@ -419,7 +419,7 @@ class Agent:
             int(SEGMENT_SECONDS / self._seconds_per_cycle),
         )
         episodes = schedule.next_episode_stop(self.history.episodes) - self.history.episodes
-        if self.history.lengths.any() and not self._loop.in_progress:
+        if self.history.lengths.any() and not self._loop.resume():
             self._drop_lost_episodes()
         begin = time.monotonic()
         ends = 1 if to_episode_end else max(1, episodes)
@@ -452,8 +452,8 @@ class Agent:
     def _drop_lost_episodes(self) -> None:
         """Go on without the episodes that were in progress, whose state is not known."""
         warnings.warn(
-            f"{self.environment}: the episode that was under way is lost, as its state "
-            "cannot be saved: learning goes on with a new one",
+            f"{self.environment}: the episode that was under way is lost, as it could not be "
+            "repeated from its seed and actions: learning goes on with a new one",
             stacklevel=4,
         )
         self.history.drop_unfinished()

@@ -2,10 +2,12 @@
 
 A step is one call of the environment and one compiled call that stores the transition, learns from
 the memory and chooses the next action. The seed of an episode is made of the agent's seed and the
-episode's number, so that an agent saved between two episodes continues with the same ones.
+episode's number, so that an agent saved between two episodes continues with the same ones. An
+agent with one environment that is saved within an episode repeats it from its seed and actions;
+where that leads to another observation, the episode is lost.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import partial
 from typing import Any
 
@@ -20,6 +22,9 @@ from tsallax.deep.environment_spec import EnvironmentSpec
 from tsallax.deep.loop import CycleLog, Segment, step_keys
 from tsallax.deep.replay import Transition
 from tsallax.errors import InvalidInput
+
+MAX_REPEATED = 2**17
+"""Longer episodes are not repeated after a file was read: they are lost."""
 
 
 @dataclass
@@ -36,6 +41,8 @@ class GymnasiumEpisodes:
     """The actions chosen for them; None where none are chosen yet."""
     support: Any = np.nan
     """The mean support ratio of the policy that chose them."""
+    taken: list[NDArray[Any]] = field(default_factory=list)
+    """The actions of the episode so far, where there is one environment."""
 
 
 class GymnasiumLoop:
@@ -46,6 +53,8 @@ class GymnasiumLoop:
     def __init__(self, algorithm: Algorithm, spec: EnvironmentSpec, seed: int) -> None:
         self.algorithm, self.spec, self.seed = algorithm, spec, seed
         self.episodes = GymnasiumEpisodes([0] * spec.n_envs)
+        self._saved: NDArray[Any] | None = None
+        """The observation of a file's unfinished episode, which `resume` repeats."""
 
     @property
     def in_progress(self) -> bool:
@@ -79,7 +88,9 @@ class GymnasiumLoop:
                         now.action, now.support = _act(
                             self.algorithm, learner, now.observation, at, now.mask
                         )
-                    after, rewards, terminated, truncated = environment.step(np.asarray(now.action))
+                    chosen = np.asarray(now.action)
+                    after, rewards, terminated, truncated = environment.step(chosen)
+                    now.taken.append(chosen)
                     fields: list[Any] = [now.observation, now.action, rewards.astype(np.float32)]
                     fields += [after, terminated, truncated, environment.stepped.copy()]
                     fields += [_copy(environment.mask)]
@@ -91,6 +102,7 @@ class GymnasiumLoop:
                     for e in map(int, np.flatnonzero(over)):
                         now.observation[e] = environment.reset_one(e, self._next_seed(e))
                         now.next_episode[e] += 1
+                        now.taken = []
                         ends += 1
                     now.mask = _copy(environment.mask)
                     update = learning and i == k - 1
@@ -112,16 +124,50 @@ class GymnasiumLoop:
         log = CycleLog(reward[:done], ended[:done], support, loss, value)
         return Segment(learner, log, stepped[:done], error)
 
+    def resume(self) -> bool:
+        """Repeat the unfinished episode of a file; False where it turns out differently."""
+        if self.in_progress or self._saved is None:
+            return self.in_progress
+        environment, now, expected = self.spec.training_environment(), self.episodes, self._saved
+        self._saved = None
+        observation = environment.reset([self._next_seed(0)])
+        same = True
+        for action in now.taken:
+            observation, _, terminated, truncated = environment.step(action)
+            same = same and not (terminated | truncated).any()
+            if not same:
+                break
+        if not same or not np.array_equal(observation, expected):
+            now.action, now.taken = None, []
+            return False
+        now.observation, now.mask = observation.copy(), _copy(environment.mask)
+        now.next_episode = [now.next_episode[0] + 1]
+        return True
+
     def abandon(self, finished: int) -> None:
+        self._saved = None
         self.episodes = GymnasiumEpisodes([finished] * self.spec.n_envs)
 
     def arrays(self, between_episodes: bool) -> dict[str, NDArray[Any]]:
-        """The number of episodes begun in each environment, and the actions that open new ones."""
+        """The number of episodes begun in each environment, and the actions of the next step.
+
+        Within an episode also its observation and its actions, where it can be repeated from them.
+        """
         now = self.episodes
         found = {"begun": np.asarray(now.next_episode, np.int64) + (not self.in_progress)}
-        if now.action is not None and between_episodes:
+        repeats = not between_episodes and self._repeats()
+        if repeats:
+            seen = self._saved if now.observation is None else now.observation
+            found |= {"observation": np.asarray(seen), "taken": np.stack(now.taken)}
+        if now.action is not None and (between_episodes or repeats):
             found |= {"pending": np.asarray(now.action), "pending_share": np.asarray(now.support)}
         return found
+
+    def _repeats(self) -> bool:
+        """Whether the episode in progress is one that can be repeated from its actions."""
+        known = self.in_progress or self._saved is not None
+        one = known and self.spec.n_envs == 1 and 0 < len(self.episodes.taken) <= MAX_REPEATED
+        return one and self.episodes.action is not None and not self.spec.statistics()
 
     def restore(self, arrays: dict[str, NDArray[Any]], learner: Any, finished: int) -> None:
         n = self.spec.n_envs
@@ -139,6 +185,18 @@ class GymnasiumLoop:
         if not same or not self.spec.action.has(action):
             raise InvalidInput(f"damaged: its next action cannot be {action.tolist()}")
         self.episodes.action, self.episodes.support = found
+        if "taken" in arrays:
+            self._restore_taken(arrays["taken"], arrays.get("observation", np.empty(0)), seen)
+
+    def _restore_taken(self, taken: NDArray[Any], observation: NDArray[Any], like: Any) -> None:
+        """Take the unfinished episode from the arrays of a file, to be repeated by `resume`."""
+        action = np.asarray(self.episodes.action)
+        known = 0 < len(taken) <= MAX_REPEATED and self.spec.n_envs == 1
+        same = (taken.shape[1:], taken.dtype) == (action.shape, action.dtype)
+        seen = (observation.shape, observation.dtype) == (like.shape, like.dtype)
+        if not (known and same and seen) or not self.spec.action.has(taken):
+            raise InvalidInput("damaged: its unfinished episode has impossible actions")
+        self.episodes.taken, self._saved = list(taken), observation
 
 
 def episode_seed(seed: int, environment: int, episode: int) -> int:

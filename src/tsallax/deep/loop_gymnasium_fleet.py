@@ -37,14 +37,12 @@ from tsallax.deep.algorithm import Algorithm, init_learner
 from tsallax.deep.evaluation_episodes import Episodes
 from tsallax.deep.loop import FleetLog, step_keys
 from tsallax.deep.loop_fleet import compiler_options, stack, take
-from tsallax.deep.loop_gymnasium import episode_seed
+from tsallax.deep.loop_gymnasium import MAX_REPEATED, episode_seed
 from tsallax.deep.replay import Transition
 from tsallax.envs.gymnasium.adapter import GymnasiumAdapter
 from tsallax.envs.gymnasium.environment_workers import EnvironmentWorkers, WorkerLost, row_type
 from tsallax.errors import InvalidInput
 
-MAX_REPEATED = 2**17
-"""Longer episodes are not repeated after a file was read: they are lost."""
 ARRAYS = "feed."
 """The prefix, in files, of the arrays of the episodes."""
 
