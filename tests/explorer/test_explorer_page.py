@@ -7,9 +7,9 @@ import numpy as np
 import pytest
 
 from refusals import refused
-from tsallax import explore, problems
+from tsallax import MDP, explore, problems
 from tsallax.explorer.exploration import solve_settings
-from tsallax.explorer.explorer_page import render_explorer
+from tsallax.explorer.explorer_page import render_explorer, start_setting
 
 
 def data_of(text):
@@ -24,6 +24,19 @@ def test_two_thousand_states_and_fifty_settings_take_less_than_three_megabytes(m
     page = explore(mdp, tmp_path / "page.html", alphas=alphas, qs=[1, 2])
     assert data_of(page.read_text())["states"] == 2000
     assert page.stat().st_size < 3_000_000
+
+
+def test_the_first_setting_shows_zeros_where_there_are_some():
+    mdp = MDP([[[1.0], [1.0], [1.0]]], [[1.0, 0.9, 0.0]], 0.5)
+
+    def first(*alphas):
+        found = solve_settings(mdp, alphas, (1.0, 2.0), 1e-6, lambda share: None)
+        alpha, q = start_setting(found, 0)
+        return found.alphas[alpha], found.qs[q]
+
+    assert first(0.01, 0.1, 0.5, 10.0, 20.0) == (0.5, 2.0), "the middle"
+    assert first(0.1, 0.5, 10.0, 20.0, 30.0) == (0.5, 2.0), "the middle one has no zero"
+    assert first(10.0, 20.0, 30.0) == (20.0, 2.0), "none has"
 
 
 def test_names_are_text_and_the_report_is_linked(tmp_path):

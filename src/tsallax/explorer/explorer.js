@@ -509,10 +509,8 @@ const compareButton = make("button", { type: "button", "aria-pressed": "false", 
     say(views.length > 1 ? "Two settings side by side" : "One setting");
   } }, "Compare two settings");
 
-const firstQ = data.qs.findIndex((q) => q >= 2);
-const startQ = firstQ < 0 ? data.qs.length - 1 : firstQ;
-views.push(makeView("A", { kind: data.qs[startQ] > 1 ? "sparse" : "soft",
-  alpha: Math.floor((data.alphas.length - 1) / 2), q: startQ }));
+views.push(makeView("A", { kind: data.qs[data.startQ] > 1 ? "sparse" : "soft",
+  alpha: data.startAlpha, q: data.startQ }));
 settings.append(views[0].box);
 document.getElementById("explorer").append(
   make("div", { class: "tools" },

@@ -150,6 +150,8 @@ def _stored(mdp: MDP | FunctionalMDP, settings: int) -> MDP:
 def _data(found: Exploration, positions: Floats | None, name: str) -> dict[str, Any]:
     """What the script of the page reads: numbers and names as they are, arrays packed."""
     mdp = found.mdp
+    start = _start(mdp, positions)
+    start_alpha, start_q = start_setting(found, start)
     arrays: dict[str, NDArray[Any]] = {
         "actionCounts": np.diff(mdp.pointer).astype(np.uint16),
         "actions": mdp.action_of.astype(np.uint16),
@@ -172,9 +174,25 @@ def _data(found: Exploration, positions: Floats | None, name: str) -> dict[str, 
         "decimals": found.decimals,
         "gapDecimals": found.gap_decimals,
         "dimensions": 0 if positions is None else positions.shape[1],
-        "start": _start(mdp, positions),
+        "start": start,
+        "startAlpha": start_alpha,
+        "startQ": start_q,
         **pack(arrays),
     }
+
+
+def start_setting(found: Exploration, state: int) -> tuple[int, int]:
+    """The numbers of the alpha and the q that are shown first.
+
+    The first q of 2 or more, and the alpha in the middle, or the next smaller one at which the
+    policy of the state has a zero.
+    """
+    n, last = len(found.alphas), len(found.qs) - 1
+    q = next((i for i, q in enumerate(found.qs) if q >= 2.0), last)
+    pairs = slice(found.mdp.pointer[state], found.mdp.pointer[state + 1])
+    middle = (n - 1) // 2
+    sparse = [i for i in range(middle + 1) if (found.codes[1 + q * n + i, pairs] == 0).any()]
+    return max(sparse, default=middle), q
 
 
 def _transitions(mdp: MDP) -> dict[str, NDArray[Any]]:
