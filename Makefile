@@ -45,7 +45,7 @@ test-browser: $(VENV)/.installed-test $(VENV)/.installed-browser
 	  $(VENV)/bin/playwright install chromium || \
 	  { echo "No browser: install Chromium, such as with: apt-get install chromium"; exit 1; }
 	@$(VENV)/bin/python tests/browser.py
-	$(VENV)/bin/python -m pytest -q tests/paper/page/test_browser.py tests/explorer
+	$(VENV)/bin/python -m pytest -q tests/paper/page tests/explorer
 
 # The tests with the oldest version of every dependency that pyproject.toml allows.
 test-oldest: $(OLDEST)/.installed
