@@ -142,18 +142,16 @@ def _alphas(runs: SuiteRuns) -> tuple[Line, ...]:
 
 
 def _speeds(runs: SuiteRuns) -> tuple[Line, ...]:
-    """A line for each task: steps per second of each agent, and ours divided by the peer's."""
+    """A line for each task: steps per second of each agent.
+
+    Rows do not tell machines apart: `benchmarks/learning.py presets` measures ratios.
+    """
     lines: list[Line] = []
     for place in runs.places:
         mine = {agent: runs.cells.get((place, agent)) for agent in runs.agents}
         line: dict[str, str | int | float] = {"task": _name(place)}
         for agent, cell in mine.items():
             line[agent] = "" if cell is None else shown(cell.speed, 0)
-        ours, peer = mine.get(OURS), mine.get(PEER)
-        if PEER in runs.agents:
-            both = ours is not None and peer is not None
-            ratio = ours.speed.value / peer.speed.value if both and ours and peer else None
-            line["ratio"] = "" if ratio is None else number(ratio, 2)
         lines.append(line)
     return tuple(lines)
 
