@@ -79,7 +79,16 @@ class Minimal:
 
     def __init__(self, inner):
         self.inner = inner
-        for name in ("n_states", "discount", "precision", "ends", "scale", "sweep_cost"):
+        numbers = (
+            "n_states",
+            "discount",
+            "precision",
+            "ends",
+            "scale",
+            "sweep_cost",
+            "newton_cost",
+        )
+        for name in numbers:
             setattr(self, name, getattr(inner, name))
 
     def start(self, v):
@@ -105,7 +114,7 @@ class Minimal:
         v, residual = self.inner.policy_value(certificate, guess.array, tolerance, order)
         return Boxed(v), residual
 
-    def improved(self, v, lower, order):
+    def improved(self, v, lower, order, thorough):
         return v, 0
 
 

@@ -123,6 +123,11 @@ class JaxBellman:
         """The time of a sweep, in passes over the transitions."""
         return 1.0
 
+    @property
+    def newton_cost(self) -> float:
+        """About the time of policy iteration: BiCGSTAB without a preconditioner takes long."""
+        return 100.0
+
     def start(self, v: Any) -> Iterate:
         """v, or 0, on the device; 0 at terminal states."""
         if v is None:
@@ -240,7 +245,7 @@ class JaxBellman:
             )
             return guess + correction, residual
 
-    def improved(self, v: Array, lower: Array, order: None) -> tuple[Array, int]:
+    def improved(self, v: Array, lower: Array, order: None, thorough: bool) -> tuple[Array, int]:
         """v itself."""
         return v, 0
 
