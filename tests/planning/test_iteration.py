@@ -79,17 +79,9 @@ class Minimal:
 
     def __init__(self, inner):
         self.inner = inner
-        numbers = (
-            "n_states",
-            "discount",
-            "precision",
-            "ends",
-            "scale",
-            "sweep_cost",
-            "newton_cost",
-        )
-        for name in numbers:
+        for name in ("n_states", "discount", "precision", "ends", "scale", "sweep_cost"):
             setattr(self, name, getattr(inner, name))
+        self.newton_cost = inner.newton_cost
 
     def start(self, v):
         iterate = self.inner.start(v)

@@ -94,9 +94,11 @@ class Operator(Protocol):
     def sweep_cost(self) -> float:
         """The time of `certify`, in passes of `policy_sweeps` over all transitions."""
 
-    @property
-    def newton_cost(self) -> float:
-        """About the time that policy iteration takes to converge, in the same unit."""
+    def newton_cost(self, support_ratio: float) -> float:
+        """About the time that policy iteration takes to converge, in the same unit.
+
+        `support_ratio` is the share of the pairs that a policy uses.
+        """
 
     def start(self, v: Array | None) -> Iterate:
         """The first iterate; v = 0 where None is given."""

@@ -13,6 +13,9 @@ from tsallax.planning.methods.modified_policy_iteration import (
 from tsallax.planning.methods.policy_iteration import NewtonState, PolicyIteration
 from tsallax.planning.operator import Certificate, Iterate, Operator
 
+SPREADING_SWEEPS = 10.0
+"""Sweeps of U, in time, before the decrease of the error says how long it will go on."""
+
 
 class AutomaticState(NamedTuple):
     """The state of the method in use, and the progress of the first one."""
@@ -31,8 +34,8 @@ class Automatic:
     As in the ski rental problem, sweeps are rented and Newton's method is bought, at a price that
     the operator knows about.  It is bought once the rent still to pay is estimated to exceed the
     price: from the sweeps of the last policy, where its value is all that is missing, and else from
-    the decrease of the error over the last policies.  The latter counts after a third of the price
-    only, as rewards have to spread before the error falls.
+    the decrease of the error over the last policies.  The latter counts after a few sweeps only, as
+    rewards have to spread before the error falls.
     """
 
     tolerance: float
@@ -70,9 +73,9 @@ class Automatic:
         spent = evaluation.policies * operator.sweep_cost + state.policy_work
         history = (*state.history, (certificate.error, spent))[-1 - WARM_UP_POLICIES :]
         remaining = evaluation.remaining_sweeps * certificate.support_ratio
-        if spent >= operator.newton_cost / 3.0:
+        if spent >= SPREADING_SWEEPS * operator.sweep_cost:
             (before, spent_before), ratio = history[0], certificate.error / self.tolerance
             work = estimated_work(before, certificate.error, spent - spent_before, ratio)
             remaining = max(remaining, work)
-        newton = remaining > operator.newton_cost
+        newton = remaining > operator.newton_cost(certificate.support_ratio)
         return state._replace(evaluation=evaluation, history=history, newton=newton)
