@@ -81,6 +81,7 @@ class Minimal:
         self.inner = inner
         for name in ("n_states", "discount", "precision", "ends", "scale", "sweep_cost"):
             setattr(self, name, getattr(inner, name))
+        self.newton_cost = inner.newton_cost
 
     def start(self, v):
         iterate = self.inner.start(v)
@@ -105,7 +106,7 @@ class Minimal:
         v, residual = self.inner.policy_value(certificate, guess.array, tolerance, order)
         return Boxed(v), residual
 
-    def improved(self, v, lower, order):
+    def improved(self, v, lower, order, thorough):
         return v, 0
 
 

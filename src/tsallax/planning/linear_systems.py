@@ -17,7 +17,7 @@ from tsallax.planning.kernels import sparse_linear as kernel
 from tsallax.planning.kernels.mdp_arrays import Floats, MDPArrays
 from tsallax.planning.threads import PARALLEL_TRANSITIONS, thread_blocks
 
-MAX_ITERATIONS = 200
+MAX_ITERATIONS = 100
 """Steps of BiCGSTAB before it is given up."""
 
 _SYMMETRIC: dict[str, Any] = {

@@ -94,6 +94,12 @@ class Operator(Protocol):
     def sweep_cost(self) -> float:
         """The time of `certify`, in passes of `policy_sweeps` over all transitions."""
 
+    def newton_cost(self, support_ratio: float) -> float:
+        """About the time that policy iteration takes to converge, in the same unit.
+
+        `support_ratio` is the share of the pairs that a policy uses.
+        """
+
     def start(self, v: Array | None) -> Iterate:
         """The first iterate; v = 0 where None is given."""
 
@@ -126,10 +132,10 @@ class Operator(Protocol):
         `tolerance` is for that residual; where it cannot be reached, v is the best that was found.
         """
 
-    def improved(self, v: Array, lower: Array, order: Any) -> tuple[Array, int]:
+    def improved(self, v: Array, lower: Array, order: Any, thorough: bool) -> tuple[Array, int]:
         """v after cheap improvements, and the sweeps of U that they cost; (v, 0) is always right.
 
-        `lower` is another value function of which Uv >= v holds.
+        `lower` is another value function of which Uv >= v holds; `thorough` allows for more.
         """
 
 

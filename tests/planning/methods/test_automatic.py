@@ -4,9 +4,9 @@ import numpy as np
 import pytest
 
 from solution_checks import covering, every_check
-from tsallax import Hard, Sparse, problems, solve
+from tsallax import Hard, Soft, Sparse, problems, solve
 from tsallax.planning.bellman import Bellman
-from tsallax.planning.methods.automatic import PATIENT_POLICIES, Automatic
+from tsallax.planning.methods.automatic import Automatic
 from tsallax.planning.methods.modified_policy_iteration import WARM_UP_POLICIES
 
 
@@ -40,12 +40,29 @@ def test_quick_mixing_is_left_to_modified_policy_iteration():
 
 @pytest.mark.parametrize("regularizer", [Hard(), Sparse(1.0)], ids=str)
 def test_long_ways_are_left_to_policy_iteration_for_good(regularizer):
-    found = [state.newton for state in states(problems.maze(40, discount=0.999), regularizer)]
-    assert found[-1]
-    assert not any(found[:PATIENT_POLICIES])
-    assert found == sorted(found)
-    near = [state.newton for state in states(problems.maze(40, discount=0.99), regularizer)]
-    assert not any(near[:WARM_UP_POLICIES])
+    for discount in (0.99, 0.999):
+        mdp = problems.maze(40, discount=discount)
+        found = states(mdp, regularizer)
+        newton = [state.newton for state in found]
+        assert newton[-1]
+        assert newton == sorted(newton)
+        operator = Bellman(mdp, regularizer)
+        rented = [state.history[-1][1] for state in found if not state.newton]
+        assert max(rented) <= operator.newton_cost(1.0)
+
+
+@pytest.mark.parametrize("discount", [0.9, 0.99, 0.999])
+@pytest.mark.parametrize("regularizer", [Hard(), Sparse(0.1)], ids=str)
+def test_a_slow_start_is_not_held_against_modified_policy_iteration(discount, regularizer):
+    """The error hardly falls until rewards have spread, and then at once."""
+    found = states(problems.unicycle(discount=discount), regularizer)
+    assert not any(state.newton for state in found)
+
+
+@pytest.mark.parametrize("regularizer", [Hard(), Sparse(0.1), Soft(0.1)], ids=str)
+def test_long_ways_are_left_to_policy_iteration_with_a_small_discount_too(regularizer):
+    found = states(problems.maze(60, discount=0.9), regularizer)
+    assert found[-1].newton
 
 
 @pytest.mark.parametrize("size", [20, 60])

@@ -13,6 +13,7 @@ from tsallax.planning.methods.modified_policy_iteration import (
     MAX_EVALUATION_SWEEPS,
     ModifiedPolicyIteration,
     estimated_work,
+    forcing_term,
 )
 
 
@@ -66,6 +67,13 @@ def test_evaluations_grow_where_the_value_of_the_policy_is_missing():
 )
 def test_the_remaining_work_is_extrapolated_geometrically(before, after, spent, ratio, work):
     assert estimated_work(before, after, spent, ratio) == pytest.approx(work)
+
+
+def test_a_policy_is_evaluated_the_more_accurately_the_faster_the_span_falls():
+    terms = [forcing_term(1.0, after) for after in (2.0, 1.0, 0.5, 0.1, 0.03, 0.0)]
+    assert terms == sorted(terms, reverse=True)
+    assert terms[0] == forcing_term(math.nan, 1.0) == 0.1
+    assert terms[-1] > 0.0
 
 
 def test_the_remaining_work_is_finite_where_nothing_is_left():

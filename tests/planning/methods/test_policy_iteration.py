@@ -52,6 +52,22 @@ def test_steps_are_monotone_and_below_the_optimum():
     np.testing.assert_allclose(iterate.value, best.value, rtol=0, atol=1e-6)
 
 
+@pytest.mark.parametrize("gap", [1e-3, 1e-5, 1e-7])
+@pytest.mark.parametrize("regularizer", [Hard(), Sparse(1.0), Tsallis(1.0, 1.5)], ids=str)
+def test_better_states_far_away_are_found_in_few_steps(gap, regularizer):
+    """A row of states without an end, in which policies head for one cheap pair after another."""
+    n = 300
+    transitions = np.zeros((n, 2, n))
+    for s in range(n):
+        for action, step in enumerate((-1, 1)):
+            transitions[s, action, np.clip(s + step, 0, n - 1)] += 0.8
+            transitions[s, action, np.clip(s - step, 0, n - 1)] += 0.2
+    costs = np.random.default_rng(0).uniform(1, 3, size=(n, 2))
+    mdp = MDP(transitions, -costs, 1.0 - gap)
+    for method in ("auto", "policy_iteration"):
+        assert solve(mdp, regularizer, 1e-6 / gap, method).iterations <= 35
+
+
 def test_few_steps_are_taken_where_value_iteration_takes_many():
     problem = BY_NAME["discount-0.999"]
     for choice in CHOICES:

@@ -55,8 +55,7 @@ def _hard_range(m: Any, begin: Any, end: Any, v: Any, out: Any, pi: Any) -> Any:
             continue
         value, best = best_action(m, s, v)
         for i in range(first, last):
-            pi.weights[i] = 0.0
-        pi.weights[best] = 1.0
+            pi.weights[i] = 1.0 if i == best else 0.0
         pi.rewards[s] = m.rewards[best]
         used += 1
         out[s] = value

@@ -13,14 +13,8 @@ from tsallax.planning.methods.modified_policy_iteration import (
 from tsallax.planning.methods.policy_iteration import NewtonState, PolicyIteration
 from tsallax.planning.operator import Certificate, Iterate, Operator
 
-NEWTON_BREAK_EVEN_SWEEPS = 300.0
-"""Remaining sweeps of a policy from which policy iteration is quicker."""
-
-PATIENT_GAP = 2e-3
-"""1 - gamma below which a slow start is enough to change to policy iteration."""
-
-PATIENT_POLICIES = 2
-"""Improvements before the decrease of the error is judged there; elsewhere `WARM_UP_POLICIES`."""
+SPREADING_SWEEPS = 10.0
+"""Sweeps of U, in time, before the decrease of the error says how long it will go on."""
 
 
 class AutomaticState(NamedTuple):
@@ -35,10 +29,13 @@ class AutomaticState(NamedTuple):
 
 @dataclass(frozen=True)
 class Automatic:
-    """Modified policy iteration, and policy iteration from where that would take too long.
+    """Modified policy iteration, and policy iteration once that is estimated to be quicker.
 
-    The remaining work is estimated from the sweeps of the last policy, where its value is all that
-    is missing, and else from the decrease of the error over the last policies.
+    As in the ski rental problem, sweeps are rented and Newton's method is bought, at a price that
+    the operator knows about.  It is bought once the rent still to pay is estimated to exceed the
+    price: from the sweeps of the last policy, where its value is all that is missing, and else from
+    the decrease of the error over the last policies.  The latter counts after a few sweeps only, as
+    rewards have to spread before the error falls.
     """
 
     tolerance: float
@@ -73,18 +70,12 @@ class Automatic:
     ) -> AutomaticState:
         """Take in a certificate and decide whether to change to policy iteration."""
         evaluation = self.modified.observe(certificate, state.evaluation)
-        work = evaluation.policies * operator.sweep_cost + state.policy_work
-        patient = 1.0 - operator.discount < PATIENT_GAP
-        warm_up = PATIENT_POLICIES if patient else WARM_UP_POLICIES
-        history = (*state.history, (certificate.error, work))[-1 - warm_up :]
-        newton = evaluation.remaining_sweeps > NEWTON_BREAK_EVEN_SWEEPS
-        if evaluation.policies > warm_up:
-            (before, work_before), (after, work_after) = history[0], history[-1]
-            stalled = after > 0.8 * before
-            judged = evaluation.policies >= 2 * WARM_UP_POLICIES
-            remaining = estimated_work(
-                before, after, work_after - work_before, certificate.error / self.tolerance
-            )
-            slow = remaining > NEWTON_BREAK_EVEN_SWEEPS * certificate.support_ratio
-            newton = newton or stalled or (judged and slow)
+        spent = evaluation.policies * operator.sweep_cost + state.policy_work
+        history = (*state.history, (certificate.error, spent))[-1 - WARM_UP_POLICIES :]
+        remaining = evaluation.remaining_sweeps * certificate.support_ratio
+        if spent >= SPREADING_SWEEPS * operator.sweep_cost:
+            (before, spent_before), ratio = history[0], certificate.error / self.tolerance
+            work = estimated_work(before, certificate.error, spent - spent_before, ratio)
+            remaining = max(remaining, work)
+        newton = remaining > operator.newton_cost(certificate.support_ratio)
         return state._replace(evaluation=evaluation, history=history, newton=newton)

@@ -22,6 +22,7 @@ class PartialEvaluation(NamedTuple):
     error: float = math.inf  # of the last certificate
     sweeps: int = 0  # of the last policy
     span_before: float = math.nan  # span of Uv - v before them
+    forcing: float = 0.1  # the largest span of the change by the next ones, in units of that
     span_after: float = math.nan  # span of the change by the last of them
     remaining_sweeps: float = 0.0  # estimated, where only the policy's value is missing
 
@@ -36,7 +37,9 @@ class ModifiedPolicyIteration:
     evaluation of a poor policy costs more than it gives.  The first few policies are not judged,
     as rewards have not spread yet, and the first one is not evaluated at all: it sees one reward
     ahead, and its traces in v can take long to fade.  Sweeps also end when the change has become
-    uniform, because the enclosure accounts for the rest.
+    uniform, because the enclosure accounts for the rest.  How uniform follows from the ratio of the
+    last two spans of Uv - v, as in inexact Newton methods (Eisenstat and Walker 1996): a policy
+    that is about to change needs no accurate value.
     """
 
     tolerance: float
@@ -79,6 +82,7 @@ class ModifiedPolicyIteration:
             policies=state.policies + 1,
             error=error,
             span_before=span,
+            forcing=forcing_term(state.span_before, span),
             remaining_sweeps=remaining,
         )
 
@@ -89,12 +93,19 @@ class ModifiedPolicyIteration:
         if state.policies == 1:
             return certificate.updated, state
         residual = self.tolerance * (1.0 - operator.discount)
-        max_span = max(1e-4 * state.span_before, 0.1 * residual)
+        max_span = max(state.forcing * state.span_before, 0.1 * residual)
         start = certificate.updated
         if not operator.ends:
             start = operator.shifted(start, certificate.middle)
         v, sweeps, span = operator.policy_sweeps(certificate, start, state.max_sweeps, max_span)
         return v, state._replace(sweeps=sweeps, span_after=span)
+
+
+def forcing_term(before: float, after: float) -> float:
+    """How much the next evaluation is to reduce the span, after one from `before` to `after`."""
+    if not after < before:
+        return 0.1
+    return min(max(0.03 * (after / before) ** 2, 1e-5), 0.1)
 
 
 def estimated_work(before: float, after: float, spent: float, ratio: float) -> float:

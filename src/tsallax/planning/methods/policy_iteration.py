@@ -44,14 +44,13 @@ class PolicyIteration:
             start = NewtonStart(certificate, certificate.updated, state.order, 0)
         gap = 1.0 - operator.discount
         change = max(abs(certificate.change[0]), abs(certificate.change[1]))
-        accurate = gap < PATIENT_GAP or (state is not None and state.accurate)
-        if state is not None and certificate.error > 0.25 * state.error:
-            accurate = True
+        slow = state is not None and certificate.error > 0.25 * state.error
+        accurate = gap < PATIENT_GAP or slow or (state is not None and state.accurate)
         # a residual r means an error of the value of up to r/(1 - gamma)
         relative = min(LOOSE_RESIDUAL, gap) if accurate else LOOSE_RESIDUAL
         residual = max(relative * change, 0.1 * (max(self.tolerance, certificate.rounding) * gap))
         v, _ = operator.policy_value(start.certificate, start.guess, residual, start.order)
         lower = v if start.certificate is certificate else start.guess
-        v, sweeps = operator.improved(v, lower, start.order)
+        v, sweeps = operator.improved(v, lower, start.order, slow)
         iterate = start.certificate.iterate(v, start.sweeps + sweeps)
         return iterate, NewtonState(start.order, certificate.error, accurate)
