@@ -5,6 +5,7 @@ A number is a real number of Python or NumPy; a Boolean is not a number.
 
 from __future__ import annotations
 
+import difflib
 import math
 import numbers
 import os
@@ -126,6 +127,15 @@ def one_of(name: str, value: Any, known: Iterable[str]) -> str:
     if not isinstance(value, str) or value not in words:
         raise InvalidInput(f"unknown {name} {value!r}: choose from {', '.join(words)}")
     return value
+
+
+def nearest(word: str, known: Iterable[str]) -> str | None:
+    """The known word that is most like an unknown one, or None if none is similar.
+
+    >>> nearest("inventry", ("maze", "inventory")), nearest("chess", ("maze", "inventory"))
+    ('inventory', None)
+    """
+    return next(iter(difflib.get_close_matches(word, list(known), 1)), None)
 
 
 def seed(value: Any, name: str = "seed") -> int:
