@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 from tsallax import checks
 from tsallax.cli.arguments import key_values
 from tsallax.cli.user_modules import search_current_folder
-from tsallax.errors import InvalidInput
+from tsallax.errors import InvalidInput, place_in_user_code
 
 if TYPE_CHECKING:
     from tsallax.planning.functional_mdp import FunctionalMDP
@@ -151,5 +151,7 @@ def _load(name: str, source: str) -> ModuleType:
 
 
 def _reason(error: Exception) -> str:
+    """The type and message of an error in one line, and where in the user's code it arose."""
     text = " ".join(str(error).split())
-    return f"{type(error).__name__}: {text}" if text else type(error).__name__
+    place = "" if ", line " in text else place_in_user_code(error)
+    return f"{type(error).__name__}: {text}{place}" if text else f"{type(error).__name__}{place}"
