@@ -11,6 +11,7 @@ import sys
 import time
 from pathlib import Path
 
+import jax
 import numpy as np
 import pytest
 from scipy.sparse import csr_array
@@ -131,6 +132,12 @@ def test_a_return_beyond_double_precision_does_not_prevent_the_solution(tmp_path
     assert "not known" in rows_of(out)["expected return"]
     assert str(target) in out
     assert Solution.load(target).converged
+
+
+@pytest.mark.skipif(jax.default_backend() == "gpu", reason="there is a GPU")
+def test_a_missing_gpu_is_named_with_the_option_that_asks_for_it(capsys):
+    output = call(capsys, "solve forest --regularizer hard --device gpu")
+    assert_error(output, "JAX has no gpu here", "leave --device out")
 
 
 @pytest.mark.parametrize(
