@@ -28,6 +28,7 @@ from tsallax import checks
 from tsallax.errors import InvalidInput, place_in_user_code
 from tsallax.planning.function_space import Space, read_space
 from tsallax.planning.precision import double_precision
+from tsallax.wording import plural
 
 SUM_TOLERANCE = 1e-6
 """How far the probabilities of the events may be from summing to one; they are rescaled."""
@@ -115,10 +116,10 @@ class FunctionalMDP:
         return replace(self, discount=checks.discount(discount))
 
     def __repr__(self) -> str:
-        post = "" if self.post is None else f", {self.post.size:,} post-decision states"
+        post = "" if self.post is None else f", {plural(self.post.size, 'post-decision state')}"
         return (
-            f"FunctionalMDP({self.n_states:,} states, {self.n_actions:,} actions{post}, "
-            f"{self.events.size:,} events, discount {self.discount:g})"
+            f"FunctionalMDP({plural(self.n_states, 'state')}, {plural(self.n_actions, 'action')}"
+            f"{post}, {plural(self.events.size, 'event')}, discount {self.discount:g})"
         )
 
 
