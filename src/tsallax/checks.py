@@ -179,6 +179,21 @@ def entropic_index(q: Any) -> float:
     return float(q)
 
 
+def input_file(path: str | PathLike[str]) -> Path:
+    """The path of a file that is there, and is no folder.
+
+    >>> input_file("absent.npz")
+    Traceback (most recent call last):
+    tsallax.errors.InvalidInput: absent.npz: no such file
+    """
+    file = Path(path)
+    if file.is_dir():
+        raise InvalidInput("is a folder, give the name of a file", source=path)
+    if not file.is_file():
+        raise InvalidInput("no such file", source=path)
+    return file
+
+
 def output_file(name: str, path: str | PathLike[str]) -> Path:
     """The path of a file that can be written: its folder is there, and it is no folder itself.
 

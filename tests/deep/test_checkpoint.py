@@ -299,7 +299,7 @@ def test_altered_numbers_are_always_refused(saved, tmp_path):
 def test_what_is_no_agent_is_refused_in_one_line(trained, tmp_path):
     np.savez(tmp_path / "other.npz", a=np.zeros(3))
     for file, message in (
-        ("agent", "no such file"), (".", "no such file"),
+        ("agent", "no such file"), (".", "is a folder, give the name of a file"),
         ("other.npz", r"not a file written by agent\.save"),
     ):  # fmt: skip
         with pytest.raises(InvalidInput, match=message):
