@@ -75,6 +75,15 @@ def test_a_generator_is_kept_and_a_seed_makes_one():
     assert checks.generator(3).random() == np.random.default_rng(3).random()
 
 
+def test_a_file_to_read_is_there_and_no_folder(tmp_path: Path):
+    with refused("is a folder, give the name of a file", source=tmp_path):
+        checks.input_file(tmp_path)
+    with refused("no such file", source=tmp_path / "a.npz"):
+        checks.input_file(tmp_path / "a.npz")
+    (tmp_path / "a.npz").write_text("")
+    assert checks.input_file(str(tmp_path / "a.npz")) == tmp_path / "a.npz"
+
+
 def test_files_need_a_folder_that_exists(tmp_path: Path):
     assert checks.output_file("--out", tmp_path / "a.npz") == tmp_path / "a.npz"
     with refused("there is no folder"):

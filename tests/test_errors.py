@@ -4,7 +4,8 @@ import pickle
 
 import pytest
 
-from tsallax.errors import InvalidInput
+from tsallax import checks
+from tsallax.errors import InvalidInput, place_in_user_code
 
 
 def test_the_message_is_one_line_of_source_problem_and_remedy_as_the_caller_spells_it():
@@ -23,6 +24,17 @@ def test_a_source_is_added_once(problem):
     error = InvalidInput(problem).of("a.npz")
     assert str(error) == "a.npz: is damaged"
     assert str(error.of("a.npz")) == "a.npz: is damaged"
+
+
+def test_the_place_of_an_error_is_in_the_code_of_the_user_not_in_that_of_packages():
+    def fails():
+        checks.count("n", 0)
+
+    with pytest.raises(InvalidInput) as caught:
+        fails()
+    line = fails.__code__.co_firstlineno + 1
+    assert place_in_user_code(caught.value) == f" (test_errors.py, line {line})"
+    assert place_in_user_code(ValueError("never raised")) == ""
 
 
 def test_errors_survive_pickling():

@@ -3,6 +3,7 @@
 import io
 import re
 import sys
+import time
 
 import pytest
 from rich.console import Console
@@ -47,6 +48,23 @@ def test_the_eta_is_never_cut(columns, terminal):
     bars = [len(re.findall("[━╸╺]", line)) for line in shown]
     assert min(bars) >= (20 if columns >= 80 else 10), "wide enough to read"
     assert all(len(line.rstrip()) <= columns for line in shown)
+
+
+def test_the_text_is_shown_after_a_while_also_before_the_next_report(terminal):
+    screen = terminal(80)
+    with bar("CartPole-v1", after=0.05) as report:
+        report(0.0, "compiling")
+        end = time.monotonic() + 10
+        while "compiling" not in screen.getvalue() and time.monotonic() < end:
+            time.sleep(0.01)
+    assert "compiling" in screen.getvalue()
+
+
+def test_what_is_over_soon_shows_nothing(terminal):
+    screen = terminal(80)
+    with bar("CartPole-v1", after=60.0) as report:
+        report(0.5, STATUS)
+    assert screen.getvalue() == ""
 
 
 def test_nothing_is_shown_where_there_is_no_terminal(monkeypatch):

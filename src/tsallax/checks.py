@@ -5,6 +5,7 @@ A number is a real number of Python or NumPy; a Boolean is not a number.
 
 from __future__ import annotations
 
+import difflib
 import math
 import numbers
 import os
@@ -128,6 +129,15 @@ def one_of(name: str, value: Any, known: Iterable[str]) -> str:
     return value
 
 
+def nearest(word: str, known: Iterable[str]) -> str | None:
+    """The known word that is most like an unknown one, or None if none is similar.
+
+    >>> nearest("inventry", ("maze", "inventory")), nearest("chess", ("maze", "inventory"))
+    ('inventory', None)
+    """
+    return next(iter(difflib.get_close_matches(word, list(known), 1)), None)
+
+
 def seed(value: Any, name: str = "seed") -> int:
     """A seed of random numbers, from 0 to 2^32 - 1.
 
@@ -167,6 +177,21 @@ def entropic_index(q: Any) -> float:
     if not 0 < q < math.inf:
         raise InvalidInput(f"q must be positive and finite, got {q}")
     return float(q)
+
+
+def input_file(path: str | PathLike[str]) -> Path:
+    """The path of a file that is there, and is no folder.
+
+    >>> input_file("absent.npz")
+    Traceback (most recent call last):
+    tsallax.errors.InvalidInput: absent.npz: no such file
+    """
+    file = Path(path)
+    if file.is_dir():
+        raise InvalidInput("is a folder, give the name of a file", source=path)
+    if not file.is_file():
+        raise InvalidInput("no such file", source=path)
+    return file
 
 
 def output_file(name: str, path: str | PathLike[str]) -> Path:

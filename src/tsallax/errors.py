@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import sysconfig
+import traceback
 from collections.abc import Callable
 from functools import partial
 from os import PathLike
+from pathlib import Path
 from typing import Any, Self
 
 Spelling = Callable[[str, Any], str]
@@ -18,6 +21,25 @@ def python_argument(name: str, example: Any = None) -> str:
     ('actions=31', 'actions')
     """
     return name if example is None else f"{name}={example}"
+
+
+def place_in_user_code(error: BaseException) -> str:
+    """File and line of the innermost call that is in no installed package, or "".
+
+    >>> try:
+    ...     1 / 0
+    ... except ZeroDivisionError as error:
+    ...     place_in_user_code(error).endswith(", line 2)")
+    True
+    """
+    libraries = (Path(sysconfig.get_path("stdlib")), Path(__file__).parent)
+    for frame, line in reversed([*traceback.walk_tb(error.__traceback__)]):
+        file = Path(frame.f_code.co_filename)
+        installed = {"site-packages", "dist-packages"} & {*file.parts}
+        installed_here = any(file.is_relative_to(folder) for folder in libraries)
+        if not (installed or installed_here or file.name.startswith("<frozen")):
+            return f" ({file.name}, line {line})"
+    return ""
 
 
 class InvalidInput(ValueError):

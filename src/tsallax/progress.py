@@ -1,9 +1,9 @@
 """A progress bar with an ETA on standard error, for work that takes more than two seconds."""
 
 import sys
-import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from threading import Timer
 
 MIN_BAR, MAX_BAR = 20, 40
 """Columns of the bar; where it has fewer than the first, the label is left out."""
@@ -19,7 +19,10 @@ Report = Callable[..., None]
 
 @contextmanager
 def bar(label: str, show: bool | None = None, after: float = 2.0) -> Iterator[Report]:
-    """Yield report(share, text); by default shown on a terminal after `after` seconds."""
+    """Yield report(share, text); by default shown on a terminal after `after` seconds.
+
+    It is shown then also if nothing is reported at that time, as while JAX compiles.
+    """
     if show is False or (show is None and not sys.stderr.isatty()):
         yield lambda share, text="": None
         return
@@ -47,16 +50,22 @@ def bar(label: str, show: bool | None = None, after: float = 2.0) -> Iterator[Re
     text_width = console.width - used
     progress = Progress(*columns, console=console, transient=True)
     task = progress.add_task(label, total=1.0, text="")
-    begin = time.monotonic()
+    timer = Timer(after, progress.start)
+    timer.daemon = True
 
     def report(share: float, text: str = "") -> None:
-        if not progress.live.is_started and (show or time.monotonic() - begin > after):
-            progress.start()
         shown = text if len(text) <= text_width else f"{text[: text_width - 1]}…"
         progress.update(task, completed=share, text=shown)
 
+    if show:
+        progress.start()
+    else:
+        timer.start()
     try:
         yield report
     finally:
+        if not show:
+            timer.cancel()
+            timer.join()
         if progress.live.is_started:
             progress.stop()

@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from command_line import OLD_RUN, assert_error, call, rows_of
+from tsallax.deep import checkpoint
 from tsallax.deep.agent import Agent
 from tsallax.deep.learners import load_agent
 
@@ -34,6 +35,14 @@ def test_the_summary_of_a_checkpoint_names_agent_and_greedy_returns(capsys):
     assert rows["played"] == "2 episodes, greedy"
     assert rows["return"].startswith(f"{played.mean:.6g} ")
     assert rows["length"] == f"{played.lengths.mean():.6g} steps"
+
+
+def test_an_agent_without_a_way_to_make_its_environment_asks_for_the_option(tmp_path, capsys):
+    about, arrays = checkpoint.read(OLD_RUN / "agent.npz")
+    about["world"].update(name="shop:Shop-v0", jax=False, by_name=False)
+    checkpoint.write(tmp_path / "shop.npz", about, arrays)
+    output = call(capsys, f"evaluate {tmp_path / 'shop.npz'}")
+    assert_error(output, "Shop-v0: this agent was saved without", "--env shop:Shop-v0")
 
 
 def test_a_video_is_recorded_before_the_evaluation(tmp_path, capsys, monkeypatch):

@@ -20,6 +20,7 @@ def test_problems_take_options_and_positions(capsys, tmp_path):
     line = f"explore forest --env-option states=4 --out {tmp_path}/page.html {FEW}"
     assert call(capsys, line, f"--positions {tmp_path}/places.csv").code == 0
     assert_error(call(capsys, line, "--env-option trees=3"), "forest", "trees")
+    assert_error(call(capsys, "explore forrest"), "forrest", "did you mean forest?")
     (tmp_path / "places.csv").write_text("0,0\n")
     places = f"--positions {tmp_path}/places.csv"
     assert_error(call(capsys, line, places), "positions", "(4, 2)")

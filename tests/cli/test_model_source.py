@@ -6,6 +6,7 @@ from tsallax import InvalidInput
 from tsallax.cli.model_source import make_model, names_function
 
 MODELS = """
+import tsallax
 from tsallax import problems
 
 def small():
@@ -21,6 +22,12 @@ def needs(x):
     return x
 
 constant = 3
+
+def with_error():
+    return tsallax.MDP.from_functions(
+        lambda s, a: (min(s, a), 1.0, True), lambda p, e: (p, 0.0, False),
+        states=3, actions=2, events=1, probabilities=[1.0], discount=0.9,
+    )
 """
 
 
@@ -60,7 +67,8 @@ def test_a_function_is_found_in_a_file_and_in_a_module_of_the_current_folder(pat
     [
         ("absent", "has no function absent"),
         ("constant", "has no function constant"),
-        ("broken", r"broken\(\) fails with ValueError: no data"),
+        ("broken", r"broken\(\) fails with ValueError: no data \(warehouse_models.py, line 9\)"),
+        ("with_error", r"boolean .* \(warehouse_models.py, line 21\): use jnp.where for if"),
         ("needs", r"needs\(\) fails with TypeError"),
         ("number", r"number\(\) must return an MDP, not int"),
     ],

@@ -11,6 +11,7 @@ import sys
 import time
 from pathlib import Path
 
+import jax
 import numpy as np
 import pytest
 from scipy.sparse import csr_array
@@ -133,6 +134,12 @@ def test_a_return_beyond_double_precision_does_not_prevent_the_solution(tmp_path
     assert Solution.load(target).converged
 
 
+@pytest.mark.skipif(jax.default_backend() == "gpu", reason="there is a GPU")
+def test_a_missing_gpu_is_named_with_the_option_that_asks_for_it(capsys):
+    output = call(capsys, "solve forest --regularizer hard --device gpu")
+    assert_error(output, "JAX has no gpu here", "leave --device out")
+
+
 @pytest.mark.parametrize(
     ("line", "words"),
     [
@@ -149,6 +156,12 @@ def test_a_return_beyond_double_precision_does_not_prevent_the_solution(tmp_path
         ("FOLDER/text.npz --alpha 1", ["text.npz", "MDP"]),
         ("FrozenLake-v1 --alpha 1 --env-option ice=1", ["FrozenLake-v1", "ice"]),
         ("FrozenLake-v0 --alpha 1", ["FrozenLake-v0", "FrozenLake-v1"]),
+        ("FrozenLke-v1 --alpha 1", ["no such environment: did you mean FrozenLake-v1?"]),
+        ("inventry --alpha 1", ["inventry: there is no such problem: did you mean inventory?"]),
+        ("inventry --alpha 1", ["(the problems are multigoal, unicycle, gridworld,"]),
+        ("chess --alpha 1", ["chess: there is no such environment (the problems are multigoal,"]),
+        ("maze --alpha 1 --env-option rws=3", ["maze has no argument rws: did you mean rows?"]),
+        ("maze --alpha 1 --env-option rws=3", ["--env-option: ", "(it has rows, "]),
         ("Blackjack-v1 --alpha 1", ["Blackjack-v1: has no table P"]),
     ],
 )

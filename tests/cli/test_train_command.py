@@ -392,7 +392,9 @@ def test_a_configuration_that_was_edited_is_refused(copied: Path, capsys, old, n
         ("CartPole-v1 --stop-at-return nan", ["stop_at_return must be a number"]),
         ("CartPole-v1 --wandb=", ["wandb must be the name of a project"]),
         ("--episodes 3", ["no environment", "Reacher-v5"]),
-        ("--resume", ["no environment"]),
+        ("--resume", ["/runs/new: there is no such folder", "give an environment"]),
+        ("--resume --out FOLDER", ["is not empty and holds no run"]),
+        ("CartPol-v1", ["CartPol-v1: there is no such environment", "CartPole-v1"]),
         ("CartPole-v1 --config FOLDER/no.yaml --episodes 3", ["no.yaml: no such file"]),
         ("--config FOLDER/module.yaml", ["os:Fork-v0", "on the command line"]),
         ("CartPole-v1 --episodes 3 --out FOLDER/module.yaml", ["is a file"]),
@@ -405,6 +407,20 @@ def test_wrong_input_is_one_line_and_writes_nothing(tmp_path: Path, capsys, line
         line += " --out FOLDER/runs/new"
     assert_error(call(capsys, "train", line.replace("FOLDER", str(tmp_path))), *words)
     assert [path.name for path in tmp_path.rglob("*")] == ["module.yaml"]
+
+
+@pytest.mark.parametrize(
+    ("name", "message"),
+    [
+        ("FOLDER/nope", "nope: there is no such folder: give the folder of a run"),
+        ("FOLDER", ": holds no run: give the folder of a run"),
+        ("CartPole-v1", "no folder for the run: give --out"),
+        ("MultiGoal", "no folder for the run: give --out"),
+    ],
+)
+def test_what_is_no_run_is_not_resumed(tmp_path: Path, capsys, name, message):
+    assert_error(call(capsys, f"train --resume {name.replace('FOLDER', str(tmp_path))}"), message)
+    assert not list(tmp_path.iterdir())
 
 
 def test_missing_libraries_are_named_before_anything_is_written(tmp_path, capsys, monkeypatch):

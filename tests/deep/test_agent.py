@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import signal
+from contextlib import contextmanager
 from typing import Any
 
 import gymnasium
@@ -53,6 +54,24 @@ def test_learning_in_several_calls_is_learning_in_one(make):
     assert_same(agent, trained(make))
     assert len(agent.history["trace_loss"]) == 120 // 25
     assert agent.history["trace_loss"].min() > 0
+
+
+def test_the_bar_says_compiling_until_the_first_segments_are_over(monkeypatch):
+    texts: list[str] = []
+
+    @contextmanager
+    def bar(label, show):
+        yield lambda share, text="": texts.append(text.split()[-1])
+
+    monkeypatch.setattr("tsallax.deep.agent.bar", bar)
+    agent = corridor(learning_starts=12)
+    agent.learn(steps=24)
+    assert texts[0] == "compiling"
+    assert texts.count("compiling") == 2, "for the steps before learning and those of learning"
+    del texts[:]
+    agent.learn(steps=36)
+    assert texts
+    assert "compiling" not in texts
 
 
 @both_loops

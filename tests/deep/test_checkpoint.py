@@ -222,7 +222,7 @@ def test_an_environment_without_an_id_has_to_be_given_again(env, tmp_path):
     agent.save(tmp_path / "agent")
     again = DeepQ.load(tmp_path / "agent")
     assert np.array_equal(again.q([0.0, 0.0]), agent.q([0.0, 0.0]))
-    with pytest.raises(InvalidInput, match="give it as the argument env of load"):
+    with pytest.raises(InvalidInput, match="give env, such as env=module:Name-v0"):
         again.learn(steps=10)
     assert DeepQ.load(tmp_path / "agent", env=env).spec.jax is env
 
@@ -337,7 +337,7 @@ def test_altered_numbers_are_always_refused(saved, tmp_path):
 def test_what_is_no_agent_is_refused_in_one_line(trained, tmp_path):
     np.savez(tmp_path / "other.npz", a=np.zeros(3))
     for file, message in (
-        ("agent", "no such file"), (".", "no such file"),
+        ("agent", "no such file"), (".", "is a folder, give the name of a file"),
         ("other.npz", r"not a file written by agent\.save"),
     ):  # fmt: skip
         with pytest.raises(InvalidInput, match=message):
@@ -588,7 +588,7 @@ def test_a_file_cannot_name_a_module_to_import(contents, tmp_path, monkeypatch):
     agent = DeepQ.load(tmp_path / "agent")
     agent.predict([0.0, 0.0])
     for use in (lambda: agent.learn(steps=1), lambda: agent.evaluate(1)):
-        with pytest.raises(InvalidInput, match="give it as the argument env of load"):
+        with pytest.raises(InvalidInput, match="give env, such as env=harmful_module:"):
             use()
     assert "harmful_module" not in sys.modules
 

@@ -14,6 +14,7 @@ from tsallax.envs.gymnasium.spaces import observation_space
 from tsallax.envs.observation_encoding import ObservationEncoding
 from tsallax.envs.observation_format import ObservationFormat
 
+PAIR = spaces.Dict(a=spaces.Discrete(2), b=spaces.Discrete(2))
 VECTORS: dict[str, Any] = {
     "box": spaces.Box(-1, 1, (4,)),
     "matrix": spaces.Box(-1, 1, (2, 3), np.float64),
@@ -109,7 +110,11 @@ def test_what_is_stored_is_a_copy() -> None:
         (spaces.Discrete(3), [3], "3 is not in Discrete(3)"),
         (spaces.Discrete(3), [1.5], "type float64, should be integers of"),
         (spaces.MultiDiscrete([2, 3]), [[1, 3]], "[1, 3] is not in MultiDiscrete"),
-        (spaces.Dict(a=spaces.Discrete(2)), [{"b": 1}], "is not in Dict"),
+        (spaces.Dict(a=spaces.Discrete(2)), [{"b": 1}], "without the key 'a' of its Dict"),
+        (spaces.Dict(a=spaces.Discrete(2)), [{"b": 1}], "space, but with the key 'b'"),
+        (PAIR, [{"a": 1}], "without the key 'b' of its Dict space"),
+        (PAIR, [{}], "without the keys 'a', 'b' of its Dict space"),
+        (PAIR, [{"a": 1, "b": 1, "c": 1}], "with the key 'c', not in its Dict space"),
         (spaces.Dict(a=spaces.Discrete(2)), [3], "3 is not in Dict"),
         (spaces.Tuple([spaces.Discrete(2)]), [(1, 1)], "is not in Tuple"),
     ],

@@ -92,6 +92,18 @@ def test_a_click_selects_a_state(visit, address, mdp):
     assert shown(page)[0] == "(0, 0)"
 
 
+def test_the_support_is_told_in_words(visit, address, mdp):
+    page = visit(address)
+    sliders(page)[0].fill("0")
+    sizes = np.count_nonzero(solve(mdp, Sparse(ALPHAS[0]), 1e-10).policy, axis=1)
+    words = {1: "1 of 9 actions has all", 2: "2 of 9 actions share"}
+    for used, some in words.items():
+        state = int(np.flatnonzero(sizes == used)[0])
+        page.get_by_label("State", exact=True).select_option(mdp.state_names[state])
+        expected = f"sparse: {some} the probability, {9 - used} have exactly zero."
+        assert page.locator(".plainly").inner_text().endswith(expected)
+
+
 def test_two_settings_are_compared_with_one_click(visit, address, mdp):
     page = visit(address)
     page.get_by_role("button", name="Compare two settings").click()

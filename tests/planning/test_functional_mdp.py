@@ -27,6 +27,37 @@ def test_a_start_and_another_discount_are_kept():
     np.testing.assert_allclose(stock_model().initial, 1 / 6)
 
 
+SQUARES = [0, 1, 4, 9, 16, 25]
+
+
+def with_branch(state, action):
+    if state > 2:
+        return state, 1.0, True
+    return action, 0.0, True
+
+
+@pytest.mark.parametrize(
+    ("decide", "remedy"),
+    [
+        (with_branch, r": use jnp\.where for if"),
+        (lambda s, a: (min(s, a), 1.0, True), r": use .* jnp\.minimum for min"),
+        (lambda s, a: (s, float(s), True), r": use jnp\.where"),
+        (lambda s, a: (s, SQUARES[s], True), r": use jnp\.asarray\(x\)\[i\]"),
+        (lambda s, a: (s, np.sin(s), True), r": use the functions of jax\.numpy"),
+        (lambda s, a: (s, absent, True), "$"),  # noqa: F821
+    ],
+)
+def test_an_error_in_a_function_names_its_line_and_the_remedy(decide, remedy):
+    with pytest.raises(
+        InvalidInput, match=rf"\(test_functional_mdp\.py, line \d+\){remedy}"
+    ) as refused:
+        stock_model(decide=decide)
+    assert "\n" not in str(refused.value)
+    if decide is with_branch:
+        line = with_branch.__code__.co_firstlineno + 1
+        assert f"(test_functional_mdp.py, line {line})" in str(refused.value)
+
+
 @pytest.mark.parametrize(
     ("changes", "culprit"),
     [

@@ -227,7 +227,7 @@ def test_a_file_with_wrong_contents_is_refused(tmp_path: Path, whole, changes, m
 
 
 def test_what_is_no_such_file_is_refused(tmp_path: Path):
-    refuses(tmp_path, "no such file")
+    refuses(tmp_path, "is a folder, give the name of a file")
     text = tmp_path / "text.npz"
     text.write_text("hello")
     refuses(text, "not a readable MDP file")

@@ -72,6 +72,12 @@ def test_the_command_that_extends_a_finished_run_keeps_the_kind_of_its_limits(ol
     assert run.resume_command.endswith(f"--out {old} --episodes 100 --steps 1200")
 
 
+def test_the_command_that_extends_a_finished_run_asks_for_more_than_the_run_has(old: Path):
+    run = open_run({"episodes": 5, "steps": 100}, {}, old, True)
+    assert run.finished
+    assert run.resume_command.endswith(f"--out {old} --episodes 24 --steps 1200")
+
+
 def test_the_command_that_extends_a_finished_run_has_the_changes_that_it_was_opened_with(old: Path):
     run = open_run({"gamma": 0.5, "alpha": "1:0.1:50"}, {}, old, True)
     assert [change.option for change in run.new_changes] == ["alpha", "gamma"]

@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import importlib
 import importlib.util
+import inspect
 import os
 import warnings
 from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
+from tsallax import checks
 from tsallax.cli.arguments import key_values
 from tsallax.cli.user_modules import search_current_folder
-from tsallax.errors import InvalidInput
+from tsallax.errors import InvalidInput, place_in_user_code
 
 if TYPE_CHECKING:
     from tsallax.planning.functional_mdp import FunctionalMDP
@@ -51,16 +53,44 @@ def read_model(source: str, discount: float | None, options: list[str] | None = 
         return model if discount is None else model.with_discount(discount)
     search_current_folder(source)
     gamma = DEFAULT_DISCOUNT if discount is None else discount
-    with warnings.catch_warnings(action="ignore"):
-        return MDP.from_gymnasium(source, gamma, **key_values("--env-option", options))
+    arguments = key_values("--env-option", options)
+    try:
+        with warnings.catch_warnings(action="ignore"):
+            return MDP.from_gymnasium(source, gamma, **arguments)
+    except InvalidInput:
+        _check_name(source)
+        raise
+
+
+def _check_name(name: str) -> None:
+    """Refuse a name that is neither of a problem nor of an environment, with the nearest one."""
+    from tsallax.envs.gymnasium.gymnasium_make import check_id
+
+    known = f"the problems are {', '.join(PROBLEMS)}"
+    near = checks.nearest(name, PROBLEMS)
+    try:
+        check_id(name)
+    except InvalidInput as error:
+        if near is not None:
+            problem = f"there is no such problem: did you mean {near}?"
+            raise InvalidInput(f"{problem} ({known})", source=name) from None
+        raise InvalidInput(f"{error.problem} ({known})", source=name) from None
 
 
 def _problem(name: str, discount: float | None, options: dict[str, Any]) -> Any:
     from tsallax import problems
 
+    make = getattr(problems, name)
+    known = list(inspect.signature(make).parameters)
+    for key in options:
+        if key not in known:
+            near = checks.nearest(key, known)
+            question = f": did you mean {near}?" if near else ""
+            problem = f"{name} has no argument {key}{question} (it has {', '.join(known)})"
+            raise InvalidInput(problem, source="--env-option")
     given = {key: tuple(v) if isinstance(v, list) else v for key, v in options.items()}
     try:
-        model: Any = getattr(problems, name)(**{**PROBLEMS[name], **given})
+        model: Any = make(**{**PROBLEMS[name], **given})
     except TypeError as error:
         raise InvalidInput(_reason(error), source=name) from None
     return model if discount is None else model.with_discount(discount)
@@ -121,5 +151,7 @@ def _load(name: str, source: str) -> ModuleType:
 
 
 def _reason(error: Exception) -> str:
+    """The type and message of an error in one line, and where in the user's code it arose."""
     text = " ".join(str(error).split())
-    return f"{type(error).__name__}: {text}" if text else type(error).__name__
+    place = "" if ", line " in text else place_in_user_code(error)
+    return f"{type(error).__name__}: {text}{place}" if text else f"{type(error).__name__}{place}"

@@ -9,6 +9,8 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
+from tsallax.wording import plural
+
 if TYPE_CHECKING:
     from tsallax.deep.agent import Agent
 
@@ -49,5 +51,4 @@ def aligned(rows: Sequence[tuple[str, ...]]) -> str:
 
 def training_length(agent: Agent) -> str:
     """How long an agent has been trained, such as `24 episodes, 1,200 steps`."""
-    n = agent.history.episodes
-    return f"{n:,} episode{'s' * (n != 1)}, {agent.steps:,} steps"
+    return f"{plural(agent.history.episodes, 'episode')}, {plural(agent.steps, 'step')}"

@@ -150,10 +150,12 @@ def train(
     with warnings_as_notes():
         from tsallax.deep.options import with_current_names
         from tsallax.files import yaml_text
-        from tsallax.runs.training import CONFIG_FILE, open_run
+        from tsallax.runs.training import folder_to_resume, open_run
 
-        if out is None and resume and env is not None and (Path(env) / CONFIG_FILE).is_file():
-            out = Path(given.pop("env"))
+        if out is None and resume and env is not None:
+            out = folder_to_resume(env)
+            if out is not None:
+                del given["env"]
         if out is None:
             raise InvalidInput("no folder for the run", add=("out", "runs/first"))
         search_current_folder(env)

@@ -138,6 +138,7 @@ class Agent:
         )
         self._predictions = 0
         self._seconds_per_cycle = 0.01
+        self._compiled: set[bool] = set()
 
     @staticmethod
     def build_algorithm(
@@ -315,6 +316,8 @@ class Agent:
             begin, first = time.monotonic(), self.steps
             while not (schedule.finished(*self._position()) or reached or interrupted()):
                 before = self._position()
+                if self._learning not in self._compiled:
+                    report(schedule.fraction_done(*before), "compiling")
                 self._run_segment(schedule, save_to is not None and saves.due(self.steps))
                 rate = (self.steps - first) / max(time.monotonic() - begin, 1e-9)
                 if schedule.evaluation_due(before, self._position()):
@@ -404,10 +407,15 @@ class Agent:
                     error.add_note(f"the agent of {self.steps} steps was saved to {path}")
             raise
 
+    @property
+    def _learning(self) -> bool:
+        """Whether the next steps are learned from, and not only stored."""
+        return bool(self.steps >= self.config.learning_starts)
+
     def _run_segment(self, schedule: TrainingSchedule, to_episode_end: bool) -> None:
         """Run cycles up to the next evaluation, save, start of learning or copy of the target."""
         c = self.config
-        learning = self.steps >= c.learning_starts
+        learning = self._learning
         copy_at = next_multiple(self.steps, c.target_update_interval)
         stop = min(schedule.next_stop(self.steps), copy_at)
         if not learning:
@@ -424,6 +432,7 @@ class Agent:
         begin = time.monotonic()
         ends = 1 if to_episode_end else max(1, episodes)
         segment = self._loop.run(self._learner, learning, self.steps, max(1, cycles), ends)
+        self._compiled.add(learning)
         done = len(segment.log.loss)
         self._seconds_per_cycle = (time.monotonic() - begin) / max(done, 1)
         self.steps += done * steps_per_cycle

@@ -229,9 +229,9 @@ class EnvironmentSpec:
 
     def _known_source(self) -> Any:
         if self.source is None:
-            problem = "this agent was saved without a way to make its environment: "
-            remedy = "give it as the argument env of load"
-            raise InvalidInput(problem + remedy, source=self.name)
+            problem = "this agent was saved without a way to make its environment: load it with one"
+            example = self.name if ":" in self.name else "module:Name-v0"
+            raise InvalidInput(problem, source=self.name, add=("env", example))
         return self.source
 
     def _make(

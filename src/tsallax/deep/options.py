@@ -1,7 +1,6 @@
 """Options of learners as data: fields with a help text, checked, read from and written to files."""
 
 import dataclasses
-import difflib
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import field
 from typing import Any, TypeVar
@@ -108,8 +107,8 @@ def suggestion(name: str, known: Iterable[str]) -> str:
     names = list(known)
     if RENAMED.get(name) in names:
         return f"it is called {RENAMED[name]} now"
-    near = difflib.get_close_matches(name, names, 1)
-    return f"did you mean {near[0]}?" if near else f"choose from {', '.join(names)}"
+    near = checks.nearest(name, names)
+    return f"did you mean {near}?" if near else f"choose from {', '.join(names)}"
 
 
 def to_mapping(config: Any) -> dict[str, Any]:

@@ -137,9 +137,26 @@ def _array(leaf: SpaceDescription, values: Any) -> NDArray[Any]:
 def _check_structure(space: SpaceDescription, value: Any) -> None:
     """Refuse what is not a tuple or mapping with the parts of the space."""
     named = space.kind == "dict"
+    if named and isinstance(value, Mapping):
+        _check_keys(space, value)
     parts = isinstance(value, Mapping if named else tuple | list) and len(value) == len(space.parts)
-    if not parts or (named and set(value) != set(space.names)):
+    if not parts:
         raise InvalidInput(f"{value!r:.80} is not in {space}")
+
+
+def _check_keys(space: SpaceDescription, value: Mapping[Any, Any]) -> None:
+    """Refuse a mapping whose keys are not those of the space."""
+    lacking = [key for key in space.names if key not in value]
+    beyond = [key for key in value if key not in space.names]
+    if lacking:
+        found = f", but with {_quoted(beyond)}" if beyond else ""
+        raise InvalidInput(f"without {_quoted(lacking)} of its Dict space{found}")
+    if beyond:
+        raise InvalidInput(f"with {_quoted(beyond)}, not in its Dict space")
+
+
+def _quoted(keys: Sequence[Any]) -> str:
+    return f"the key{'s' * (len(keys) > 1)} {', '.join(map(repr, keys))}"
 
 
 def _stacked(space: SpaceDescription, observations: Sequence[Any]) -> Any:

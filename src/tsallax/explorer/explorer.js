@@ -408,7 +408,9 @@ const makeView = (letter, first) => {
     const zeros = codes().length - used;
     const actions = `${used} of ${codes().length} actions`;
     if (now.kind === "hard") return `hard: ${actions}, all others exactly zero`;
-    return zeros ? `${now.kind}: ${actions} share the probability, ${zeros} have exactly zero`
+    const share = used > 1 ? "share the probability" : "has all the probability";
+    const others = `${zeros} ${zeros > 1 ? "have" : "has"} exactly zero`;
+    return zeros ? `${now.kind}: ${actions} ${share}, ${others}`
       : `${now.kind}: ${actions} have some probability, none exactly zero`;
   };
   view.words.low = () => fixed(view.range()[0], data.decimals);

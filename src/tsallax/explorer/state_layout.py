@@ -10,12 +10,12 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from os import PathLike
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from tsallax import checks
 from tsallax.errors import InvalidInput
 from tsallax.planning.forms import numbers
 
@@ -77,9 +77,7 @@ def load_positions(path: str | PathLike[str]) -> Any:
     Traceback (most recent call last):
     tsallax.errors.InvalidInput: absent.csv: no such file
     """
-    file = Path(path)
-    if not file.is_file():
-        raise InvalidInput("no such file", source=file)
+    file = checks.input_file(path)
     try:
         if file.suffix == ".npy":
             return np.load(file, allow_pickle=False)

@@ -22,7 +22,6 @@ from collections.abc import Callable, Collection, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from os import PathLike
-from pathlib import Path
 from typing import IO, Any, BinaryIO
 
 import numpy as np
@@ -129,8 +128,7 @@ def _read(
 
     The exceptions of zipfile and NumPy for damaged bytes are not documented, so all are caught.
     """
-    if not Path(path).is_file():
-        raise InvalidInput("no such file", source=path)
+    checks.input_file(path)
     if max_bytes is not None:
         checks.count("max_bytes", max_bytes)
     try:

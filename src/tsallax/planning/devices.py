@@ -69,9 +69,9 @@ def find_device(kind: str) -> jax.Device:
     try:
         return jax.devices(kind)[0]
     except RuntimeError:
-        raise InvalidInput(
-            f"JAX has no {kind} here: install its CUDA version, or use device='cpu'"
-        ) from None
+        version = ', which needs its CUDA version (pip install "jax[cuda12]")' * (kind == "gpu")
+        problem = f"JAX has no {kind} here{version}"
+        raise InvalidInput(problem, omit="device") from None
 
 
 def all_devices() -> Mesh:

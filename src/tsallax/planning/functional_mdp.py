@@ -25,9 +25,10 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.sparse import csr_array
 
 from tsallax import checks
-from tsallax.errors import InvalidInput
+from tsallax.errors import InvalidInput, place_in_user_code
 from tsallax.planning.function_space import Space, read_space
 from tsallax.planning.precision import double_precision
+from tsallax.wording import plural
 
 SUM_TOLERANCE = 1e-6
 """How far the probabilities of the events may be from summing to one; they are rescaled."""
@@ -115,10 +116,10 @@ class FunctionalMDP:
         return replace(self, discount=checks.discount(discount))
 
     def __repr__(self) -> str:
-        post = "" if self.post is None else f", {self.post.size:,} post-decision states"
+        post = "" if self.post is None else f", {plural(self.post.size, 'post-decision state')}"
         return (
-            f"FunctionalMDP({self.n_states:,} states, {self.n_actions:,} actions{post}, "
-            f"{self.events.size:,} events, discount {self.discount:g})"
+            f"FunctionalMDP({plural(self.n_states, 'state')}, {plural(self.n_actions, 'action')}"
+            f"{post}, {plural(self.events.size, 'event')}, discount {self.discount:g})"
         )
 
 
@@ -270,8 +271,22 @@ def _shape(name: str, function: Any, *arguments: Any) -> Any:
     except Exception as error:
         reason = str(error).strip().splitlines()[0] if str(error).strip() else type(error).__name__
         raise InvalidInput(
-            f"{name} is not a JAX function of one element of each space: {reason}"
+            f"{name} is not a JAX function of one element of each space: {reason.rstrip('.')}"
+            f"{place_in_user_code(error)}{_remedy(error)}"
         ) from error
+
+
+def _remedy(error: Exception) -> str:
+    """What to write in place of Python that needs the value of a traced array."""
+    if isinstance(error, jax.errors.TracerBoolConversionError):
+        return ": use jnp.where for if, jnp.minimum for min, & for and"
+    if isinstance(error, jax.errors.TracerArrayConversionError):
+        return ": use the functions of jax.numpy for those of numpy"
+    if isinstance(error, jax.errors.TracerIntegerConversionError):
+        return ": use jnp.asarray(x)[i] for x[i], jnp.arange and jnp.where for range"
+    if isinstance(error, jax.errors.ConcretizationTypeError):
+        return ": use jnp.where for if, jnp.minimum for min, jnp.floor for int"
+    return ""
 
 
 def _trace(name: str, function: Any, parts: tuple[str, ...], *arguments: Any) -> Any:

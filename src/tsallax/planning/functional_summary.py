@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 from tsallax.planning.functional_solution import FunctionalSolution
 from tsallax.planning.summary import aligned, proven_digits, regularizer_text, shared_numbers
+from tsallax.wording import plural
 
 
 @dataclass(frozen=True)
@@ -57,13 +58,15 @@ def summarize_functional(source: str, solution: FunctionalSolution) -> Functiona
 def functional_text(s: FunctionalSummary) -> str:
     """The summary as aligned lines, with as many digits as are proven."""
     digits = proven_digits(s.error)
-    post = "" if s.post_decision_states is None else f"{s.post_decision_states:,} post-decision "
+    sizes = [plural(s.states, "state"), plural(s.actions, "action")]
+    if s.post_decision_states is not None:
+        sizes.append(plural(s.post_decision_states, "post-decision state"))
+    sizes.append(plural(s.events, "event"))
     return aligned({
         "problem": f"{s.source}, discount {s.discount:.12g}",
-        "size": f"{s.states:,} states, {s.actions:,} actions, "
-        f"{post}{'states, ' if post else ''}{s.events:,} events",
+        "size": ", ".join(sizes),
         "regularizer": regularizer_text(s.regularizer, s.alpha, s.q),
-        "method": f"{s.method}: {s.iterations:,} iterations, {s.sweeps:,} sweeps, "
+        "method": f"{s.method}: {plural(s.iterations, 'iteration')}, {plural(s.sweeps, 'sweep')}, "
         f"{s.seconds:.3g} s",
         "value": f"{s.value_min:,.{digits}f} to {s.value_max:,.{digits}f}",
         "error": f"{s.error:.2g} at most (tolerance {s.tolerance:g}; "

@@ -18,7 +18,7 @@ from __future__ import annotations
 import copy
 from collections.abc import Callable, Mapping, Sequence, Set
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, partial
 from os import PathLike
 from typing import Any
 
@@ -32,6 +32,7 @@ from tsallax.planning import forms, toy_text, validation
 from tsallax.planning.formats import exchange
 from tsallax.planning.functional_mdp import FunctionalMDP, read_functions
 from tsallax.planning.names import Index
+from tsallax.wording import plural
 
 
 @dataclass(frozen=True, eq=False, init=False, repr=False)
@@ -314,7 +315,7 @@ class MDP:
         """The same MDP with another γ, sharing all arrays.
 
         >>> MDP([[[1.0]]], [[2.0]], 0.5).with_discount(0.99)
-        MDP(1 states, 1 actions, 1 pairs, 1 transitions, discount 0.99, 0.0 MB)
+        MDP(1 state, 1 action, 1 pair, 1 transition, discount 0.99, 0.0 MB)
         """
         other = copy.copy(self)
         object.__setattr__(other, "discount", checks.probability("discount", discount))
@@ -322,10 +323,12 @@ class MDP:
 
     def __repr__(self) -> str:
         ends = int(np.count_nonzero(self.terminal))
-        states = f"{self.n_states} states" + (f" ({ends} terminal)" if ends else "")
+        plain = partial(plural, separator="")
+        states = plain(self.n_states, "state") + (f" ({ends} terminal)" if ends else "")
         arrays = (self.transitions.data, self.transitions.indices, self.transitions.indptr)
         size = sum(array.nbytes for array in arrays) / 1e6
         return (
-            f"MDP({states}, {self.n_actions} actions, {self.n_pairs} pairs, "
-            f"{self.transitions.nnz} transitions, discount {self.discount:g}, {size:.1f} MB)"
+            f"MDP({states}, {plain(self.n_actions, 'action')}, {plain(self.n_pairs, 'pair')}, "
+            f"{plain(self.transitions.nnz, 'transition')}, discount {self.discount:g}, "
+            f"{size:.1f} MB)"
         )

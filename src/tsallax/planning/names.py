@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 from collections.abc import Iterable, Sequence, Set
 from dataclasses import dataclass
 from functools import cached_property
@@ -62,8 +61,8 @@ class Index:
     def _hint(self, key: str) -> str:
         if self.names is None:
             return f", but this MDP has no {self.kind}_names: give its index"
-        near = difflib.get_close_matches(key, self.names[:MAX_COMPARED], 1)
-        return f": did you mean {near[0]!r}?" if near else f", which is none of its {self.kind}s"
+        near = checks.nearest(key, self.names[:MAX_COMPARED])
+        return f": did you mean {near!r}?" if near else f", which is none of its {self.kind}s"
 
 
 def listed(values: Any) -> list[Any] | None:

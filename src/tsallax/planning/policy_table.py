@@ -9,6 +9,7 @@ import numpy as np
 from tsallax.planning.functional_solution import FunctionalSolution
 from tsallax.planning.solution import Solution
 from tsallax.planning.summary import proven_digits
+from tsallax.wording import plural
 
 MAX_ACTIONS = 6
 """The number of actions of a state that fit into a line."""
@@ -81,7 +82,7 @@ def as_text(solution: Solution | FunctionalSolution, limit: int | None = None) -
     widths = [max(len(line[i]) for line in lines) for i in range(2)]
     text = [f"{s:<{widths[0]}}  {value:>{widths[1]}}  {policy}" for s, value, policy in lines]
     left = solution.mdp.n_states + 1 - len(lines)
-    return "\n".join(text + [f"and {left:,} more state{'s' * (left != 1)}"] * (left > 0))
+    return "\n".join(text + [f"and {plural(left, 'more state')}"] * (left > 0))
 
 
 def _choice(row: StateRow) -> str:

@@ -12,6 +12,7 @@ import numpy as np
 from tsallax.errors import InvalidInput
 from tsallax.planning.evaluation import evaluate, gap_certificate, performance_bound
 from tsallax.planning.solution import Solution
+from tsallax.wording import plural
 
 
 @dataclass(frozen=True)
@@ -141,10 +142,10 @@ def as_text(s: Summary) -> str:
     entropy = "not known" if math.isnan(s.entropy) else f"{s.entropy:.6g}"
     rows = {
         "problem": f"{s.source}, discount {s.discount:.12g}",
-        "size": f"{s.states:,} states{ends}, {s.actions:,} actions, {s.pairs:,} pairs, "
-        f"{s.transitions:,} transitions",
+        "size": f"{plural(s.states, 'state')}{ends}, {plural(s.actions, 'action')}, "
+        f"{plural(s.pairs, 'pair')}, {plural(s.transitions, 'transition')}",
         "regularizer": regularizer_text(s.regularizer, s.alpha, s.q),
-        "method": f"{s.method}: {s.iterations:,} iterations, {s.sweeps:,} sweeps, "
+        "method": f"{s.method}: {plural(s.iterations, 'iteration')}, {plural(s.sweeps, 'sweep')}, "
         f"{s.seconds:.3g} s",
         "value": f"{number(s.value_min)} to {number(s.value_max)}",
         "error": f"{s.error:.2g} at most (tolerance {s.tolerance:g}; "

@@ -14,6 +14,7 @@ from typing import Any
 
 from tsallax.deep.option_changes import Change
 from tsallax.deep.options import to_mapping, with_current_names, without_unused
+from tsallax.envs.gymnasium.gymnasium_make import check_id
 from tsallax.envs.jax.catalogue import jax_environment
 from tsallax.errors import InvalidInput
 from tsallax.files import yaml_text
@@ -62,8 +63,12 @@ class TrainingRun:
     @property
     def finished(self) -> bool:
         """Whether a limit or the return is reached."""
-        done = {"episodes": self.agent.history.episodes, "steps": self.agent.steps}
-        return self.reached or any(done[name] >= limit for name, limit in self.limits.items())
+        return self.reached or any(self._done[name] >= n for name, n in self.limits.items())
+
+    @property
+    def _done(self) -> dict[str, int]:
+        """Episodes and steps that the agent has learned from."""
+        return {"episodes": self.agent.history.episodes, "steps": self.agent.steps}
 
     @property
     def new_changes(self) -> list[Change]:
@@ -72,7 +77,10 @@ class TrainingRun:
 
     @property
     def resume_command(self) -> str:
-        """The command that continues this run; one that is finished is made twice as long."""
+        """The command that continues this run; one that is finished is made twice as long or more.
+
+        Twice as long as it is, where it was asked for less than it has.
+        """
         run = self.settings.run
         words = ["tsallax", "train", *([str(run.env)] if names_module(run.env) else [])]
         words += ["--resume", "--out", str(self.folder)]
@@ -80,7 +88,7 @@ class TrainingRun:
             words += ["--set", "stop_at_return=null"]
         if self.finished:
             for name, limit in self.limits.items():
-                words += [f"--{name}", str(2 * limit)]
+                words += [f"--{name}", str(2 * max(limit, self._done[name]))]
             for change in self.new_changes:
                 words += ["--set", f"{change.option}={yaml_text.scalar(change.after)}"]
         return shlex.join(words)
@@ -113,6 +121,9 @@ def open_run(
     options = {**from_file, **given}
     stored = _stored_options(folder, resume)
     if stored is None:
+        if resume and options.get("env") is None:
+            remedy = "to start one there, give an environment, such as Reacher-v5"
+            raise InvalidInput(f"{_no_run(folder)}: {remedy}", source=f"--out {folder}")
         name, more = _preset_options(preset, options, use_default=not from_file)
         settings = from_flat({**more, **options})
         _check_settings(settings, given)
@@ -193,6 +204,35 @@ def checkpoint_of(path: Path) -> Path:
     return path / AGENT_FILE
 
 
+def folder_to_resume(name: str) -> Path | None:
+    """The folder of a run by its name, or None for the id of an environment."""
+    folder = Path(name)
+    if (folder / CONFIG_FILE).is_file():
+        return folder
+    if not folder.exists() and _is_environment(name):
+        return None
+    remedy = "give the folder of a run, or an environment and --out for a new one"
+    raise InvalidInput(f"{_no_run(folder)}: {remedy}", source=f"--resume {name}")
+
+
+def _no_run(folder: Path) -> str:
+    return "holds no run" if folder.exists() else "there is no such folder"
+
+
+def _is_environment(name: str) -> bool:
+    try:
+        _check_environment(name)
+    except InvalidInput:
+        return False
+    return True
+
+
+def _check_environment(name: str) -> None:
+    """Refuse an id that no environment has, in JAX or of Gymnasium."""
+    if jax_environment(name) is None:
+        check_id(name)
+
+
 def _write_config(folder: Path, settings: Settings) -> None:
     try:
         folder.mkdir(parents=True, exist_ok=True)
@@ -269,6 +309,7 @@ def _check_settings(settings: Settings, given: Options) -> None:
             source=run.env,
         )
     if run.episodes is None and run.steps is None:
+        _check_environment(run.env)
         raise InvalidInput("how long to train: give --episodes or --steps")
     if run.tensorboard:
         import_tensorboard()

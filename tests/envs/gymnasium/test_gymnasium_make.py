@@ -8,6 +8,7 @@ import pytest
 
 from refusals import refused
 from tsallax.envs import GymnasiumAdapter
+from tsallax.envs.gymnasium.gymnasium_make import check_id
 
 
 @pytest.mark.parametrize(
@@ -24,6 +25,28 @@ def test_environments_that_cannot_be_made_are_refused_in_one_line(
 ) -> None:
     with refused(message):
         GymnasiumAdapter(env, options=options)
+
+
+@pytest.mark.parametrize("name", ["CartPole-v1", "CartPole", "tsallax/Reacher-v5", "absent:A-v0"])
+def test_an_id_is_looked_up_with_or_without_its_version(name: str) -> None:
+    check_id(name)
+
+
+@pytest.mark.parametrize(
+    ("name", "message"),
+    [
+        ("CartPol-v1", "CartPol-v1: there is no such environment: did you mean CartPole-v1?"),
+        ("CartPol", "CartPol: there is no such environment: did you mean CartPole-v1?"),
+        ("CartPole-v7", "CartPole-v7: "),
+        ("runs/nope", "runs/nope: "),
+        ("/runs/nope", "/runs/nope: "),
+    ],
+)
+def test_an_id_that_no_environment_has_is_refused_without_making_one(
+    name: str, message: str
+) -> None:
+    with refused(message):
+        check_id(name)
 
 
 @pytest.mark.slow

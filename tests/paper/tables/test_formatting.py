@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from tsallax.paper.tables.formatting import episodes, listed, number, plural, shown
+from tsallax.paper.tables.formatting import episodes, listed, number, shown
 from tsallax.statistics import Estimate
 
 
@@ -10,7 +10,6 @@ def test_numbers_have_a_true_minus_and_no_negative_zero():
     given = [(-4.126, 2), (12345.6, 0), (-0.001, 2), (9999.4, 0)]
     assert [number(*one) for one in given] == ["−4.13", "12,346", "0.00", "9999"]
     assert shown(Estimate(-4.0, -4.2, -3.9), 2) == "−4.00 [−4.20, −3.90]"
-    assert (plural(1, "run"), plural(1200, "run")) == ("1 run", "1,200 runs")
 
 
 def test_a_mean_over_runs_that_did_not_all_reach_the_threshold_is_a_lower_bound():

@@ -1,11 +1,11 @@
 """`gymnasium.make` with the environments of tsallax registered and errors of one line."""
 
-import difflib
 import warnings
 from collections.abc import Mapping
 from importlib import import_module
 from typing import Any
 
+from tsallax import checks
 from tsallax.errors import InvalidInput
 
 _JAX_NAMES = ("InvertedPendulum-v5", "Reacher-v5")
@@ -35,6 +35,36 @@ def make(name: str, options: Mapping[str, Any] | None = None) -> Any:
         raise InvalidInput(_reason(name, error), source=name) from None
 
 
+def check_id(name: str) -> None:
+    """Refuse an id that no environment has, without making one.
+
+    An id such as `module:Name-v0` is not looked up, as this would import the module.
+
+    >>> check_id("CartPole-v1")
+    >>> check_id("CartPoole-v1")
+    Traceback (most recent call last):
+    tsallax.errors.InvalidInput: CartPoole-v1: there is no such environment: did you mean...
+    """
+    gymnasium = import_gymnasium(name)
+    from gymnasium.envs.registration import parse_env_id
+
+    from tsallax.envs.gymnasium.registration import register
+
+    register()
+    if ":" in name:
+        return
+    try:
+        version = parse_env_id(name)[2]
+    except gymnasium.error.Error:
+        raise InvalidInput("there is no such environment", source=name) from None
+    try:
+        gymnasium.spec(name)
+    except gymnasium.error.Error as error:
+        absent = isinstance(error, gymnasium.error.UnregisteredEnv)
+        if absent or version is not None:  # an id without a version is that of the latest
+            raise InvalidInput(_reason(name, error), source=name) from None
+
+
 def _reason(name: str, error: Exception) -> str:
     """The reason for which an environment cannot be made, in one line."""
     from gymnasium.error import NameNotFound
@@ -59,8 +89,8 @@ def _nearest(name: str) -> str:
 
     ids = sorted(gymnasium.registry, key=lambda identity: ("/" not in identity, identity))
     known = {bare(identity): identity for identity in ids}  # ids without a namespace prevail
-    near = difflib.get_close_matches(bare(name), list(known), 1)
-    return f": did you mean {known[near[0]]}?" if near else ""
+    near = checks.nearest(bare(name), known)
+    return f": did you mean {known[near]}?" if near else ""
 
 
 def _importable(*modules: str) -> bool:

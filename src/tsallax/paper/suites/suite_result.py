@@ -14,9 +14,10 @@ from tsallax.paper.suites.suite_curves import curves_chart, curves_figure
 from tsallax.paper.suites.suite_jobs import default_request
 from tsallax.paper.suites.suite_rows import SuiteRow
 from tsallax.paper.suites.suite_tasks import CLASSIC, OURS, PEER
-from tsallax.paper.tables.formatting import blank_or_number, listed, number, plural, shown
+from tsallax.paper.tables.formatting import blank_or_number, listed, number, shown
 from tsallax.plotting import paper_style
 from tsallax.statistics import MIN_RUNS, Estimate, iqm
+from tsallax.wording import plural
 
 ABOVE, BELOW, LEVEL, TOO_FEW = "above", "below", "intervals overlap", "too few runs"
 

@@ -80,12 +80,3 @@ def listed(words: Sequence[str], most: int = 6) -> str:
     """
     short = [*words[:most], f"{len(words) - most} more"] if len(words) > most else list(words)
     return " and ".join(part for part in (", ".join(short[:-1]), *short[-1:]) if part)
-
-
-def plural(count: int, word: str) -> str:
-    """A count with its word.
-
-    >>> plural(1, "run"), plural(3, "run")
-    ('1 run', '3 runs')
-    """
-    return f"{count:,} {word}{'s' * (count != 1)}"

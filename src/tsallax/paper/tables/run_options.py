@@ -7,7 +7,8 @@ from typing import Any
 from tsallax.paper.sweep.rows import Row
 from tsallax.paper.sweep.tasks import VARIANTS
 from tsallax.paper.tables.cells import DDPG, Runs
-from tsallax.paper.tables.formatting import listed, plural
+from tsallax.paper.tables.formatting import listed
+from tsallax.wording import plural
 
 HARDWARE = ("device", "machine")
 

@@ -18,7 +18,6 @@ from tsallax.paper.tables.formatting import (
     episodes,
     listed,
     number,
-    plural,
     shown,
 )
 from tsallax.paper.tables.improvement import all_improvements, group_rows, improvement_rows
@@ -30,6 +29,7 @@ from tsallax.paper.tables.table_figures import curves_figure, returns_figure
 from tsallax.paper.tables.verdicts import claims, rows_of, tally, updates
 from tsallax.plotting import paper_style
 from tsallax.statistics import MIN_RUNS, Array, iqm, mean_of, resample
+from tsallax.wording import plural
 
 
 def summarize_runs(task: Task, rows: Sequence[Row]) -> Result:

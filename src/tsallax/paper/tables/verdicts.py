@@ -13,9 +13,10 @@ from numpy.typing import NDArray
 
 from tsallax.paper.result import Row
 from tsallax.paper.tables.cells import DDPG, TOP, Ranking, Runs
-from tsallax.paper.tables.formatting import digits, listed, number, plural, shown
+from tsallax.paper.tables.formatting import digits, listed, number, shown
 from tsallax.paper.tables.improvement import FACTORS, Improvement, improvement_between, leads
 from tsallax.statistics import FAILS, HOLDS, INCONCLUSIVE, Estimate, estimate, rise
+from tsallax.wording import plural
 
 PAPER_TOP = {
     "pendulum": {"sparse": 4, "soft": 1, "epsilon": 0},

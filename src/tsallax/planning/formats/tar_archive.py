@@ -15,9 +15,9 @@ import tarfile
 import zlib
 from collections.abc import Callable, Iterator, Mapping
 from os import PathLike
-from pathlib import Path
 from typing import BinaryIO
 
+from tsallax import checks
 from tsallax.errors import InvalidInput
 from tsallax.files.atomic import whole
 
@@ -40,8 +40,7 @@ _READERS: dict[bytes, tuple[str, str]] = {
 
 def read_members(path: str | PathLike[str], wanted: Callable[[str], bool]) -> dict[str, bytes]:
     """Read the members of an archive whose names are wanted."""
-    if not Path(path).is_file():
-        raise InvalidInput("no such file", source=path)
+    checks.input_file(path)
     try:
         with open(path, "rb") as file:
             return _members(_open(file), wanted)

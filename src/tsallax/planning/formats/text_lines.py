@@ -10,12 +10,12 @@ import warnings
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from os import PathLike
-from pathlib import Path
 from typing import Any, BinaryIO
 
 import numpy as np
 from numpy.typing import NDArray
 
+from tsallax import checks
 from tsallax.errors import InvalidInput
 from tsallax.files.atomic import whole
 from tsallax.planning.formats.explicit_model import rational
@@ -169,8 +169,7 @@ def read_blocks(file: BinaryIO, first: int = 1) -> Iterator[Lines]:
 
 def open_text(path: str | PathLike[str]) -> BinaryIO:
     """Open a text file, unless it is missing or compressed."""
-    if not Path(path).is_file():
-        raise InvalidInput("no such file", source=path)
+    checks.input_file(path)
     try:
         file = open(path, "rb")  # noqa: SIM115, the caller closes it
     except OSError as error:
