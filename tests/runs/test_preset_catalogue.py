@@ -7,6 +7,10 @@ import pytest
 
 import tsallax
 from tsallax.errors import InvalidInput
+from tsallax.paper.suites.suite_cells import gather_suite
+from tsallax.paper.suites.suite_jobs import agent_options
+from tsallax.paper.suites.suite_rows import read_suite_rows
+from tsallax.paper.suites.suite_tasks import CLASSIC, OURS
 from tsallax.runs.preset_catalogue import all_presets, preset_of, read_preset
 from tsallax.runs.settings import from_flat
 
@@ -61,3 +65,20 @@ def test_a_file_that_is_no_preset_is_named(tmp_path: Path, text):
     with pytest.raises(InvalidInput, match="not a preset: ") as refusal:
         read_preset(path)
     assert refusal.value.source == str(path)
+
+
+def test_the_results_of_presets_are_those_of_their_runs():
+    """The rows in results/ have the options of the presets, and their means are what is told."""
+    runs = gather_suite("classic", read_suite_rows(Path(__file__).parents[2] / "results"))
+    known = [preset for preset in all_presets() if preset.result is not None]
+    assert len(known) >= 6
+    for preset in known:
+        cell = runs.cells[(preset.name, None), OURS]
+        options = agent_options(CLASSIC.tasks[preset.name], {}, {})
+        assert all(row.config == options for row in cell.rows)
+        result = preset.result
+        found = cell.mean if result.steps == cell.rows[0].steps else cell.mean_at(result.steps)
+        assert (result.mean, *result.interval) == pytest.approx(
+            (found.value, found.low, found.high), rel=1e-3
+        )
+        assert result.seeds == len(cell.rows)
