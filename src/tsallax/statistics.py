@@ -13,7 +13,6 @@ where both sides have six runs or more.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TypeVar
@@ -54,18 +53,18 @@ class Estimate:
             return INCONCLUSIVE
         return HOLDS if self.low > null else FAILS if self.high < null else INCONCLUSIVE
 
-    def runs_to_settle(self, null: float, runs: int) -> int | None:
-        """The number of runs with which the interval would just exclude `null`.
+    def runs_to_settle(self, null: float) -> float | None:
+        """How many times as many runs would make the interval just exclude `null`.
 
         If the number stayed as it is: the width of an interval falls with the root of the runs.
 
-        >>> Estimate(0.6, 0.4, 0.8).runs_to_settle(0.5, 10)
-        40
+        >>> round(Estimate(0.6, 0.4, 0.8).runs_to_settle(0.5), 6)
+        4.0
         """
         if self.low is None or self.high is None or self.value == null:
             return None
         half = self.value - self.low if self.value > null else self.high - self.value
-        return math.ceil(round(runs * (half / (self.value - null)) ** 2, 6))
+        return (half / (self.value - null)) ** 2
 
 
 def estimate(value: float, draws: Array | None) -> Estimate:

@@ -169,10 +169,37 @@ def test_an_episode_that_cannot_be_repeated_is_lost_and_says_so(tmp_path):
     assert flags(resumed)[:steps] == [*before[:-1], 2]
 
 
+class FailingOnce(gymnasium.Wrapper):
+    """An environment whose fifth step raises, the first time."""
+
+    made = 0
+
+    def step(self, action):
+        self.made += 1
+        if self.made == 5:
+            raise RuntimeError("out of order")
+        return self.env.step(action)
+
+
+def test_an_error_while_an_episode_is_repeated_loses_nothing(tmp_path):
+    agent = cart_pole().learn(episodes=2)
+    while agent.history.lengths[0] < 7:
+        agent.learn(steps=agent.steps + 1)
+    agent.save(tmp_path / "agent")
+    whole = cart_pole().learn(steps=agent.steps + 40)
+    resumed = DeepQ.load(tmp_path / "agent", env=FailingOnce(gymnasium.make("CartPole-v1")))
+    with pytest.raises(RuntimeError, match="out of order"):
+        resumed.learn(steps=agent.steps + 40, save_to=tmp_path / "agent")
+    again = DeepQ.load(tmp_path / "agent", env=gymnasium.make("CartPole-v1"))
+    again.learn(steps=agent.steps + 40)
+    for one in (resumed.learn(steps=agent.steps + 40), again):
+        assert_same(one, whole)
+
+
 @pytest.mark.parametrize(
     ("name", "wrong"),
     [
-        ("taken", np.int32([[5]])), ("taken", np.int64([[0]])), ("taken", np.zeros((0, 1), "i4")),
+        ("taken", np.int32(0)), ("taken", np.int32([[5]])), ("taken", np.int64([[0]])), ("taken", np.zeros((0, 1), "i4")),
         ("taken", np.int32([0])), ("observation", np.zeros((1, 3), np.float32)),
     ],
 )  # fmt: skip

@@ -427,7 +427,8 @@ class Agent:
             int(SEGMENT_SECONDS / self._seconds_per_cycle),
         )
         episodes = schedule.next_episode_stop(self.history.episodes) - self.history.episodes
-        if self.history.lengths.any() and not self._loop.resume():
+        so_far = int(self.history.lengths[0]), float(self.history.running[0])
+        if self.history.lengths.any() and not self._loop.resume(*so_far):
             self._drop_lost_episodes()
         begin = time.monotonic()
         ends = 1 if to_episode_end else max(1, episodes)
@@ -461,8 +462,8 @@ class Agent:
     def _drop_lost_episodes(self) -> None:
         """Go on without the episodes that were in progress, whose state is not known."""
         warnings.warn(
-            f"{self.environment}: the episode that was under way is lost, as it could not be "
-            "repeated from its seed and actions: learning goes on with a new one",
+            f"{self.environment}: the episode that was under way is lost, as its state is not "
+            "saved and it could not be repeated: learning goes on with a new one",
             stacklevel=4,
         )
         self.history.drop_unfinished()

@@ -397,14 +397,20 @@ class Fleet:
         )
 
     def evaluate_all(
-        self, episodes: int = 100, deterministic: bool = True
+        self,
+        episodes: int = 100,
+        deterministic: bool = True,
+        members: Sequence[int] | None = None,
     ) -> list[Episodes | None]:
-        """`evaluate` of every agent; None for those that diverged.
+        """`evaluate` of all agents, or of some `members`; None for those that diverged.
 
         In Gymnasium environments the agents play at the same time, each in one environment.
         """
         checks.count("episodes", episodes)
-        members = [i for i, record in enumerate(self.records) if record.diverged_at is None]
+        asked = range(len(self.members)) if members is None else members
+        members = [i for i in asked if self.records[i].diverged_at is None]
+        if not members:
+            return [None] * len(asked)
         found = self._loop.play_all(
             [self._acting_state(i) for i in members],
             members=members,
@@ -414,7 +420,7 @@ class Fleet:
             seeds=[evaluation_seed(self.members[i].seed) for i in members],
         )
         played = dict(zip(members, found, strict=True))
-        return [played.get(i) for i in range(len(self.members))]
+        return [played.get(i) for i in asked]
 
     def agent(self, member: int) -> Agent:
         """One agent by itself, as it is now, to play with, predict and save; it cannot learn on."""

@@ -53,8 +53,11 @@ class Loop(Protocol):
     def run(self, learner: Any, learning: bool, step: int, cycles: int, episodes: int) -> Segment:
         """Run up to `cycles` cycles from `step`, and stop after the one that ends `episodes`."""
 
-    def resume(self) -> bool:
-        """Whether episodes are in progress, after those of a file are continued if need be."""
+    def resume(self, length: int, total: float) -> bool:
+        """Whether episodes are in progress, after that of a file is continued if need be.
+
+        `length` and `total` are the steps and rewards of the first environment's episode so far.
+        """
 
     def abandon(self, finished: int) -> None:
         """Give up the episodes in progress, after `finished` episodes in all."""

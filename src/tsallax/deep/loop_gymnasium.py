@@ -71,7 +71,7 @@ class GymnasiumLoop:
         if not self.in_progress:
             now.observation = environment.reset([self._next_seed(e) for e in range(n)])
             now.mask = _copy(environment.mask)
-            now.next_episode = [number + 1 for number in now.next_episode]
+            now.next_episode, now.taken = [number + 1 for number in now.next_episode], []
             if now.action is not None and not self.spec.action.allows(now.mask, now.action):
                 now.action = None
         reward, ended = np.zeros((cycles, k, n)), np.zeros((cycles, k, n), bool)
@@ -90,7 +90,8 @@ class GymnasiumLoop:
                         )
                     chosen = np.asarray(now.action)
                     after, rewards, terminated, truncated = environment.step(chosen)
-                    now.taken.append(chosen)
+                    if n == 1 and len(now.taken) <= MAX_REPEATED:
+                        now.taken.append(np.array(chosen))
                     fields: list[Any] = [now.observation, now.action, rewards.astype(np.float32)]
                     fields += [after, terminated, truncated, environment.stepped.copy()]
                     fields += [_copy(environment.mask)]
@@ -124,24 +125,28 @@ class GymnasiumLoop:
         log = CycleLog(reward[:done], ended[:done], support, loss, value)
         return Segment(learner, log, stepped[:done], error)
 
-    def resume(self) -> bool:
+    def resume(self, length: int, total: float) -> bool:
         """Repeat the unfinished episode of a file; False where it turns out differently."""
         if self.in_progress or self._saved is None:
             return self.in_progress
-        environment, now, expected = self.spec.training_environment(), self.episodes, self._saved
-        self._saved = None
-        observation = environment.reset([self._next_seed(0)])
-        same = True
+        environment, now = self.spec.training_environment(), self.episodes
+        observation, earned = environment.reset([self._next_seed(0)]), 0.0
+        same = len(now.taken) == length
         for action in now.taken:
-            observation, _, terminated, truncated = environment.step(action)
-            same = same and not (terminated | truncated).any()
             if not same:
                 break
-        if not same or not np.array_equal(observation, expected):
+            observation, reward, terminated, truncated = environment.step(action)
+            earned += float(reward[0])
+            same = not (terminated | truncated).any()
+        same = same and np.array_equal(observation, self._saved) and bool(np.isclose(earned, total))
+        self._saved = None
+        if not same:
             now.action, now.taken = None, []
             return False
         now.observation, now.mask = observation.copy(), _copy(environment.mask)
         now.next_episode = [now.next_episode[0] + 1]
+        if not self.spec.action.allows(now.mask, now.action):
+            now.action = None
         return True
 
     def abandon(self, finished: int) -> None:
@@ -191,10 +196,10 @@ class GymnasiumLoop:
     def _restore_taken(self, taken: NDArray[Any], observation: NDArray[Any], like: Any) -> None:
         """Take the unfinished episode from the arrays of a file, to be repeated by `resume`."""
         action = np.asarray(self.episodes.action)
-        known = 0 < len(taken) <= MAX_REPEATED and self.spec.n_envs == 1
-        same = (taken.shape[1:], taken.dtype) == (action.shape, action.dtype)
+        known = taken.ndim > 0 and 0 < len(taken) <= MAX_REPEATED and self.spec.n_envs == 1
+        same = known and (taken.shape[1:], taken.dtype) == (action.shape, action.dtype)
         seen = (observation.shape, observation.dtype) == (like.shape, like.dtype)
-        if not (known and same and seen) or not self.spec.action.has(taken):
+        if not (same and seen) or not self.spec.action.has(taken):
             raise InvalidInput("damaged: its unfinished episode has impossible actions")
         self.episodes.taken, self._saved = list(taken), observation
 

@@ -66,7 +66,7 @@ class JaxLoop:
         log = jax.tree.map(lambda x: np.asarray(x)[: int(done)], log)
         return Segment(learner, log, np.ones_like(log.ended))
 
-    def resume(self) -> bool:
+    def resume(self, length: int, total: float) -> bool:
         return self.in_progress
 
     def abandon(self, finished: int) -> None:

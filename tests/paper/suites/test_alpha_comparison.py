@@ -38,3 +38,12 @@ def test_few_runs_and_other_ways_to_explore_are_not_compared():
     assert one.verdict == "too few runs"
     other = rows("sparse-0.1", 0.1, [1.0] * 6) + rows("soft-auto", "auto", [2.0] * 6)
     assert compare_alphas(gather_suite("classic", other)) == []
+
+
+def test_agents_that_differ_in_other_options_are_not_compared():
+    runs = rows("sparse-0.1", 0.1, [10.0] * 6) + rows("sparse-auto", "auto", [9.0] * 6)
+    other = {"explore": "sparse", "alpha": "auto", "learning_rate": 1.0}
+    runs += example_rows("tsallax", [99.0] * 6, config=other)
+    runs += example_rows("sparse-1", [99.0] * 6, config={**other, "alpha": 1.0})
+    (one,) = compare_alphas(gather_suite("classic", runs))
+    assert (one.automatic.agent, one.alphas) == ("sparse-auto", (0.1,))

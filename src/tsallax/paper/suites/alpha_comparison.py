@@ -1,7 +1,7 @@
 """An alpha that follows the support, next to fixed alphas: by task, whether it is as good."""
 
-from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Any
 
 from tsallax.paper.suites.suite_cells import Place, SuiteCell, SuiteRuns
 from tsallax.paper.suites.suite_tasks import AUTO, OURS, WAYS
@@ -38,22 +38,35 @@ def compare_alphas(runs: SuiteRuns) -> list[AlphaComparison]:
     found = []
     for place in runs.places:
         for way in WAYS:
-            cells = _by_alpha(runs, place, way)
-            fixed = {alpha: cell for alpha, cell in cells.items() if isinstance(alpha, float)}
-            if AUTO in cells and fixed:
-                best = max(fixed.values(), key=lambda cell: cell.mean.value)
-                found.append(AlphaComparison(place, way, cells[AUTO], best, tuple(sorted(fixed))))
+            cells = _cells(runs, place, way)
+            automatic = next((cell for cell in cells if _alpha(cell) == AUTO), None)
+            if automatic is None:
+                continue
+            fixed = [
+                cell
+                for cell in cells
+                if isinstance(_alpha(cell), float) and _others(cell) == _others(automatic)
+            ]
+            if fixed:
+                best = max(fixed, key=lambda cell: cell.mean.value)
+                alphas = tuple(sorted({float(_alpha(cell)) for cell in fixed}))
+                found.append(AlphaComparison(place, way, automatic, best, alphas))
     return found
 
 
-def _by_alpha(runs: SuiteRuns, place: Place, way: str) -> Mapping[str | float, SuiteCell]:
-    """The cells of a place and a way to explore by alpha; the preset is one of them."""
-    found: dict[str | float, SuiteCell] = {}
-    for (where, agent), cell in runs.cells.items():
-        config = cell.rows[0].config
-        ours = agent == OURS and config.get("explore") == way
-        if where == place and (ours or agent.startswith(f"{way}-")):
-            alpha = config.get("alpha")
-            if alpha == AUTO or isinstance(alpha, float):
-                found[alpha] = cell
-    return found
+def _cells(runs: SuiteRuns, place: Place, way: str) -> list[SuiteCell]:
+    """The cells of a place and a way to explore; the preset is the last of them."""
+    mine = [cell for (where, _), cell in runs.cells.items() if where == place]
+    named = [cell for cell in mine if cell.agent.startswith(f"{way}-")]
+    ours = [cell for cell in mine if cell.agent == OURS]
+    return named + [cell for cell in ours if cell.rows[0].config.get("explore") == way]
+
+
+def _alpha(cell: SuiteCell) -> Any:
+    return cell.rows[0].config.get("alpha")
+
+
+def _others(cell: SuiteCell) -> dict[str, Any]:
+    """The options in which agents that are compared must not differ."""
+    config = cell.rows[0].config
+    return {name: value for name, value in config.items() if name not in ("alpha", "support")}

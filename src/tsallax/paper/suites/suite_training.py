@@ -27,6 +27,8 @@ from tsallax.paper.sweep.job_training import locked, use_device
 
 RESERVE_SECONDS = 5.0
 """By which training ends before its deadline, besides the time that saving takes."""
+EVALUATED_AT_ONCE = 16
+"""Agents whose last evaluation is made at the same time, and whose rows are then written."""
 SAVING_SHARE = 0.05
 """The largest share of the time that is spent saving on the way."""
 
@@ -147,13 +149,21 @@ class _Training:
         return deadline is None or time.time() + RESERVE_SECONDS + 1.2 * seconds < deadline
 
     def write_rows(self, written: set[Key]) -> bool:
-        """Evaluate the agents and write their rows; False where the deadline came first."""
-        protocol = self.job.protocol
-        if not self._has_time(self.evaluating * protocol.final_episodes / protocol.eval_episodes):
-            return False
-        for i, found in enumerate(self.fleet.evaluate_all(protocol.final_episodes)):
-            if found is not None and self.job.key(self.job.runs[i]) not in written:
-                append_suite_row(self._row(i, found), self.job.rows_file)
+        """Evaluate the agents, some at a time, and write their rows.
+
+        False where the deadline came first.
+        """
+        left = [i for i, run in enumerate(self.job.runs) if self.job.key(run) not in written]
+        took = 0.0
+        for first in range(0, len(left), EVALUATED_AT_ONCE):
+            if not self._has_time(took):
+                return False
+            begin, chosen = time.monotonic(), left[first : first + EVALUATED_AT_ONCE]
+            episodes = self.job.protocol.final_episodes
+            for i, found in zip(chosen, self.fleet.evaluate_all(episodes, members=chosen)):
+                if found is not None:
+                    append_suite_row(self._row(i, found), self.job.rows_file)
+            took = time.monotonic() - begin
         return True
 
     def _row(self, i: int, found: Episodes) -> SuiteRow:

@@ -5,6 +5,8 @@ runs of one side did better than all of the other; otherwise it is inconclusive.
 """
 
 import dataclasses
+import math
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -44,8 +46,8 @@ class Claim:
     detail: str = ""
     """The number by number of actions."""
     decimals: int = 2
-    hidden: bool = False
-    """Whether the measure does not show what was learned, however many runs there are."""
+    narrows: bool = False
+    """Whether the interval narrows with the root of the number of runs, so that more settle it."""
 
 
 def claims(sweep: Runs, order: Ranking) -> list[Claim]:
@@ -68,12 +70,15 @@ def updates(sweep: Runs) -> list[Claim]:
 
 
 def _with_seeds(sweep: Runs, claim: Claim) -> Claim:
-    """An inconclusive claim with the number of seeds that would settle it."""
-    seeds = min(len(sweep.greedy[cell]) for cell in sweep.cells if cell != DDPG)
-    needed = claim.found.runs_to_settle(claim.null, seeds)
-    if claim.verdict != INCONCLUSIVE or claim.hidden or needed is None:
+    """An inconclusive claim with the number of seeds, or times as many runs, to settle it."""
+    factor = claim.found.runs_to_settle(claim.null)
+    if claim.verdict != INCONCLUSIVE or not claim.narrows or factor is None:
         return claim
-    text = f"About {needed:,} seeds of every cell would settle it, if the number stayed as it is."
+    runs = Counter((row.algorithm, row.actions) for row in sweep.rows if row.actions)
+    seeds = set(runs.values())
+    needed = f"{math.ceil(factor * max(seeds)):,} seeds of every cell"
+    needed = needed if len(seeds) == 1 else f"{factor:,.1f} times as many runs"
+    text = f"About {needed} would settle it, if the number stayed as it is."
     return dataclasses.replace(claim, more=f"{claim.more} {text}".strip())
 
 
@@ -115,7 +120,7 @@ def _comparison(sweep: Runs, factor: str, x: str, y: str, measure: str) -> Claim
         says = f"Q-learning with sparse exploration outperforms DDPG {what}"
         chance = f"Probability that a run does better than one of DDPG, over {one.matches} cells"
         more = more or f"DDPG's {plural(len(runs), 'run')} {mean}"
-        return Claim(says, chance, one.chance, 0.5, verdict, more, hidden=bool(hidden))
+        return Claim(says, chance, one.chance, 0.5, verdict, more)
     us, them = _way(factor, x), _way(factor, y)
     what = "needs fewer episodes than" if measure == "episodes" else "ends at a higher return than"
     each = [improvement_between(sweep, factor, x, y, measure, [n]) for n in sweep.actions]
@@ -129,7 +134,7 @@ def _comparison(sweep: Runs, factor: str, x: str, y: str, measure: str) -> Claim
     pairs = f"{plural(one.matches, 'matched pair')} of cells"
     chance = f"Probability that a run does better than its match, over {pairs}"
     detail = "; ".join(parts)
-    return Claim(says, chance, one.chance, 0.5, verdict, more, detail, hidden=bool(hidden))
+    return Claim(says, chance, one.chance, 0.5, verdict, more, detail, narrows=not hidden)
 
 
 def _shares(one: Improvement) -> str:
@@ -207,7 +212,7 @@ def _trend(sweep: Runs, other: str, measure: str) -> Claim | None:
     verdict = INCONCLUSIVE if hidden else change.verdict(0.0)
     more = f"The lead is {listed(parts)} actions{never}.{dropped}{hidden}"
     detail = "; ".join(parts)
-    return Claim(says, growth, change, 0.0, verdict, more, detail, decimals, bool(hidden))
+    return Claim(says, growth, change, 0.0, verdict, more, detail, decimals, not hidden)
 
 
 def _top(sweep: Runs, order: Ranking) -> Claim | None:
