@@ -199,7 +199,8 @@ def test_an_error_while_an_episode_is_repeated_loses_nothing(tmp_path):
 @pytest.mark.parametrize(
     ("name", "wrong"),
     [
-        ("taken", np.int32(0)), ("taken", np.int32([[5]])), ("taken", np.int64([[0]])), ("taken", np.zeros((0, 1), "i4")),
+        ("taken", np.int32(0)), ("taken", np.int32([[5]])), ("taken", np.int64([[0]])),
+        ("taken", np.zeros((0, 1), "i4")),
         ("taken", np.int32([0])), ("observation", np.zeros((1, 3), np.float32)),
     ],
 )  # fmt: skip
