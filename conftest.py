@@ -31,20 +31,33 @@ FLAG = "JAX_DISABLE_MOST_OPTIMIZATIONS"
 CHOSEN_BY_USER = FLAG in os.environ
 
 
-GARBAGE_THRESHOLDS = (10_000, 20, 20)
-"""Collections after ten thousand new objects: at 700, they took 5% of two files of `deep`."""
+gc.set_threshold(10_000, 20, 20)
+"""Collections after ten thousand new objects: at 700, they took a fifth of the time of importing
+and collecting, and 5% of two files of `deep`."""
 
 
 def pytest_collection_finish() -> None:
     """What was imported and collected lasts: later collections need not visit it."""
-    gc.set_threshold(*GARBAGE_THRESHOLDS)
     gc.collect()
     gc.freeze()
 
 
+LEARNING = {"deep", "runs", "sweep", "suites", "cli"}
+"""Folders of tests that compile learners. The first half of all tests is for the first process: the
+tests of learning are in it, so that few programs are compiled in both."""
+
+
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Unoptimised tests first: a process changes the setting, and loses its programs, once."""
-    items.sort(key=lambda item: item.path.name in OPTIMISED)
+    """Tests of learning first, and optimised ones last.
+
+    A process changes that setting, and loses its programs, once.
+    """
+
+    def place(item: pytest.Item) -> tuple[bool, bool]:
+        folders = item.path.relative_to(item.config.rootpath).parts
+        return item.path.name in OPTIMISED, LEARNING.isdisjoint(folders)
+
+    items.sort(key=place)
 
 
 @pytest.fixture(autouse=True, scope="module")

@@ -1,9 +1,8 @@
 """KEY=VALUE pairs hold YAML values; errors spell arguments as the command does."""
 
 import pytest
-import typer
 
-from tsallax.cli.app import app
+from tsallax.cli.app import commands
 from tsallax.cli.arguments import key_values, spelling_of, typed_value
 from tsallax.errors import InvalidInput
 
@@ -50,5 +49,4 @@ def test_a_wrong_pair_is_named_with_its_option(pairs, message):
     ],
 )
 def test_an_argument_is_spelled_by_its_flag_or_by_set(command, name, example, expected):
-    group = typer.main.get_command(app)
-    assert spelling_of(group.commands[command])(name, example) == expected
+    assert spelling_of(commands().commands[command])(name, example) == expected

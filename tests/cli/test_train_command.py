@@ -213,12 +213,12 @@ def test_options_change_on_resume_and_the_run_records_from_which_step_on(
 
 
 def test_a_run_killed_between_a_change_and_its_config_goes_on_with_the_change(copied: Path, capsys):
-    agent = load_agent(copied / "agent.npz").change(gamma=0.5)
+    agent = load_agent(copied / "agent.npz").change(alpha=0.5)
     agent.save(copied / "agent.npz")
     code, _, err = call(capsys, f"train --resume --out {copied} --episodes 13")
     assert code == 0, err
-    assert yaml_text.read(copied / "config.yaml")["gamma"] == 0.5
-    assert logs.read_changes(copied / logs.CHANGES)[0]["before"] == "0.99"
+    assert yaml_text.read(copied / "config.yaml")["alpha"] == 0.5
+    assert logs.read_changes(copied / logs.CHANGES)[0]["before"] == "0.2"
 
 
 def test_the_best_agent_is_kept_and_a_return_ends_the_run(trained: Path, tmp_path: Path, capsys):

@@ -15,7 +15,7 @@ from tsallax.deep import loop_jax
 from tsallax.deep.loop import step_keys
 from tsallax.deep.replay import Transition
 
-SEVERAL = {"n_envs": 3, "train_freq": 2}
+SEVERAL = {"n_envs": 3, "train_freq": 2, "learning_starts": 18}
 
 
 @pytest.mark.parametrize("options", [{}, SEVERAL], ids=["one", "several"])
@@ -51,7 +51,7 @@ def test_the_memory_holds_the_trajectory_and_the_history_its_returns(options):
 
 def test_the_target_is_copied_every_c_steps_and_nothing_is_learned_before_the_start():
     start, c, cycle = 18, 25, 6
-    agent = corridor(**SEVERAL, learning_starts=start)
+    agent = corridor(**SEVERAL)
 
     def state() -> tuple[Any, Any, int]:
         learner = jax.tree.map(np.array, agent._learner)

@@ -9,9 +9,12 @@ from planning.functional_models import stock_mdp, stock_model
 from tsallax import FunctionalSolution, InvalidInput, Sparse, solve
 from tsallax.planning import functional_solution
 
+MODEL, AGAIN = stock_model(), stock_model()
+"""The same model, defined twice; sweeps are compiled once for each."""
+
 
 def test_a_solution_is_that_of_the_stored_mdp_and_computes_its_policy_on_demand(monkeypatch):
-    found, stored = solve(stock_model(), Sparse(0.5)), solve(stock_mdp(), Sparse(0.5), 1e-9)
+    found, stored = solve(MODEL, Sparse(0.5)), solve(stock_mdp(), Sparse(0.5), 1e-9)
     assert found.converged
     assert np.abs(found.value - stored.value).max() <= found.error + stored.error
     assert found.error <= found.tolerance
@@ -23,7 +26,7 @@ def test_a_solution_is_that_of_the_stored_mdp_and_computes_its_policy_on_demand(
     for states in ([6], [-1], [0.5], 3):
         with pytest.raises(InvalidInput, match="states"):
             found.policy_at(states)
-    again = solve(stock_model(), Sparse(0.5), initial_value=found.value)
+    again = solve(AGAIN, Sparse(0.5), initial_value=found.value)
     assert again.iterations <= 2
     monkeypatch.setattr(functional_solution, "MAX_TABLE", 10)
     with pytest.raises(InvalidInput, match="policy_at"):
@@ -31,17 +34,17 @@ def test_a_solution_is_that_of_the_stored_mdp_and_computes_its_policy_on_demand(
 
 
 def test_a_saved_solution_is_read_with_its_model_and_proven_again(tmp_path):
-    found, file = solve(stock_model(), Sparse(0.5)), tmp_path / "stock.npz"
+    found, file = solve(MODEL, Sparse(0.5)), tmp_path / "stock.npz"
     found.save(file)
-    again = FunctionalSolution.load(file, stock_model())
+    again = FunctionalSolution.load(file, AGAIN)
     np.testing.assert_array_equal(again.lower, found.lower)
     np.testing.assert_array_equal(again.policy, found.policy)
     assert repr(again) == repr(found)
     with pytest.raises(InvalidInput, match="more than the limit"):
-        FunctionalSolution.load(file, stock_model(), max_bytes=10)
+        FunctionalSolution.load(file, AGAIN, max_bytes=10)
     with pytest.raises(InvalidInput, match="needs the model, not MDP"):
         FunctionalSolution.load(file, stock_mdp())
     for end in ("lower", "upper"):
         replace(found, **{end: found.value}).save(file)
         with pytest.raises(InvalidInput, match=f"{end} is not what a sweep of this model proves"):
-            FunctionalSolution.load(file, stock_model())
+            FunctionalSolution.load(file, AGAIN)

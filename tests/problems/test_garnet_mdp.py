@@ -48,9 +48,9 @@ def test_garnet_draws_all_subsets_alike():
 
 
 def test_garnet_is_reproducible_and_quick():
-    start = time.perf_counter()
+    start = time.process_time()
     mdp = garnet(10_000, 10, 10, discount=0.99)
-    assert time.perf_counter() - start < 2.0
+    assert time.process_time() - start < 2.0
     assert mdp.transitions.nnz == 1_000_000
     again, other = garnet(10_000, 10, 10), garnet(10_000, 10, 10, seed=1)
     np.testing.assert_array_equal(mdp.transitions.data, again.transitions.data)

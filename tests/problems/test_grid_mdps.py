@@ -71,9 +71,9 @@ def test_gridworld_starts_where_told():
 
 def test_a_million_states_are_built_in_little_more_than_their_own_memory():
     tracemalloc.start()
-    start = time.perf_counter()
+    start = time.process_time()
     mdp = gridworld(1000)
-    seconds = time.perf_counter() - start
+    seconds = time.process_time() - start
     peak = tracemalloc.get_traced_memory()[1]
     tracemalloc.stop()
     assert (mdp.n_states, mdp.n_pairs) == (10**6, 4 * (10**6 - 1))
@@ -121,9 +121,9 @@ def test_every_cell_of_a_maze_reaches_the_goal(shape, loops, seed):
 
 
 def test_a_maze_is_reproducible_quick_and_far_from_open():
-    start = time.perf_counter()
+    start = time.process_time()
     mdp = maze(300, seed=3)
-    assert time.perf_counter() - start < 2.0
+    assert time.process_time() - start < 2.0
     assert mdp.n_states == 90_000
     again, other = maze(300, seed=3), maze(300, seed=4)
     assert (mdp.transitions != again.transitions).nnz == 0

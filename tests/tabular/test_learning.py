@@ -172,15 +172,21 @@ def test_progress_goes_from_zero_to_one(source, monkeypatch):
 
 
 @both_sources
-def test_ctrl_c_raises_the_result_so_far(source):
-    q_learning(source, Sparse(0.5), discount=0.9, steps=10)
+def test_ctrl_c_raises_the_result_so_far(source, monkeypatch):
+    """In the middle of the work that follows the first report of progress."""
 
     def interrupt(*_):
         raise KeyboardInterrupt
 
+    def reported(share):
+        if not started:
+            started.append(share)
+            signal.setitimer(signal.ITIMER_REAL, 0.02)
+
+    started = []
+    monkeypatch.setattr("tsallax.tabular.learning.bar", lambda *_: contextlib.nullcontext(reported))
     previous = signal.signal(signal.SIGALRM, interrupt)
     try:
-        signal.setitimer(signal.ITIMER_REAL, 0.3)
         with pytest.raises(KeyboardInterrupt, match="interrupted after") as caught:
             q_learning(source, Sparse(0.5), discount=0.9, steps=10**10)
     finally:

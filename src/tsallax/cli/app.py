@@ -8,6 +8,7 @@ Whatever is slow to import is imported inside the command that needs it.
 
 import os
 import sys
+from functools import cache
 from typing import Annotated, Any
 
 import typer
@@ -55,13 +56,19 @@ def overview(
         typer.echo(context.get_help())
 
 
+@cache
+def commands() -> Any:
+    """The group of all commands, which Typer builds from their signatures."""
+    return typer.main.get_command(app)
+
+
 def run(arguments: list[str]) -> int:
     """Run a command and return its exit code; an error of use is one line."""
     group: Any = None
     context: Any = None
     try:
         with interruptible():
-            group = typer.main.get_command(app)
+            group = commands()
             context = group.make_context("tsallax", [*arguments])
             with context:
                 group.invoke(context)

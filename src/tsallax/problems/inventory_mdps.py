@@ -5,7 +5,6 @@ from __future__ import annotations
 import jax.numpy as jnp
 import numpy as np
 from numpy.typing import NDArray
-from scipy.stats import binom, poisson
 
 from tsallax import checks
 from tsallax.planning.functional_mdp import FunctionalMDP
@@ -41,6 +40,8 @@ def inventory(
     >>> inventory(capacity=20, lead_time=1, max_order=5)
     FunctionalMDP(126 states, 6 actions, 126 post-decision states, 21 events, discount 0.99)
     """
+    from scipy.stats import poisson  # half a second
+
     capacity, max_order = checks.count("capacity", capacity), checks.count("max_order", max_order)
     lead_time = checks.count("lead_time", lead_time)
     p = poisson.pmf(np.arange(capacity + 1), checks.number("demand", demand, above=0))
@@ -145,6 +146,8 @@ def _take(fresh, middle, units):  # type: ignore[no-untyped-def]
 
 def _issued(capacity: int, means: list[float], substitution: float) -> Floats:
     """P(i, j | a, b): units issued of both products, for each stock a and b, (n, n, n, n)."""
+    from scipy.stats import binom, poisson
+
     n = capacity + 1
     most = int(poisson.isf(1e-16, max(means))) + n
     demand_a, demand_b = (poisson.pmf(np.arange(most + 1), mean) for mean in means)
