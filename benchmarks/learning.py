@@ -2,7 +2,6 @@
 
     python benchmarks/learning.py                    all three, about an hour
     python benchmarks/learning.py speed              with the paper's networks
-    python benchmarks/learning.py presets            with the settings that both ship for a task
     python benchmarks/learning.py steps --seeds 5    steps until greedy episodes reach a return
     python benchmarks/learning.py memory             a replay of a million transitions
     python benchmarks/learning.py floor              the parts of an update, one by one
@@ -39,7 +38,6 @@ GOALS = [
     ("Acrobot-v1", None, -100.0, 60_000),
     ("InvertedPendulum-v5", 101, 950.0, 80_000),
 ]
-PRESETS = ("CartPole-v1", "Acrobot-v1", "MountainCar-v0", "LunarLander-v3")
 EVERY = 2000
 NETWORK = (256, 256)
 
@@ -119,46 +117,6 @@ def speed(rounds: int = 5, steps: int = 500) -> None:
         for name, rate in middle.items():
             ratio = rate / middle["sb3"]
             print(f"  {name:10s} {rate:7.0f} ({best[name]:.0f})   {ratio:5.2f} times sb3")
-
-
-def preset_speed(rounds: int = 5, steps: int = 2048) -> None:
-    """Steps per second of the settings that are shipped: our presets, and RL Zoo's for SB3.
-
-    Both in Gymnasium environments and in interleaved rounds; updates per step in brackets.
-    """
-    from stable_baselines3 import DQN
-
-    import tsallax
-    from sb3_classic import zoo_settings
-
-    zoo = zoo_settings()
-    print(f"steps/s, median of {rounds} rounds; in brackets updates per step x batch size")
-    for env in PRESETS:
-        options = tsallax.preset(env)
-        mine = tsallax.DeepQ(env, **options).learn(steps=2 * steps, progress=False)
-        peer = DQN(env=env, seed=0, device="cpu", **{"policy": "MlpPolicy", **zoo[env]})
-        peer.learn(2 * steps)
-        rates: dict[str, list[float]] = {"tsallax": [], "sb3": []}
-        for _ in range(rounds):
-            for name in rates:
-                begin, before = time.perf_counter(), peer.num_timesteps
-                if name == "tsallax":
-                    _learn_on(mine, steps)
-                    made = steps
-                else:
-                    peer.learn(steps, reset_num_timesteps=False)
-                    made = peer.num_timesteps - before
-                rates[name].append(made / (time.perf_counter() - begin))
-        middle = {name: statistics.median(rate) for name, rate in rates.items()}
-        c, every = mine.config, peer.train_freq.frequency
-        theirs_per_step = 1.0 if peer.gradient_steps < 0 else peer.gradient_steps / every
-        print(
-            f"  {env:16s} tsallax {middle['tsallax']:6.0f} "
-            f"({c.gradient_steps / c.train_freq:g} x {c.batch_size})   "
-            f"sb3 {middle['sb3']:6.0f} ({theirs_per_step:g} x {peer.batch_size})   "
-            f"ratio {middle['tsallax'] / middle['sb3']:.2f}",
-            flush=True,
-        )
 
 
 def _learn_on(agent: Any, steps: int) -> None:
@@ -296,19 +254,16 @@ def memory() -> None:
 if __name__ == "__main__":
     warnings.simplefilter("ignore")
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument(
-        "what", nargs="*", choices=["speed", "presets", "steps", "memory", "floor", []]
-    )
+    parser.add_argument("what", nargs="*", choices=["speed", "steps", "memory", "floor", []])
     parser.add_argument("--seeds", type=int, default=5)
     parser.add_argument("--out", type=Path)
     given = parser.parse_args()
     chosen = given.what or ["speed", "memory", "steps"]
-    run = {
+    parts = {
         "speed": speed,
-        "presets": preset_speed,
         "memory": memory,
         "floor": floor,
         "steps": partial(steps_needed, given.seeds, given.out),
     }
     for what in chosen:
-        run[what]()
+        parts[what]()

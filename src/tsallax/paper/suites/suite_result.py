@@ -145,7 +145,7 @@ def _alphas(runs: SuiteRuns) -> tuple[Line, ...]:
 def _speeds(runs: SuiteRuns) -> tuple[Line, ...]:
     """A line for each task: steps per second of each agent.
 
-    Rows do not tell machines apart: `benchmarks/learning.py presets` measures ratios.
+    Rows do not tell machines apart, so that no ratios are made of them.
     """
     lines: list[Line] = []
     for place in runs.places:
