@@ -2,6 +2,7 @@
 
     python benchmarks/learning.py                    all three, about an hour
     python benchmarks/learning.py speed              with the paper's networks
+    python benchmarks/learning.py presets            presets, and DQN with the Zoo's settings
     python benchmarks/learning.py steps --seeds 5    steps until greedy episodes reach a return
     python benchmarks/learning.py memory             a replay of a million transitions
     python benchmarks/learning.py floor              the parts of an update, one by one
@@ -18,6 +19,7 @@ import json
 import statistics
 import time
 import warnings
+from collections.abc import Callable
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -99,24 +101,54 @@ def speed(rounds: int = 5, steps: int = 500) -> None:
         outside = ours(env, actions, hidden, 0, backend="gymnasium").learn(steps=1500)
         peer = theirs(env, actions, hidden, 0)
         peer.learn(1500)
-        rates: dict[str, list[float]] = {"jax": [], "gymnasium": [], "sb3": []}
         runs = {
             "jax": partial(_learn_on, inside, steps),
             "gymnasium": partial(_learn_on, outside, steps),
             "sb3": partial(peer.learn, steps, reset_num_timesteps=False),
         }
-        for _ in range(rounds):
-            for name, run in runs.items():
-                begin = time.perf_counter()
-                run()
-                rates[name].append(steps / (time.perf_counter() - begin))
-        best = {name: max(r) for name, r in rates.items()}
-        middle = {name: statistics.median(r) for name, r in rates.items()}
         n = inside.policy(np.zeros(inside.spec.observation_size)).size
         print(f"{env}, {n} actions, {hidden}: steps/s, median (best) of {rounds} rounds")
-        for name, rate in middle.items():
-            ratio = rate / middle["sb3"]
-            print(f"  {name:10s} {rate:7.0f} ({best[name]:.0f})   {ratio:5.2f} times sb3")
+        _print_rates(runs, rounds, steps)
+
+
+def presets(rounds: int = 5, steps: int = 2560) -> None:
+    """As `speed`, for the presets of `tsallax reproduce classic` and DQN with the Zoo's settings.
+
+    Each has its own networks, batches and updates per step; `steps` is a multiple of all cycles.
+    """
+    import tsallax
+    from sb3_suites import Run, make_agent, settings_for, zoo_settings
+    from tsallax.paper.suites.suite_tasks import CLASSIC
+
+    zoo = zoo_settings("DQN")
+    for name, task in CLASSIC.tasks.items():
+        if task.options.get("masked"):
+            continue
+        agent = tsallax.DeepQ(task.env, seed=0, **{**tsallax.preset(task.env), **task.options})
+        warm_up = agent.config.learning_starts + steps
+        agent.learn(steps=warm_up, progress=False)
+        peer = make_agent(Run("classic", name, 0, 0, settings_for(zoo, task.env)), task.env)
+        peer.learn(max(warm_up, peer.learning_starts + steps))
+        print(f"{name}: steps/s, median (best) of {rounds} rounds")
+        runs = {
+            "tsallax": partial(_learn_on, agent, steps),
+            "sb3": partial(peer.learn, steps, reset_num_timesteps=False),
+        }
+        _print_rates(runs, rounds, steps)
+
+
+def _print_rates(runs: dict[str, Callable[[], Any]], rounds: int, steps: int) -> None:
+    """Steps per second of functions that make `steps` steps, in interleaved rounds."""
+    rates: dict[str, list[float]] = {name: [] for name in runs}
+    for _ in range(rounds):
+        for name, run in runs.items():
+            begin = time.perf_counter()
+            run()
+            rates[name].append(steps / (time.perf_counter() - begin))
+    middle = {name: statistics.median(rate) for name, rate in rates.items()}
+    for name, rate in middle.items():
+        ratio, best = rate / middle["sb3"], max(rates[name])
+        print(f"  {name:10s} {rate:7.0f} ({best:.0f})   {ratio:5.2f} times sb3", flush=True)
 
 
 def _learn_on(agent: Any, steps: int) -> None:
@@ -254,13 +286,15 @@ def memory() -> None:
 if __name__ == "__main__":
     warnings.simplefilter("ignore")
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("what", nargs="*", choices=["speed", "steps", "memory", "floor", []])
+    names = ["speed", "presets", "steps", "memory", "floor"]
+    parser.add_argument("what", nargs="*", choices=[*names, []])
     parser.add_argument("--seeds", type=int, default=5)
     parser.add_argument("--out", type=Path)
     given = parser.parse_args()
     chosen = given.what or ["speed", "memory", "steps"]
     parts = {
         "speed": speed,
+        "presets": presets,
         "memory": memory,
         "floor": floor,
         "steps": partial(steps_needed, given.seeds, given.out),

@@ -84,8 +84,8 @@ CONTROL = Suite(
     ),
     seeds=5,
     eval_every=50_000,
-    eval_episodes=10,
-    final_episodes=20,
+    eval_episodes=5,
+    final_episodes=10,
     levels=(3,),
 )
 

@@ -1,16 +1,18 @@
-"""Stable-Baselines3's DQN on the tasks of `tsallax reproduce classic`, as rows of that table.
+"""Agents of Stable-Baselines3 as rows of `tsallax reproduce classic` and `control`.
 
-    python benchmarks/sb3_classic.py --out out/classic                     all tasks, ten seeds
-    python benchmarks/sb3_classic.py --out out/classic --workers 16        16 runs at a time
-    python benchmarks/sb3_classic.py --out out/classic --tasks CartPole --seeds 3
-    tsallax report out/classic                                             the page, with both
+    python benchmarks/sb3_suites.py classic --out out/classic                  DQN, ten seeds
+    python benchmarks/sb3_suites.py classic --out out/classic --workers 16     16 runs at a time
+    python benchmarks/sb3_suites.py control --out out/control --tasks HalfCheetah,Hopper \\
+        --steps 100000                                                         TD3, five seeds
+    tsallax report out/classic                                                 the page, with both
 
-The settings are those of RL Baselines3 Zoo, read from its package (`rl_zoo3/hyperparams/dqn.yml`),
-which is found but not imported: it need not have its dependencies. The Zoo has none for FrozenLake
-and Taxi, where DQN has its own defaults and a one-hot observation. DQN does not know masks: Taxi
-with masks is not run. A run makes the steps of ours (up to a multiple of `train_freq`) and is
-evaluated like ours: after the same steps, without exploration, for as many episodes. Each run is a
-process with one thread. It is appended when it is finished; what has a row is not run again.
+The settings are those of RL Baselines3 Zoo, read from its package (`rl_zoo3/hyperparams/*.yml`),
+which is found but not imported: it need not have its dependencies. It has settings for version 4 of
+the MuJoCo tasks, which serve for version 5, and none for FrozenLake and Taxi, where DQN has its own
+defaults and a one-hot observation. DQN does not know masks: Taxi with masks is not run. A run makes
+the steps of ours (up to a multiple of `train_freq`) and is evaluated like ours: after the same
+steps, without exploration, for as many episodes. Each run is a process with one thread. It is
+appended when it is finished; what has a row is not run again.
 
 JAX is not needed; stable-baselines3, torch, rl_zoo3, ruamel.yaml and Gymnasium are.
 """
@@ -35,16 +37,21 @@ import numpy as np
 
 from tsallax.paper.result import tidy
 from tsallax.paper.suites.suite_rows import Point, SuiteRow, append_suite_row, read_suite_rows
-from tsallax.paper.suites.suite_tasks import CLASSIC, PEER, choose
+from tsallax.paper.suites.suite_tasks import CLASSIC, CONTROL, SUITES, choose
 
 CURVE_POINTS = 100
 THREADS = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")
 EVALUATION_SEED = 1_000_003
 
 
-class Run(NamedTuple):
-    """One run to make: its task, seed, steps, and the arguments of DQN."""
+AGENTS = {CLASSIC.name: "DQN", CONTROL.name: "TD3"}
+"""The class of Stable-Baselines3 that trains each suite."""
 
+
+class Run(NamedTuple):
+    """One run to make: its suite and task, seed, steps, and the arguments of the agent."""
+
+    suite: str
     task: str
     seed: int
     steps: int
@@ -67,15 +74,20 @@ class Curves:
         return tuple((at, tidy(float(np.mean(v)), 6), len(v)) for at, v in sorted(bins.items()))
 
 
-def zoo_settings(path: Path | None = None) -> dict[str, dict[str, Any]]:
-    """The arguments of DQN by environment, from the file of the installed Zoo."""
+def row_name(suite: str) -> str:
+    """The name of the agent of a suite in its rows."""
+    return f"sb3-{AGENTS[suite].lower()}"
+
+
+def zoo_settings(agent: str, path: Path | None = None) -> dict[str, dict[str, Any]]:
+    """The arguments of an agent by environment, from the file of the installed Zoo."""
     from ruamel.yaml import YAML
 
     if path is None:
         spec = find_spec("rl_zoo3")
         if spec is None or not spec.submodule_search_locations:
             sys.exit("rl_zoo3 is not installed: pip install --no-deps rl_zoo3, or give --zoo FILE")
-        path = Path(spec.submodule_search_locations[0]) / "hyperparams" / "dqn.yml"
+        path = Path(spec.submodule_search_locations[0]) / "hyperparams" / f"{agent.lower()}.yml"
     found = YAML(typ="safe", pure=True).load(path.read_text(encoding="utf-8"))
     return {env: _arguments(dict(given)) for env, given in found.items()}
 
@@ -90,14 +102,35 @@ def _arguments(given: dict[str, Any]) -> dict[str, Any]:
     return given
 
 
+def settings_for(zoo: dict[str, dict[str, Any]], env: str) -> dict[str, Any]:
+    """The Zoo's settings of an environment, or of its version before."""
+    name, _, version = env.rpartition("-v")
+    return zoo.get(env) or zoo.get(f"{name}-v{int(version) - 1}", {})
+
+
+def make_agent(run: Run, env: str) -> Any:
+    """The agent of a run, with the action noise that the Zoo's settings describe."""
+    import gymnasium
+    import stable_baselines3
+    from stable_baselines3.common.noise import NormalActionNoise
+
+    settings = {"policy": "MlpPolicy", **run.settings}
+    if settings.pop("noise_type", None) == "normal":
+        size = gymnasium.make(env).action_space.shape
+        noise = NormalActionNoise(np.zeros(size), np.full(size, settings.pop("noise_std")))
+        settings["action_noise"] = noise
+    kind = getattr(stable_baselines3, AGENTS[run.suite])
+    return kind(env=env, seed=run.seed, device="cpu", **settings)
+
+
 def make_run(run: Run) -> SuiteRow:
-    """Train and evaluate one DQN."""
+    """Train and evaluate one agent."""
     import torch
-    from stable_baselines3 import DQN
     from stable_baselines3.common.callbacks import BaseCallback
 
     torch.set_num_threads(1)
-    task, curves = CLASSIC.tasks[run.task], Curves()
+    suite = SUITES[run.suite]
+    task, curves = suite.tasks[run.task], Curves()
     milestones = [at for at in task.milestones if at < run.steps]
 
     class Look(BaseCallback):
@@ -108,26 +141,25 @@ def make_run(run: Run) -> SuiteRow:
             for info in self.locals["infos"]:
                 if "episode" in info:
                     curves.episodes.append((now, float(info["episode"]["r"])))
-            episodes = CLASSIC.final_episodes if now in milestones else CLASSIC.eval_episodes
-            if now < run.steps and (now in milestones or now % CLASSIC.eval_every == 0):
+            episodes = suite.final_episodes if now in milestones else suite.eval_episodes
+            if now < run.steps and (now in milestones or now % suite.eval_every == 0):
                 begin = time.perf_counter()
                 mean = float(np.mean(greedy_returns(self.model, task.env, episodes, run.seed)))
                 curves.evaluations.append((now, tidy(mean, 6), episodes))
                 curves.seconds += time.perf_counter() - begin
             return True
 
-    settings = {"policy": "MlpPolicy", **run.settings}
-    agent = DQN(env=task.env, seed=run.seed, device="cpu", **settings)
+    agent = make_agent(run, task.env)
     begin = time.perf_counter()
     agent.learn(run.steps, callback=Look())
     seconds = time.perf_counter() - begin - curves.seconds
-    returns = greedy_returns(agent, task.env, CLASSIC.final_episodes, run.seed)
+    returns = greedy_returns(agent, task.env, suite.final_episodes, run.seed)
     steps = int(agent.num_timesteps)
     last = steps, tidy(float(np.mean(returns)), 6), len(returns)
     return SuiteRow(
-        suite=CLASSIC.name,
+        suite=run.suite,
         task=run.task,
-        agent=PEER,
+        agent=row_name(run.suite),
         levels=None,
         seed=run.seed,
         steps=steps,
@@ -139,7 +171,7 @@ def make_run(run: Run) -> SuiteRow:
         training=curves.training(steps),
         seconds=round(seconds, 3),
         agents=1,
-        config={**settings, "from": "RL Zoo" if run.settings else "defaults of DQN"},
+        config={**run.settings, "from": "RL Zoo" if run.settings else "defaults of DQN"},
         provenance=_provenance(),
     )
 
@@ -154,7 +186,7 @@ def greedy_returns(agent: Any, env: str, episodes: int, seed: int) -> list[float
         total, over = 0.0, False
         while not over:
             action, _ = agent.predict(np.asarray(seen), deterministic=True)
-            seen, reward, terminated, truncated, _ = made.step(np.asarray(action).item())
+            seen, reward, terminated, truncated, _ = made.step(action)
             total, over = total + float(reward), terminated or truncated
         found.append(total)
     made.close()
@@ -182,26 +214,29 @@ def _version(name: str) -> str:
 def main() -> None:
     """Make the runs that the folder does not hold."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--out", type=Path, default=Path("out/classic"))
+    parser.add_argument("suite", choices=list(AGENTS))
+    parser.add_argument("--out", type=Path, help="default: out/SUITE")
     parser.add_argument("--tasks", help="names with commas; default: all")
-    parser.add_argument("--seeds", type=int, default=CLASSIC.seeds)
+    parser.add_argument("--seeds", type=int, help="default: those of the suite")
     parser.add_argument("--steps", type=int, help="default: those of the task")
     parser.add_argument("--workers", type=int, default=os.cpu_count() or 1)
-    parser.add_argument("--zoo", type=Path, help="another file than the dqn.yml of rl_zoo3")
+    parser.add_argument("--zoo", type=Path, help="another file of settings than that of rl_zoo3")
     given = parser.parse_args()
     for name in THREADS:
         os.environ[name] = "1"
-    known = [name for name, task in CLASSIC.tasks.items() if not task.options.get("masked")]
+    suite, agent, out = SUITES[given.suite], row_name(given.suite), given.out
+    out = Path("out") / suite.name if out is None else out
+    known = [name for name, task in suite.tasks.items() if not task.options.get("masked")]
     words = None if given.tasks is None else given.tasks.split(",")
-    tasks, zoo = choose("task", words, known), zoo_settings(given.zoo)
-    done = {row.key for row in read_suite_rows(given.out)}
+    tasks, zoo = choose("task", words, known), zoo_settings(AGENTS[suite.name], given.zoo)
+    done = {row.key for row in read_suite_rows(out)}
     runs = [
-        Run(name, seed, given.steps or CLASSIC.tasks[name].steps, zoo.get(name, {}))
-        for seed in range(given.seeds)
-        for name in tasks
-        if (CLASSIC.name, name, PEER, None, seed) not in done
+        Run(suite.name, name, seed, given.steps or task.steps, settings_for(zoo, task.env))
+        for seed in range(given.seeds or suite.seeds)
+        for name, task in suite.tasks.items()
+        if name in tasks and (suite.name, name, agent, None, seed) not in done
     ]
-    rows = given.out / "rows" / f"{PEER}.suite.jsonl"
+    rows = out / "rows" / f"{agent}.suite.jsonl"
     rows.parent.mkdir(parents=True, exist_ok=True)
     print(f"{len(runs)} runs to make, {given.workers} at a time", flush=True)
     with multiprocessing.get_context("spawn").Pool(given.workers, maxtasksperchild=1) as pool:
