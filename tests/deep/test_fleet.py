@@ -69,7 +69,7 @@ def test_a_description_that_makes_no_sense_is_refused(tmp_path: Path):
 
 def test_an_agent_can_be_taken_out_of_a_fleet(fleet, tmp_path: Path):
     agent = fleet.agent(1)
-    assert agent.steps == fleet.steps
+    assert (agent.steps, agent._learner.replay.capacity) == (fleet.steps, 1)
     for deterministic in (True, False):
         expected = fleet.evaluate(1, 5, deterministic).returns
         assert agent.evaluate(5, deterministic=deterministic).returns == pytest.approx(expected)

@@ -102,10 +102,13 @@ class Agent:
         self._start(spec, settings, seed)
 
     @classmethod
-    def from_spec(cls, spec: EnvironmentSpec, config: Any, seed: int) -> Self:
-        """An agent in the environment of a specification."""
+    def from_acting_state(
+        cls, spec: EnvironmentSpec, config: Any, seed: int, state: Any, steps: int
+    ) -> Self:
+        """An agent that acts like another one by its acting state after so many steps."""
         agent = cls.__new__(cls)
-        agent._start(spec, config, seed)
+        agent._start(spec, config, seed, lambda *learner: _acting_learner(state, *learner))
+        agent.steps, agent._has_replay = steps, False
         return agent
 
     def _start(
@@ -628,11 +631,11 @@ class Agent:
                 made = f"{steps} steps and {predictions} predictions"
                 raise InvalidInput(f"damaged: it cannot have made {made}")
             history = _history(arrays, steps, spec.n_envs)
-            read_learner = _acting_learner
+            read_learner = partial(_read_acting_learner, arrays)
             if about["replay"]:
-                read_learner = partial(_learner_with_replay, steps=steps)
+                read_learner = partial(_read_learner, arrays, steps)
             agent = cls.__new__(cls)
-            agent._start(spec, config, about["seed"], partial(read_learner, arrays))
+            agent._start(spec, config, about["seed"], read_learner)
             agent.steps, agent._predictions, agent.history = steps, predictions, history
             agent._has_replay = bool(about["replay"])
             spec.restore_statistics(wrapper_statistics.from_arrays(arrays))
@@ -641,11 +644,6 @@ class Agent:
             agent.saved_at = steps
             agent.changes = from_plain(about.get("changes", []), steps)
         return agent.change(**given) if given else agent
-
-    def restore_acting(self, state: Any, steps: int) -> None:
-        """Act like another agent with these options, by its acting state after so many steps."""
-        self._learner = self._algorithm.restore_acting(state, self._learner)
-        self.steps, self._has_replay = steps, False
 
 
 def _history(arrays: Mapping[str, NDArray[Any]], steps: int, n_envs: int) -> History:
@@ -663,8 +661,8 @@ def _history(arrays: Mapping[str, NDArray[Any]], steps: int, n_envs: int) -> His
     return history
 
 
-def _learner_with_replay(
-    arrays: dict[str, NDArray[Any]], algorithm: Algorithm, key: jax.Array, knobs: Any, steps: int
+def _read_learner(
+    arrays: dict[str, NDArray[Any]], steps: int, algorithm: Algorithm, key: jax.Array, knobs: Any
 ) -> Any:
     """The learner in the arrays of a file, written after so many steps."""
     like = jax.eval_shape(algorithm.init, key, knobs)
@@ -672,12 +670,17 @@ def _learner_with_replay(
     return checkpoint.restore_learner("learner.", like, arrays, steps)._replace(knobs=knobs)
 
 
-def _acting_learner(
+def _read_acting_learner(
     arrays: dict[str, NDArray[Any]], algorithm: Algorithm, key: jax.Array, knobs: Any
 ) -> Any:
-    """A learner with the acting state in the arrays of a file, and a memory of one transition."""
+    """A learner with the acting state in the arrays of a file."""
     like = jax.eval_shape(lambda: algorithm.acting_state(algorithm.init(key, knobs)))
     state = checkpoint.restore("learner.", like, arrays)
+    return _acting_learner(state, algorithm, key, knobs)
+
+
+def _acting_learner(state: Any, algorithm: Algorithm, key: jax.Array, knobs: Any) -> Any:
+    """A learner with an acting state, and a memory of one transition."""
     least = dataclasses.replace(algorithm.config, buffer_size=1, batch_size=1)
     small: Any = dataclasses.replace(algorithm, config=least)  # type: ignore[type-var]
     return algorithm.restore_acting(state, init_learner(small, key, knobs))

@@ -426,9 +426,8 @@ class Fleet:
         """One agent by itself, as it is now, to play with, predict and save; it cannot learn on."""
         self._check_member(member)
         one, record = self.members[member], self.records[member]
-        agent = self._kind.from_spec(self.spec, one.config, one.seed)
-        agent.restore_acting(self._acting_state(member), record.finished_at or self.steps)
-        return agent
+        acting = self._acting_state(member), record.finished_at or self.steps
+        return self._kind.from_acting_state(self.spec, one.config, one.seed, *acting)
 
     def _check_member(self, member: int) -> None:
         if not (checks.is_integer(member) and 0 <= member < len(self.records)):
