@@ -112,7 +112,7 @@ def speed(rounds: int = 5, steps: int = 500) -> None:
                 rates[name].append(steps / (time.perf_counter() - begin))
         best = {name: max(r) for name, r in rates.items()}
         middle = {name: statistics.median(r) for name, r in rates.items()}
-        n = inside.policy(np.zeros(inside.spec.observation_size)).size
+        n = inside.policy(np.zeros(inside.spec.observation.size)).size
         print(f"{env}, {n} actions, {hidden}: steps/s, median (best) of {rounds} rounds")
         for name, rate in middle.items():
             ratio = rate / middle["sb3"]

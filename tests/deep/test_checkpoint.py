@@ -635,18 +635,3 @@ def test_an_agent_without_its_replay_is_small_and_acts_the_same(trained, tmp_pat
     for agent in (small, DeepQ.load(tmp_path / "again", CORRIDOR)):
         with pytest.raises(InvalidInput, match="without its replay: it can act, but not learn"):
             agent.learn(steps=1)
-
-
-@pytest.mark.slow
-def test_one_hot_observations_of_version_0_1_become_integers(tmp_path):
-    agent = DeepQ("FrozenLake-v1", **TINY).learn(episodes=4)
-    agent.save(tmp_path / "agent")
-    about, arrays = checkpoint.read(tmp_path / "agent")
-    seen = arrays.pop("learner.replay.observations")
-    rows = arrays["learner.replay.rows"]
-    one_hot = np.eye(16, dtype=np.float32)[seen].reshape(len(rows), 32)
-    arrays["learner.replay.rows"] = np.concatenate([one_hot, rows], 1)
-    checkpoint.write(tmp_path / "old", about, arrays)
-    old = DeepQ.load(tmp_path / "old")
-    assert_same(old, agent)
-    assert_same(old.learn(episodes=6), agent.learn(episodes=6))

@@ -115,7 +115,7 @@ def test_factored_actions_of_a_jax_environment_are_the_levels_of_each_dimension(
     assert agent.spec.n_actions == 8
     action = agent.predict(np.zeros((6, 2)), deterministic=False)
     assert action.shape == (6, 2)
-    levels = agent.spec.discretize.level_table
+    levels = agent.spec.action.discretize.level_table
     assert np.isin(action[:, 0], levels[0, :3].astype("f4")).all()
     assert np.isin(action[:, 1], levels[1].astype("f4")).all()
     assert agent.evaluate(3).returns.shape == (3,)

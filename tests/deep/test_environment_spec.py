@@ -51,43 +51,6 @@ def test_a_description_gives_the_same_specification_again(make):
     assert again.host is None, "environments are made when they are first used"
 
 
-OLD = {
-    "name": "Env-v0", "observation_size": 6, "observation_shape": [2, 3], "first_observation": None,
-    "n_actions": 9, "first_action": 0, "action_shape": [1, 2], "low": [-1.0, 0.0],
-    "high": [1.0, 1.0], "levels": [3, 3], "jax": False, "n_envs": 1, "limit": None, "options": {},
-    "by_name": True,
-}  # fmt: skip
-"""A description of version 0.1."""
-
-
-def test_a_description_of_version_0_1_gives_the_same_spaces():
-    real = from_description(OLD)
-    assert (real.n_actions, real.levels, real.factored) == (9, (3, 3), False)
-    assert real.encode(np.ones((4, 2, 3)))[0].shape == (4, 6)
-    assert real.decode(np.array([8])).tolist() == [[[1.0, 1.0]]]
-    integer = {**OLD, "observation_shape": [], "first_observation": 2, "first_action": 5}
-    discrete = from_description({**integer, "levels": None, "low": None, "high": None})
-    assert discrete.encode(7)[0].tolist() == [5]
-    assert discrete.decode(np.array([8])).tolist() == [13]
-    vector = from_description({**OLD, "n_actions": None, "levels": None})
-    assert (vector.n_actions, vector.low, vector.high) == (None, (-1.0, 0.0), (1.0, 1.0))
-
-
-@pytest.mark.parametrize(
-    ("key", "value", "message"),
-    [
-        ("n_actions", None, "with the levels"),
-        ("n_actions", 4, "4 actions with the levels [3, 3]"),
-        ("n_actions", 0, "n_actions must be an integer of at least 1"),
-        ("observation_size", 0, "observation_size must be an integer of at least 1"),
-        ("observation_size", 10**15, "observations of shape (2, 3) and size"),
-    ],
-)
-def test_a_description_of_version_0_1_that_makes_no_sense_is_refused(key, value, message):
-    with pytest.raises(InvalidInput, check=lambda e: message in str(e)):
-        from_description({**OLD, key: value})
-
-
 class Configurable(Episodic):
     """An environment whose options have the names of arguments of ours."""
 
@@ -130,7 +93,7 @@ def test_observations_are_encoded_and_actions_decoded_as_the_environment_has_the
     assert rows.dtype == spec.observation.dtype
     assert spec.encode(np.stack([one, one]))[0].tolist() == [*rows.tolist()] * 2
     numbers = np.arange(spec.n_actions)
-    for action in spec.decode(np.stack([numbers % 2] * 2, 1) if spec.factored else numbers):
+    for action in spec.action.decode(np.stack([numbers % 2] * 2, 1) if spec.factored else numbers):
         assert env.action_space.contains(action)
 
 

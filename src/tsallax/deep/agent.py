@@ -25,7 +25,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tsallax import checks, provenance
-from tsallax.deep import checkpoint, options
+from tsallax.deep import checkpoint, old_files, options
 from tsallax.deep.algorithm import Algorithm, init_learner
 from tsallax.deep.environment_spec import EnvironmentSpec, from_description, make_spec
 from tsallax.deep.evaluation_episodes import Episodes, choose_actions, evaluation_seed, play_jax
@@ -498,7 +498,7 @@ class Agent:
             self._predictions += 1
             key = jax.random.fold_in(jax.random.PRNGKey(self.seed ^ 0x5EED), self._predictions)
         action = choose_actions(self._algorithm, self._learner, x, self.steps, key, allowed)
-        actions = self.spec.decode(np.asarray(action))
+        actions = self.spec.action.decode(np.asarray(action))
         if not single:
             return actions
         return int(actions[0]) if self.spec.action.space.kind == "discrete" else actions[0]
@@ -666,7 +666,7 @@ def _read_learner(
 ) -> Any:
     """The learner in the arrays of a file, written after so many steps."""
     like = jax.eval_shape(algorithm.init, key, knobs)
-    arrays = checkpoint.with_integer_observations("learner.", like, arrays)
+    arrays = old_files.with_integer_observations("learner.", like, arrays)
     return checkpoint.restore_learner("learner.", like, arrays, steps)._replace(knobs=knobs)
 
 

@@ -130,21 +130,6 @@ def restore_learner(
     return restore(prefix, like._replace(knobs=None), arrays)
 
 
-def with_integer_observations(
-    prefix: str, like: Any, arrays: dict[str, NDArray[Any]]
-) -> dict[str, NDArray[Any]]:
-    """The arrays of a learner whose replay has integers where version 0.1 wrote one-hot vectors."""
-    name, separate = f"{prefix}replay.rows", f"{prefix}replay.observations"
-    rows, expected = arrays.get(name), like.replay.observations
-    if expected is None or expected.dtype != np.int32 or separate in arrays or rows is None:
-        return arrays
-    n = (rows.shape[-1] - like.replay.rows.shape[1]) // 2 if rows.ndim == 2 else 0
-    if n < 1:
-        return arrays
-    seen = rows[:, : 2 * n].reshape(-1, 2, n).argmax(-1).astype(np.int32)
-    return {**arrays, name: rows[:, 2 * n :], separate: seen}
-
-
 def _rings(prefix: str, arrays: dict[str, Any]) -> list[str]:
     """The arrays that have a row for each transition of the replay memory."""
     names = (f"{prefix}replay.{name}" for name in replay.RINGS)

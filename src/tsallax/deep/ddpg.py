@@ -290,9 +290,10 @@ def build_algorithm(
     spec: EnvironmentSpec, configs: Sequence[DDPGConfig]
 ) -> tuple[PolicyGradient, list[Knobs]]:
     """The algorithm of agents whose options differ only in KNOBS, and the knobs of each."""
-    assert spec.low is not None
-    assert spec.high is not None
-    for i, (low, high) in enumerate(zip(spec.low, spec.high, strict=True)):
+    if spec.choices is not None:
+        raise InvalidInput("DDPG needs real actions", source=spec.name)
+    actions = spec.action.space
+    for i, (low, high) in enumerate(zip(actions.low, actions.high, strict=True)):
         if not (math.isfinite(low) and math.isfinite(high) and low < high):
             raise InvalidInput(
                 f"dimension {i} of its actions ranges from {low:g} to {high:g}: DDPG needs finite "
@@ -300,7 +301,7 @@ def build_algorithm(
                 source=spec.name,
             )
     static = with_defaults(configs[0], KNOBS)
-    algorithm = PolicyGradient(spec.observation_size, spec.low, spec.high, static)
+    algorithm = PolicyGradient(spec.observation.size, actions.low, actions.high, static)
     return algorithm, [knobs_of(config) for config in configs]
 
 

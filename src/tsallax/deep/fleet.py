@@ -29,7 +29,7 @@ from tsallax.deep import checkpoint, options
 from tsallax.deep.agent import Agent
 from tsallax.deep.ddpg_config import DDPGConfig
 from tsallax.deep.deep_q_config import DeepQConfig
-from tsallax.deep.environment_spec import EnvironmentSpec, make_spec
+from tsallax.deep.environment_spec import make_spec
 from tsallax.deep.evaluation_episodes import Episodes, evaluation_seed
 from tsallax.deep.learners import LEARNERS, learner_of
 from tsallax.deep.loop import MAX_CYCLES, FleetLog
@@ -207,7 +207,7 @@ class Fleet:
         return GymnasiumFleetLoop(
             algorithm,
             spec.name,
-            copies(spec.source if make is None else make, **_arguments(spec)),
+            copies(make or spec.source, options=spec.options, **spec.adapter_options),
             observation=like.reset([0]),
             mask=like.mask,
             workers=default_workers(n) if workers is None else min(workers, n),
@@ -572,19 +572,6 @@ class Fleet:
 def _is_factory(env: Any) -> bool:
     """Whether it is a function or class that makes an environment, and not one itself."""
     return callable(env) and (isinstance(env, type) or not hasattr(env, "step"))
-
-
-def _arguments(spec: EnvironmentSpec) -> dict[str, Any]:
-    """The arguments of the adapters of an environment's copies."""
-    continuous = spec.n_actions is None
-    return {
-        "actions": spec.levels,
-        "continuous": continuous,
-        "factored": None if continuous else spec.factored,
-        "options": spec.options,
-        "masked": spec.masked,
-        "action_mask": spec.action_mask,
-    }
 
 
 def _checked_settings(given: Mapping[str, Any]) -> dict[str, Any]:

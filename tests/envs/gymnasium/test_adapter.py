@@ -26,7 +26,7 @@ def test_separate_environments_are_reset_by_calls_and_have_their_seeds() -> None
 def test_continuous_actions_are_real_vectors() -> None:
     host = GymnasiumAdapter("tsallax/Reacher-v5", continuous=True)
     assert host.n_actions is host.discretize is None
-    assert host.action.bounds[0] == (-1.0, -1.0)
+    assert host.action.space.low == (-1.0, -1.0)
     host.reset([0])
     _, rewards, *_ = host.step([[0.5, -1.0]])
     assert -2 < rewards[0] < -1.25

@@ -32,7 +32,7 @@ def test_box_actions_are_rows_of_the_table() -> None:
     assert host.n_actions == 5
     assert host.discretize is not None
     np.testing.assert_array_equal(host.discretize.table[:, 0], [-2, -1, 0, 1, 2])
-    assert host.action.bounds == ((-2.0,), (2.0,))
+    assert (host.action.space.low, host.action.space.high) == ((-2.0,), (2.0,))
     host.reset([0])
     env = gymnasium.make("Pendulum-v1")
     env.reset(seed=0)

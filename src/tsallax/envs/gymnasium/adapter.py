@@ -207,7 +207,7 @@ class GymnasiumAdapter:
         """An action for each environment that its state allows."""
         choices, n = self.action.choices, self.n_envs
         if choices is None:
-            low, high = (np.array(bound) for bound in self.action.bounds)
+            low, high = self.action.space.low, self.action.space.high
             return np.tile(np.clip(np.zeros(len(low)), low, high), (n, 1))
         if self.mask is None:
             return np.zeros((n, len(choices)) if self.action.factored else n, np.int64)
