@@ -30,7 +30,7 @@ from tsallax.deep.algorithm import Algorithm, init_learner
 from tsallax.deep.environment_spec import EnvironmentSpec, from_description, make_spec
 from tsallax.deep.evaluation_episodes import Episodes, choose_actions, evaluation_seed, play_jax
 from tsallax.deep.history import History
-from tsallax.deep.loop import MAX_CYCLES, Loop, Segment
+from tsallax.deep.loop import Loop, Segment
 from tsallax.deep.loop_gymnasium import GymnasiumLoop, episode_seed
 from tsallax.deep.loop_jax import JaxLoop
 from tsallax.deep.memory_size import require_memory
@@ -44,8 +44,8 @@ from tsallax.deep.training_schedule import (
     MAX_STEPS,
     SaveSchedule,
     TrainingSchedule,
+    cycles_until,
     is_false,
-    next_multiple,
     passes_multiple,
 )
 from tsallax.envs.gymnasium import wrapper_statistics
@@ -417,31 +417,22 @@ class Agent:
 
     def _run_segment(self, schedule: TrainingSchedule, to_episode_end: bool) -> None:
         """Run cycles up to the next evaluation, save, start of learning or copy of the target."""
-        c = self.config
-        learning = self._learning
-        copy_at = next_multiple(self.steps, c.target_update_interval)
-        stop = min(schedule.next_stop(self.steps), copy_at)
-        if not learning:
-            stop = min(stop, c.learning_starts)
-        steps_per_cycle = c.n_envs * c.train_freq
-        cycles = min(
-            -(-(stop - self.steps) // steps_per_cycle),
-            MAX_CYCLES,
-            int(SEGMENT_SECONDS / self._seconds_per_cycle),
-        )
+        c, first, learning = self.config, self.steps, self._learning
+        in_time = int(SEGMENT_SECONDS / self._seconds_per_cycle)
+        cycles = min(cycles_until(schedule.next_stop(first), first, c), in_time)
         episodes = schedule.next_episode_stop(self.history.episodes) - self.history.episodes
         so_far = int(self.history.lengths[0]), float(self.history.running[0])
         if self.history.lengths.any() and not self._loop.resume(*so_far):
             self._drop_lost_episodes()
         begin = time.monotonic()
         ends = 1 if to_episode_end else max(1, episodes)
-        segment = self._loop.run(self._learner, learning, self.steps, max(1, cycles), ends)
+        segment = self._loop.run(self._learner, learning, first, max(1, cycles), ends)
         self._compiled.add(learning)
         done = len(segment.log.loss)
         self._seconds_per_cycle = (time.monotonic() - begin) / max(done, 1)
-        self.steps += done * steps_per_cycle
+        self.steps += done * c.n_envs * c.train_freq
         self._record(segment)
-        if self.steps >= copy_at:
+        if passes_multiple(first, self.steps, c.target_update_interval):
             self._learner = self._algorithm.copy(self._learner)
             self.history.append_trace(self.steps)
         if segment.error is not None:

@@ -32,11 +32,16 @@ from tsallax.deep.deep_q_config import DeepQConfig
 from tsallax.deep.environment_spec import make_spec
 from tsallax.deep.evaluation_episodes import Episodes, evaluation_seed
 from tsallax.deep.learners import LEARNERS, learner_of
-from tsallax.deep.loop import MAX_CYCLES, FleetLog
+from tsallax.deep.loop import FleetLog
 from tsallax.deep.loop_fleet import JaxFleetLoop
 from tsallax.deep.loop_gymnasium_fleet import GymnasiumFleetLoop
 from tsallax.deep.memory_size import require_memory
-from tsallax.deep.training_schedule import MAX_STEPS, is_false, next_multiple
+from tsallax.deep.training_schedule import (
+    MAX_STEPS,
+    cycles_until,
+    is_false,
+    passes_multiple,
+)
 from tsallax.envs.gymnasium.environment_workers import copies, default_workers
 from tsallax.envs.jax.environment import Environment
 from tsallax.errors import InvalidInput
@@ -277,7 +282,7 @@ class Fleet:
                 if error is not None:
                     self._save_on_error(save_to, error)
                     raise error
-                if save_to is not None and self.steps // save_every > before // save_every:
+                if save_to is not None and passes_multiple(before, self.steps, save_every):
                     self.save(save_to)
                 report(self.share(episodes, steps), self._status())
                 if callback is not None and is_false(callback(self)):
@@ -319,17 +324,13 @@ class Fleet:
         What an environment raises ends it early, and is returned: the state remains consistent.
         """
         c, k = self.config, self.config.train_freq
-        first = self.steps // k * k
-        learning = first >= c.learning_starts
-        copy_at = next_multiple(first, c.target_update_interval)
-        stop = min(last_step, copy_at)
-        if not learning:
-            stop = min(stop, c.learning_starts)
-        cycles = max(1, min(-(-(stop - first) // k), MAX_CYCLES))
+        first = self.steps // k * k  # of a cycle, which an error may have ended early
+        end = first + k * cycles_until(last_step, first, c)
         active = [self.records[i].learning for i in self._slots]
-        log = self._loop.run(learning, self.steps, first + cycles * k - self.steps, active)
+        learning = first >= c.learning_starts
+        log = self._loop.run(learning, self.steps, end - self.steps, active)
         self.steps += len(log.reward)
-        if self.steps >= first + cycles * k and self.steps >= copy_at:
+        if self.steps >= end and passes_multiple(first, end, c.target_update_interval):
             self._loop.copy()
         finite = np.isfinite(log.loss).all(0)
         for slot, i in enumerate(self._slots):

@@ -6,6 +6,8 @@ from typing import Any
 
 import numpy as np
 
+from tsallax.deep.loop import MAX_CYCLES
+
 MAX_STEPS = 2**30
 """The limit of steps in all, and of any count of steps or episodes that has no other."""
 SAVE_SECONDS = 60.0
@@ -102,6 +104,18 @@ class SaveSchedule:
         if self._every is None:
             return (self._clock() - self._time) / SAVE_SECONDS
         return step // self._every - self._step // self._every
+
+
+def cycles_until(stop: int, step: int, config: Any) -> int:
+    """Cycles from a step to `stop`, the start of learning or the next copy of the target network.
+
+    Whichever is reached first; at least one cycle and at most MAX_CYCLES.
+    """
+    stop = min(stop, next_multiple(step, config.target_update_interval))
+    if step < config.learning_starts:
+        stop = min(stop, config.learning_starts)
+    steps = config.n_envs * config.train_freq
+    return max(1, min(-(-(stop - step) // steps), MAX_CYCLES))
 
 
 def next_multiple(n: int, of: int) -> int:
