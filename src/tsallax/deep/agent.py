@@ -87,19 +87,22 @@ class Agent:
         **more: Any,
     ) -> None:
         settings = options.make_config(self.Config, config, more)
-        spec = make_spec(
-            env,
-            actions=actions,
-            n_envs=settings.n_envs,
-            continuous=self.continuous_actions,
-            backend=backend,
-            options=env_options,
-            factored=getattr(settings, "factored", None),
-            masked=getattr(settings, "masked", False),
-            action_mask=action_mask,
-        )
+        given = {"backend": backend, "options": env_options, "action_mask": action_mask}
+        spec = self.describe_environment(env, settings, actions=actions, **given)
         self.check_effects(spec, settings)
         self._start(spec, settings, seed)
+
+    @classmethod
+    def describe_environment(cls, env: Any, config: Any, **given: Any) -> EnvironmentSpec:
+        """The specification of an environment for agents with these options, by `make_spec`."""
+        return make_spec(
+            env,
+            n_envs=config.n_envs,
+            continuous=cls.continuous_actions,
+            factored=getattr(config, "factored", None),
+            masked=getattr(config, "masked", False),
+            **given,
+        )
 
     @classmethod
     def from_acting_state(

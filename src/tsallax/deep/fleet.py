@@ -29,7 +29,6 @@ from tsallax.deep import checkpoint, options
 from tsallax.deep.agent import Agent
 from tsallax.deep.ddpg_config import DDPGConfig
 from tsallax.deep.deep_q_config import DeepQConfig
-from tsallax.deep.environment_spec import make_spec
 from tsallax.deep.evaluation_episodes import Episodes, evaluation_seed
 from tsallax.deep.learners import LEARNERS, learner_of
 from tsallax.deep.loop import FleetLog
@@ -144,8 +143,8 @@ class Fleet:
         overlap: bool = True,
     ) -> None:
         settings = {"together": together, "workers": workers, "overlap": overlap}
-        choices = {"backend": backend, "options": env_options, "action_mask": action_mask}
-        self._prepare(env, members, actions, choices, settings)
+        given = {"backend": backend, "options": env_options, "action_mask": action_mask}
+        self._prepare(env, members, settings, actions=actions, **given)
         self._kind.check_effects(self.spec, self.config)
         self._loop.start()
 
@@ -153,25 +152,18 @@ class Fleet:
         self,
         env: Any,
         members: Iterable[Member],
-        actions: int | Sequence[int] | None,
-        choices: Mapping[str, Any],
         settings: Mapping[str, Any],
+        *,
+        actions: int | Sequence[int] | None,
+        **given: Any,
     ) -> None:
-        """Set all but the learners and their episodes; `choices` are arguments of `make_spec`."""
+        """Set all but the learners and their episodes; what is `given` goes to `make_spec`."""
         self.members = _checked_members(members)
         self.config = self.members[0].config
         """The options of the first member; those that shape the program are the same for all."""
         self._kind = learner_of(self.config)
         make, env = (env, env()) if _is_factory(env) else (None, env)
-        self.spec = make_spec(
-            env,
-            actions=actions,
-            n_envs=1,
-            continuous=self._kind.continuous_actions,
-            factored=getattr(self.config, "factored", None),
-            masked=getattr(self.config, "masked", False),
-            **choices,
-        )
+        self.spec = self._kind.describe_environment(env, self.config, actions=actions, **given)
         self.actions = None if actions is None else np.asarray(actions).tolist()
         self._settings = _checked_settings(settings)
         self.steps = 0
@@ -188,7 +180,6 @@ class Fleet:
         """The loop in the environment; `make` makes a Gymnasium environment that has no id."""
         configs, spec = [member.config for member in self.members], self.spec
         algorithm, knobs = self._kind.build_algorithm(spec, configs)
-        self._algorithm = algorithm
         shapes = jax.eval_shape(algorithm.init, jax.random.PRNGKey(0), knobs[0])
         require_memory(spec.name, shapes, self.config.buffer_size, len(configs))
         together, workers = self._settings["together"], self._settings["workers"]
@@ -511,17 +502,18 @@ class Fleet:
             world, name = about["world"], str(about["world"]["name"])
             if env is None and (not world["by_name"] or ":" in name):
                 raise InvalidInput("saved without a way to make its environment: give it as env")
-            fleet = cls.__new__(cls)
-            given = env is not None and env != name
-            choices = {
-                "backend": "auto" if given or world["jax"] else "gymnasium",
-                "options": {} if given or world["jax"] else world["options"],
-                "action_mask": action_mask,
-            }
             settings = {key: about.get(key, default) for key, default in SETTINGS.items()}
             settings |= {} if workers is None else {"workers": workers}
+            by_file = env in (None, name) and not world["jax"]
+            fleet = cls.__new__(cls)
             fleet._prepare(
-                name if env is None else env, members, about["actions"], choices, settings
+                name if env is None else env,
+                members,
+                settings,
+                actions=about["actions"],
+                backend="gymnasium" if by_file else "auto",
+                options=world["options"] if by_file else {},
+                action_mask=action_mask,
             )
             if fleet.spec.masked != world.get("masked", False):
                 if fleet.spec.masked:
@@ -530,26 +522,18 @@ class Fleet:
                     "saved with masks of actions: give their function",
                     add=("action_mask", "function"),
                 )
-            fleet.steps, fleet.seconds = int(about["steps"]), float(about["seconds"])
-            fleet._slots = [int(i) for i in about["alive"]]
-            ends, stops = (
-                [None if step is None else int(step) for step in steps]
-                for steps in (about["finished_at"], about.get("diverged_at", [None] * len(members)))
-            )
-            fleet._restore(arrays, ends, stops)
+            fleet._restore(about, arrays)
         return fleet
 
-    def _restore(
-        self,
-        arrays: dict[str, NDArray[Any]],
-        ends: list[int | None],
-        stops: list[int | None],
-    ) -> None:
-        """Take learners, episodes in progress and records from the arrays of a file.
-
-        `ends` and `stops` are the steps at which the members finished or diverged.
-        """
-        n, slots = len(self.members), self._slots
+    def _restore(self, about: dict[str, Any], arrays: dict[str, NDArray[Any]]) -> None:
+        """Take position, learners, episodes in progress and records from a file."""
+        self.steps, self.seconds = int(about["steps"]), float(about["seconds"])
+        self._slots = slots = [int(i) for i in about["alive"]]
+        n = len(self.members)
+        ends, stops = (
+            [None if step is None else int(step) for step in steps]
+            for steps in (about["finished_at"], about.get("diverged_at", [None] * n))
+        )
         known = slots and len(set(slots)) == len(slots) and 0 <= min(slots) <= max(slots) < n
         if not known or (len(ends), len(stops)) != (n, n) or not 0 <= self.steps < MAX_STEPS:
             raise InvalidInput("damaged: its description is of another fleet")

@@ -114,8 +114,8 @@ def cycles_until(stop: int, step: int, config: Any) -> int:
     stop = min(stop, next_multiple(step, config.target_update_interval))
     if step < config.learning_starts:
         stop = min(stop, config.learning_starts)
-    steps = config.n_envs * config.train_freq
-    return max(1, min(-(-(stop - step) // steps), MAX_CYCLES))
+    cycles: int = -(-(stop - step) // (config.n_envs * config.train_freq))
+    return max(1, min(cycles, MAX_CYCLES))
 
 
 def next_multiple(n: int, of: int) -> int:

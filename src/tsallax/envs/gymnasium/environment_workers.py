@@ -211,6 +211,7 @@ class EnvironmentWorkers:
 
     There are twice as many slots as `environments`: slot i and slot i + environments, for training
     and for evaluation, belong to the same worker. An environment is made at its first `reset`.
+    `rows`, `reward` and `seed` are those of `Arrays`.
 
     >>> make = copies("CartPole-v1")
     >>> row = row_type(np.zeros((1, 4), np.float32))
@@ -239,12 +240,13 @@ class EnvironmentWorkers:
         buffers = [
             context.RawArray("B", size) if workers else np.zeros(size, np.uint8) for size in sizes
         ]
-        self.shared = _arrays(buffers, types)
+        self.shared = shared = _arrays(buffers, types)
+        self.rows, self.reward, self.seed = shared.rows, shared.reward, shared.seed
         self._local: EnvironmentSlots | None = None
         self._workers: list[Worker] = []
         self._sent: deque[list[Worker]] = deque()
         if not workers:
-            self._local = EnvironmentSlots(make, range(2 * environments), self.shared)
+            self._local = EnvironmentSlots(make, range(2 * environments), shared)
             self._finalizer: Any = weakref.finalize(self, self._local.close)
             return
         try:
@@ -268,24 +270,9 @@ class EnvironmentWorkers:
         """Whether the environments are closed, by `close` or after an error."""
         return not self._finalizer.alive
 
-    @property
-    def rows(self) -> NDArray[Any]:
-        """What came of the last order of each slot."""
-        return self.shared.rows
-
-    @property
-    def reward(self) -> NDArray[np.float64]:
-        """The reward of the last step of each slot."""
-        return self.shared.reward
-
-    @property
-    def seed(self) -> NDArray[np.int64]:
-        """The seed with which each slot starts its next episode."""
-        return self.shared.seed
-
     def reset(self, slots: Slots, seeds: Sequence[int]) -> None:
         """Start an episode in each of these slots, which gives their first `observation`."""
-        self.shared.seed[slots] = seeds
+        self.seed[slots] = seeds
         self._order(slots, RESET)
         self.wait()
 
