@@ -206,6 +206,22 @@ def test_an_environment_that_fails_leaves_a_usable_agent(tmp_path):
         agent.learn(steps=41)
 
 
+def test_steps_of_a_cycle_that_fails_have_no_part_in_the_next_episode():
+    """It fails in the 17th step, the second of a cycle and of an episode: 15 are recorded."""
+
+    class Failing(Episodic):
+        def step(self, action):
+            if len(self.taken) == 16:
+                raise RuntimeError("out of order")
+            return super().step(action)
+
+    agent = DeepQ(Failing(), train_freq=3, normalize_rewards=True, **TINY)
+    with pytest.raises(RuntimeError, match="out of order"):
+        agent.learn(steps=30)
+    assert (agent.steps, agent.history.lengths.tolist()) == (15, [0])
+    assert np.asarray(agent._learner.rewards.sums) == [0.0]
+
+
 def test_evaluating_in_the_environment_of_training_starts_a_new_episode_there():
     env = Episodic()
     agent = DeepQ(env, **TINY).learn(steps=8)

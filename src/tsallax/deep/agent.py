@@ -440,6 +440,8 @@ class Agent:
             self.history.append_trace(self.steps)
         if segment.error is not None:
             self._loop.abandon(self.history.episodes)
+            with suppress(RuntimeError):  # of arrays that an error of the device has deleted
+                self._learner = self._algorithm.end_episodes(self._learner, self.steps)
             raise segment.error
 
     def _record(self, segment: Segment) -> None:
