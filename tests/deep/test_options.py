@@ -78,16 +78,10 @@ def test_a_configuration_is_the_same_after_it_was_written_as_json(config):
     assert hash(again) == hash(config)
 
 
-def test_an_epsilon_of_a_file_that_is_not_used_is_left_out():
-    """Earlier versions accepted it, and their files are to load."""
-    old = {**to_mapping(DeepQConfig()), "epsilon": 0.3}
-    assert from_file(DeepQConfig, old) == DeepQConfig()
-    assert from_file(DeepQConfig, {**old, "explore": "epsilon"}).epsilon.start == 0.3
-
-
 def test_the_networks_of_the_paper_are_the_defaults_for_its_tasks():
     assert hidden_layers(DeepQConfig(), "InvertedPendulum-v5") == (512, 512)
     assert hidden_layers(DeepQConfig(), "tsallax/Reacher-v5") == (256,) * 4
     assert hidden_layers(DeepQConfig(), "CartPole-v1") == (256, 256)
     assert hidden_layers(DeepQConfig(net_arch=(8,)), "Reacher-v5") == (8,)
-    assert DeepQConfig(net_arch=64).net_arch == (64,)
+    for given in (64, [64], "64", (64,)):
+        assert DeepQConfig(net_arch=given).net_arch == (64,)

@@ -37,12 +37,6 @@ def test_levels_of_actions_are_one_number_several_or_their_text(given, actions):
     assert Run(actions=given).actions == actions
 
 
-@pytest.mark.parametrize("given", [64, [64], "64", (64,)])
-def test_widths_of_layers_are_one_number_several_or_their_text(given):
-    assert from_flat({"net_arch": given}).config.net_arch == (64,)
-    assert from_flat({"net_arch": "64,32"}).config.net_arch == (64, 32)
-
-
 def test_keys_of_nested_options_are_those_that_a_checkpoint_stores():
     assert Run(env_options={"rewards": {1: (0, 1)}}).env_options == {"rewards": {"1": [0, 1]}}
 
