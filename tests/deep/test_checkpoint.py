@@ -287,79 +287,19 @@ checkpoint.write({str(file)!r}, about, arrays)
     assert file.read_bytes() == saved.read_bytes()
 
 
-@pytest.mark.parametrize(
-    ("module", "call", "error"),
-    [
-        (os, "fsync", OSError(errno.ENOSPC, "No space left")),
-        (os, "replace", OSError(errno.ENOSPC, "No space left")),
-        (np.lib.format, "write_array", KeyboardInterrupt()),
-    ],
-    ids=str,
-)
-def test_a_write_that_fails_leaves_the_last_good_file(
-    module, call, error, trained, saved, tmp_path, monkeypatch
-):
+def test_a_write_that_fails_leaves_the_last_good_file(trained, saved, tmp_path, monkeypatch):
+    """Other errors, and damaged files, are tested with those of MDPs, which are written alike."""
     file = tmp_path / "agent"
     file.write_bytes(saved.read_bytes())
 
-    def fail(*arguments: Any, **options: Any) -> None:
-        raise error
+    def fail(*arguments: Any) -> None:
+        raise OSError(errno.ENOSPC, "No space left")
 
-    monkeypatch.setattr(module, call, fail)
-    with pytest.raises((InvalidInput, KeyboardInterrupt), match=r"cannot be written: No space|^$"):
+    monkeypatch.setattr(os, "replace", fail)
+    with pytest.raises(InvalidInput, match="cannot be written: No space left"):
         trained.save(file)
     assert file.read_bytes() == saved.read_bytes()
     assert list(tmp_path.iterdir()) == [file], "nothing half-written is left"
-
-
-def test_a_truncated_file_is_refused_in_one_line(saved, tmp_path):
-    whole = saved.read_bytes()
-    file = tmp_path / "agent"
-    n = len(whole)
-    for length in (0, 1, 10, 100, n // 3, n // 2, n - 30, n - 1):
-        file.write_bytes(whole[:length])
-        with pytest.raises(InvalidInput, match=ONE_LINE) as refusal:
-            DeepQ.load(file)
-        assert str(refusal.value).startswith(str(file))
-
-
-def test_altered_bytes_are_refused_or_change_nothing(saved, contents, tmp_path):
-    """Between the arrays a file has dates and attributes that mean nothing."""
-    whole = saved.read_bytes()
-    about, arrays = contents
-    file = tmp_path / "agent"
-    rng = random.Random(0)
-    lines = []
-    for _ in range(60):
-        altered = bytearray(whole)
-        altered[rng.randrange(len(whole))] ^= 1 << rng.randrange(8)
-        file.write_bytes(altered)
-        try:
-            found, again = checkpoint.read(file)
-        except InvalidInput as refusal:
-            lines.append(str(refusal))
-            continue
-        assert found == about
-        assert set(again) == set(arrays)
-        assert all(np.array_equal(again[name], arrays[name]) for name in arrays)
-    assert len(lines) > 40
-    assert "\n" not in "".join(lines)
-
-
-def test_altered_numbers_are_always_refused(saved, tmp_path):
-    whole = saved.read_bytes()
-    with zipfile.ZipFile(saved) as archive:
-        infos = archive.infolist()
-        contents = {info.filename: archive.read(info) for info in infos}
-    file = tmp_path / "agent"
-    for info in infos:
-        data = contents[info.filename]
-        place = whole.index(data, info.header_offset) + len(data) - 1
-        altered = bytearray(whole)
-        altered[place] ^= 1
-        file.write_bytes(altered)
-        with pytest.raises(InvalidInput, match=ONE_LINE):
-            checkpoint.read(file)
 
 
 def test_what_is_no_agent_is_refused_in_one_line(trained, tmp_path):
@@ -581,9 +521,7 @@ def bomb(tmp_path) -> Touch:
     return Touch(marker)
 
 
-@pytest.mark.parametrize(
-    "member", ["learner.key", "json", "format", "version", "extra", "history.running"]
-)
+@pytest.mark.parametrize("member", ["learner.key", "json", "extra"])
 def test_a_malicious_pickle_is_refused_and_never_run(member, bomb, saved, tmp_path):
     array = np.empty(1, object)
     array[0] = bomb
