@@ -22,6 +22,7 @@ import numpy as np
 import pytest
 from gymnasium.spaces import Box
 
+from refusals import refused
 from small_agents import (
     CORRIDOR,
     SMALL_DDPG,
@@ -208,7 +209,7 @@ def test_impossible_unfinished_episodes_are_refused(tmp_path, name, wrong):
     within_an_episode(tmp_path / "agent")
     about, arrays = checkpoint.read(tmp_path / "agent")
     checkpoint.write(tmp_path / "odd", about, {**arrays, name: wrong})
-    with pytest.raises(InvalidInput, match="its unfinished episode has impossible actions"):
+    with refused("its unfinished episode has impossible actions"):
         DeepQ.load(tmp_path / "odd")
 
 
@@ -250,7 +251,7 @@ def test_an_environment_without_an_id_has_to_be_given_again(env, tmp_path):
     agent.save(tmp_path / "agent")
     again = DeepQ.load(tmp_path / "agent")
     assert np.array_equal(again.q([0.0, 0.0]), agent.q([0.0, 0.0]))
-    with pytest.raises(InvalidInput, match="give env, such as env=module:Name-v0"):
+    with refused("give env, such as env=module:Name-v0"):
         again.learn(steps=10)
     assert DeepQ.load(tmp_path / "agent", env=env).spec.jax is env
 
@@ -258,7 +259,7 @@ def test_an_environment_without_an_id_has_to_be_given_again(env, tmp_path):
 def test_loading_makes_no_environment_and_learning_only_one_of_the_same_kind(tmp_path, monkeypatch):
     cart_pole().save(tmp_path / "agent")
     for env in ("Acrobot-v1", "Pendulum-v1"):
-        with pytest.raises(InvalidInput, match=ONE_LINE):
+        with refused():
             DeepQ.load(tmp_path / "agent", env=env).learn(steps=5)
     monkeypatch.setattr(gymnasium, "make", lambda *a, **k: pytest.fail("made an environment"))
     DeepQ.load(tmp_path / "agent").predict(np.zeros(4))
@@ -296,7 +297,7 @@ def test_a_write_that_fails_leaves_the_last_good_file(trained, saved, tmp_path, 
         raise OSError(errno.ENOSPC, "No space left")
 
     monkeypatch.setattr(os, "replace", fail)
-    with pytest.raises(InvalidInput, match="cannot be written: No space left"):
+    with refused("cannot be written: No space left"):
         trained.save(file)
     assert file.read_bytes() == saved.read_bytes()
     assert list(tmp_path.iterdir()) == [file], "nothing half-written is left"
@@ -306,11 +307,11 @@ def test_what_is_no_agent_is_refused_in_one_line(trained, tmp_path):
     np.savez(tmp_path / "other.npz", a=np.zeros(3))
     for file, message in (
         ("agent", "no such file"), (".", "is a folder, give the name of a file"),
-        ("other.npz", r"not a file written by agent\.save"),
+        ("other.npz", "not a file written by agent.save"),
     ):  # fmt: skip
-        with pytest.raises(InvalidInput, match=message):
+        with refused(message):
             DeepQ.load(tmp_path / file)
-    with pytest.raises(InvalidInput, match="cannot be written: No such file or directory"):
+    with refused("cannot be written: No such file or directory"):
         trained.save(tmp_path / "no" / "agent")
 
 
@@ -382,10 +383,8 @@ def test_contents_that_make_no_sense_are_refused_in_one_line(
     if value is MISSING:
         del parts[part][key]
     checkpoint.write(tmp_path / "agent", about, arrays)
-    with pytest.raises(InvalidInput, match=ONE_LINE) as refusal:
+    with refused(message, source=tmp_path / "agent"):
         DeepQ.load(tmp_path / "agent", CORRIDOR if key.startswith("feed.") else None)
-    assert message in str(refusal.value)
-    assert refusal.value.source == str(tmp_path / "agent")
 
 
 ODD = [
@@ -488,7 +487,7 @@ def test_descriptions_that_are_not_json_are_refused(contents, tmp_path):
 
     for text in ("{", "[1]", "null", "1" * 5000, "[" * 100_000):
         npz.write(tmp_path / "agent", checkpoint.AGENT, {"json": text, **arrays})
-        with pytest.raises(InvalidInput, match="description is not JSON"):
+        with refused("description is not JSON"):
             DeepQ.load(tmp_path / "agent")
 
 
@@ -529,7 +528,7 @@ def test_a_malicious_pickle_is_refused_and_never_run(member, bomb, saved, tmp_pa
     np.lib.format.write_array(stream, array, allow_pickle=True)
     file = with_member(saved, tmp_path / "agent", f"{member}.npy", stream.getvalue())
     for read in (DeepQ.load, load):
-        with pytest.raises(InvalidInput, match=ONE_LINE):
+        with refused():
             read(file)
     assert not bomb.marker.exists()
 
@@ -537,7 +536,7 @@ def test_a_malicious_pickle_is_refused_and_never_run(member, bomb, saved, tmp_pa
 def test_a_file_that_is_a_pickle_is_refused_and_never_run(bomb, saved, tmp_path):
     for name in ("agent", "agent.npz", "agent.pkl"):
         (tmp_path / name).write_bytes(pickle.dumps(bomb))
-        with pytest.raises(InvalidInput, match="not a readable agent file"):
+        with refused("not a readable agent file"):
             load(tmp_path / name)
     file = with_member(saved, tmp_path / "zip", "raw", pickle.dumps(bomb))
     with contextlib.suppress(InvalidInput):
@@ -554,7 +553,7 @@ def test_a_file_cannot_name_a_module_to_import(contents, tmp_path, monkeypatch):
     agent = DeepQ.load(tmp_path / "agent")
     agent.predict([0.0, 0.0])
     for use in (lambda: agent.learn(steps=1), lambda: agent.evaluate(1)):
-        with pytest.raises(InvalidInput, match="give env, such as env=harmful_module:"):
+        with refused("give env, such as env=harmful_module:"):
             use()
     assert "harmful_module" not in sys.modules
 
@@ -571,5 +570,5 @@ def test_an_agent_without_its_replay_is_small_and_acts_the_same(trained, tmp_pat
     assert not differ(small, trained)
     small.save(tmp_path / "again")
     for agent in (small, DeepQ.load(tmp_path / "again", CORRIDOR)):
-        with pytest.raises(InvalidInput, match="without its replay: it can act, but not learn"):
+        with refused("without its replay: it can act, but not learn"):
             agent.learn(steps=1)

@@ -11,7 +11,6 @@ from refusals import refused
 from small_agents import CORRIDOR, TINY, Episodic, cart_pole, corridor, trained
 from tsallax import DeepQ, DeepQConfig
 from tsallax.deep import checkpoint
-from tsallax.errors import InvalidInput
 
 
 def test_predictions_are_actions_of_the_environment():
@@ -39,7 +38,7 @@ def test_predictions_for_a_discrete_environment_are_plain_integers():
 
 @pytest.mark.parametrize("ask", [DeepQ.predict, DeepQ.policy, DeepQ.q])
 def test_observations_of_the_wrong_size_are_refused(ask):
-    with pytest.raises(InvalidInput, match="observation of shape"):
+    with refused("observation of shape"):
         ask(trained(corridor), [1.0])
 
 
@@ -58,9 +57,8 @@ BAD_AGENTS = [
 
 @pytest.mark.parametrize(("arguments", "message"), BAD_AGENTS, ids=str)
 def test_bad_arguments_are_refused_in_one_line(arguments, message):
-    with pytest.raises(InvalidInput, match=r"^[^\n]*$") as refusal:
+    with refused(message):
         DeepQ(CORRIDOR, **{"actions": 3, **arguments})
-    assert message in str(refusal.value)
 
 
 class Structured(Episodic):
@@ -138,5 +136,5 @@ def test_normalization_of_integers_is_refused_but_for_files_that_have_it(tmp_pat
     about["config"]["normalize_observations"] = True  # as earlier versions wrote it
     checkpoint.write(tmp_path / "agent.npz", about, arrays)
     assert DeepQ.load(tmp_path / "agent.npz").config == DeepQConfig(**options)
-    with pytest.raises(InvalidInput, match="normalize_observations cannot change"):
+    with refused("normalize_observations cannot change"):
         plain.change(normalize_observations=True)

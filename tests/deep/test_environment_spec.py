@@ -11,6 +11,7 @@ import pytest
 from gymnasium.spaces import Box, Discrete, MultiDiscrete, Tuple
 
 import tsallax
+from refusals import refused
 from small_agents import CORRIDOR, TINY, Episodic, cart_pole
 from tsallax import DeepQ
 from tsallax.deep.environment_spec import EnvironmentSpec, from_description, make_spec
@@ -100,14 +101,14 @@ def test_observations_are_encoded_and_actions_decoded_as_the_environment_has_the
 def test_observations_of_the_wrong_kind_are_refused():
     vector = spec_of(CORRIDOR, 3)
     for wrong in (0.0, [1.0], [1.0, 2.0, 3.0], np.zeros((4, 3)), []):
-        with pytest.raises(InvalidInput, match="observation of shape"):
+        with refused("observation of shape"):
             vector.encode(wrong)
     for wrong in ("abc", [[1.0], [1.0, 2.0]], None, [np.nan, 0.0]):
         with pytest.raises(InvalidInput, match=ONE_LINE, check=lambda e: "observation" in str(e)):
             vector.encode(wrong)
     integer = spec_of(Episodic(Discrete(7, start=2)))
     for wrong in (1, 9, 2.5, [[2]]):
-        with pytest.raises(InvalidInput, match="observation"):
+        with refused("observation"):
             integer.encode(wrong)
 
 
@@ -124,10 +125,9 @@ ONCE = {
 @pytest.mark.parametrize("make", ONCE.values(), ids=ONCE)
 def test_an_environment_that_cannot_be_made_twice_is_evaluated_in_another_that_is_given(make):
     agent = DeepQ(make(), **TINY)
-    for refused in (lambda: agent.evaluate(1), lambda: agent.learn(steps=20, eval_every=10)):
-        with pytest.raises(InvalidInput, match=r"second time.*: give one to evaluate in") as error:
-            refused()
-        assert "\n" not in str(error.value)
+    for use in (lambda: agent.evaluate(1), lambda: agent.learn(steps=20, eval_every=10)):
+        with refused("second time", ": give one to evaluate in"):
+            use()
         assert agent.steps == 0
     other = make()
     agent.learn(steps=20, eval_every=10, eval_episodes=2, eval_env=other)
@@ -171,19 +171,18 @@ def test_refusals_say_what_to_add_or_leave_out(arguments, fields):
 
 @pytest.mark.parametrize("env", ["CartPoole-v1", "nowhere:Env-v0", 7, None])
 def test_unknown_environments_are_refused_in_one_line(env):
-    with pytest.raises(InvalidInput, match=ONE_LINE) as refusal:
+    with refused(str(env).split(":")[0]):
         spec_of(env)
-    assert str(env).split(":")[0] in str(refusal.value)
 
 
 def test_what_cannot_be_saved_or_combined_is_refused():
-    with pytest.raises(InvalidInput, match="env_options must be plain data"):
+    with refused("env_options must be plain data"):
         spec_of("CartPole-v1", options={"sutton_barto_reward": np.bool_(False)})
     with pytest.raises(InvalidInput, check=lambda e: e.omit == "actions"):
         spec_of("CartPole-v1", 3)
     with pytest.raises(InvalidInput, check=lambda e: e.omit == "n_envs"):
         DeepQ(gymnasium.make("CartPole-v1"), **{**TINY, "n_envs": 4})
-    with pytest.raises(InvalidInput, match="only environments with an id can be drawn"):
+    with refused("only environments with an id can be drawn"):
         spec_of(CORRIDOR, 3).rendered_environment()
 
 
@@ -191,11 +190,11 @@ def test_an_environment_to_evaluate_in_must_be_of_the_same_kind():
     spec = spec_of("CartPole-v1")
     with pytest.raises(InvalidInput, match=r"observation_shape \(2,\), but .* for \(4,\)"):
         spec.evaluation_environment(Episodic(Box(-1, 1, (2,))))
-    with pytest.raises(InvalidInput, match="Acrobot-v1: has observation_shape"):
+    with refused("Acrobot-v1: has observation_shape"):
         spec.evaluation_environment("Acrobot-v1")
-    with pytest.raises(InvalidInput, match="holds 2 environments: give a single one"):
+    with refused("holds 2 environments: give a single one"):
         spec.evaluation_environment(gymnasium.make_vec("CartPole-v1", 2))
     agent = cart_pole()
-    with pytest.raises(InvalidInput, match="Acrobot-v1: has observation_shape"):
+    with refused("Acrobot-v1: has observation_shape"):
         agent.learn(steps=10, eval_every=5, eval_env="Acrobot-v1")
     assert agent.steps == 0

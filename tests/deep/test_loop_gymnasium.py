@@ -11,10 +11,10 @@ import numpy as np
 import pytest
 from gymnasium.vector import AutoresetMode, SyncVectorEnv
 
+from refusals import refused
 from small_agents import TINY, VECTOR, Episodic, assert_history_is_that_of, stored
 from tsallax import DeepQ
 from tsallax.deep.loop_gymnasium import episode_seed
-from tsallax.errors import InvalidInput
 
 
 def test_cart_pole_is_stored_as_it_happened():
@@ -129,7 +129,7 @@ def test_an_environment_that_gives_infinite_numbers_or_nan_is_named_at_once(wron
             return seen, np.array([reward]), *ends
 
     agent = DeepQ(Wrong(), **TINY)
-    with pytest.raises(InvalidInput, match=message):
+    with refused(message):
         agent.learn(steps=20)
     assert agent.steps == 6, "the failed step is not recorded"
     assert agent.history["episode_return"].tolist() == [5.0], "of rewards that are arrays"
