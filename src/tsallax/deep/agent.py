@@ -59,7 +59,7 @@ SEGMENT_SECONDS = 0.5
 CALLBACK_EVERY = 1_000
 """Steps from one call of a callback to the next."""
 RETURN_EVERY, RETURN_EPISODES = 1_000, 100
-"""After how many steps the mean return of how many training episodes may end the training."""
+"""`stop_at_return` is compared every so many steps with the mean of so many training episodes."""
 
 
 class Agent:
@@ -290,24 +290,22 @@ class Agent:
         What an environment or a callback raises is passed on, after saving to `save_to`.
         """
         goals = {"episodes": episodes, "steps": steps}
-        intervals = {"eval_every": eval_every, "save_every": save_every}
-        counts = {**goals, **intervals, "eval_episodes": eval_episodes}
-        counts["callback_every"] = callback_every
-        files = {"save_to": save_to, "best_to": best_to}
-        self._check_learn(callback, eval_env, files, counts)
+        counts = {
+            **goals, "eval_every": eval_every, "eval_episodes": eval_episodes,
+            "save_every": save_every, "callback_every": callback_every,
+        }  # fmt: skip
+        self._check_learn(callback, eval_env, {"save_to": save_to, "best_to": best_to}, counts)
         if stop_at_return is not None:
             checks.number("stop_at_return", stop_at_return)
+        evaluated = eval_every is not None
         stops = [save_every, callback_every if callback is not None else None]
-        if stop_at_return is not None and eval_every is None:
+        if stop_at_return is not None and not evaluated:
             stops.append(RETURN_EVERY)
         schedule = TrainingSchedule(
-            *self._position(),
-            **goals,
-            eval_every=eval_every,
-            stop_every=[every for every in stops if every is not None],
+            *self._position(), **goals, eval_every=eval_every, stop_every=stops
         )
         saves = SaveSchedule(self.steps, save_every)
-        reached = self.reached(stop_at_return, eval_every is not None)
+        reached = self.reached(stop_at_return, evaluated)
         if schedule.finished(*self._position()) and not reached:
             warnings.warn(
                 f"{self.environment}: nothing is learned: steps and episodes are counted in all, "
@@ -330,7 +328,7 @@ class Agent:
                     self._record_evaluation(eval_episodes, eval_env)
                     if best_to is not None and self.history.is_best():
                         self.save(best_to, replay=False)
-                reached = self.reached(stop_at_return, eval_every is not None)
+                reached = self.reached(stop_at_return, evaluated)
                 can_save = self._can_be_saved() or saves.overdue(self.steps)
                 if save_to is not None and can_save and saves.due(self.steps):
                     self.save(save_to)
@@ -589,9 +587,9 @@ class Agent:
         }
         if not replay:
             acting = self._algorithm.acting_state(self._learner)
-            arrays = checkpoint.flatten("learner.", acting)
+            arrays = checkpoint.flatten(checkpoint.LEARNER, acting)
         else:
-            arrays = checkpoint.flatten_learner("learner.", self._learner, self.steps)
+            arrays = checkpoint.flatten_learner(self._learner, self.steps)
             arrays |= self._loop.arrays(between_episodes=not self.history.lengths.any())
         starts_again = replay and self.config.n_envs == 1 and not self.history.lengths.any()
         arrays |= wrapper_statistics.to_arrays(self.spec.statistics(before_reset=starts_again))
@@ -662,8 +660,8 @@ def _read_learner(
 ) -> Any:
     """The learner in the arrays of a file, written after so many steps."""
     like = jax.eval_shape(algorithm.init, key, knobs)
-    arrays = old_files.with_integer_observations("learner.", like, arrays)
-    return checkpoint.restore_learner("learner.", like, arrays, steps)._replace(knobs=knobs)
+    arrays = old_files.with_integer_observations(like, arrays)
+    return checkpoint.restore_learner(like, knobs, arrays, steps)
 
 
 def _read_acting_learner(
@@ -671,7 +669,7 @@ def _read_acting_learner(
 ) -> Any:
     """A learner with the acting state in the arrays of a file."""
     like = jax.eval_shape(lambda: algorithm.acting_state(algorithm.init(key, knobs)))
-    state = checkpoint.restore("learner.", like, arrays)
+    state = checkpoint.restore(checkpoint.LEARNER, like, arrays)
     return _acting_learner(state, algorithm, key, knobs)
 
 

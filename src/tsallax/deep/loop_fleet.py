@@ -124,7 +124,7 @@ class JaxFleetLoop:
 
     def arrays(self, step: int) -> dict[str, NDArray[Any]]:
         """The learners and the episodes in progress after `step` steps, as named arrays."""
-        found = checkpoint.flatten_learner("learner.", self.learners, step, many=True)
+        found = checkpoint.flatten_learner(self.learners, step, many=True)
         return found | checkpoint.flatten(loop_jax.ARRAYS, self.episodes)
 
     def restore(self, arrays: dict[str, NDArray[Any]], slots: Sequence[int], step: int) -> None:
@@ -132,8 +132,8 @@ class JaxFleetLoop:
         learners, episodes = jax.eval_shape(
             lambda: jax.tree.map(lambda x: x[: len(slots)], self._first_state())
         )
-        restored = checkpoint.restore_learner("learner.", learners, arrays, step, many=True)
-        self.learners = restored._replace(knobs=take(self._knobs, jnp.asarray(slots)))
+        knobs = take(self._knobs, jnp.asarray(slots))
+        self.learners = checkpoint.restore_learner(learners, knobs, arrays, step, many=True)
         self.episodes = checkpoint.restore(loop_jax.ARRAYS, episodes, arrays)
 
     def close(self) -> None:

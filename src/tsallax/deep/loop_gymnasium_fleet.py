@@ -386,7 +386,7 @@ class GymnasiumFleetLoop:
         """The learners and the episodes in progress after `step` steps, as named arrays."""
         learners = self.learners[0] if self.together else _stack_on_host(self.learners)
         now = self.episodes
-        found = checkpoint.flatten_learner("learner.", learners, step, many=True)
+        found = checkpoint.flatten_learner(learners, step, many=True)
         found |= {f"{ARRAYS}begun": now.begun, f"{ARRAYS}length": now.length}
         if now.rows:
             rows, kept = self._present(), np.minimum(now.length, now.taken.shape[1])
@@ -404,8 +404,7 @@ class GymnasiumFleetLoop:
         knobs = stack([self._knobs[i] for i in slots])
         keys = jax.ShapeDtypeStruct((n, 2), jnp.uint32)
         like = jax.eval_shape(partial(_init_all, self.algorithm), keys, knobs)
-        learners = checkpoint.restore_learner("learner.", like, arrays, step, many=True)
-        learners = learners._replace(knobs=knobs)
+        learners = checkpoint.restore_learner(like, knobs, arrays, step, many=True)
         self.learners = [learners] if self.together else [take(learners, i) for i in range(n)]
         counts = {"begun": ((n,), np.int64), "length": ((n,), np.int64)}
         begun, length = (_array(arrays, *item) for item in counts.items())

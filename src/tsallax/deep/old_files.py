@@ -47,10 +47,10 @@ def _counts(about: Mapping[str, Any], name: str) -> tuple[int, ...]:
 
 
 def with_integer_observations(
-    prefix: str, like: Any, arrays: dict[str, NDArray[Any]]
+    like: Any, arrays: dict[str, NDArray[Any]]
 ) -> dict[str, NDArray[Any]]:
     """The arrays of a learner whose replay has integers where version 0.1 wrote one-hot vectors."""
-    name, separate = f"{prefix}replay.rows", f"{prefix}replay.observations"
+    name, separate = "learner.replay.rows", "learner.replay.observations"
     rows, expected = arrays.get(name), like.replay.observations
     if expected is None or expected.dtype != np.int32 or separate in arrays or rows is None:
         return arrays

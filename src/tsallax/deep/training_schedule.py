@@ -37,13 +37,14 @@ class TrainingSchedule:
         episodes: int | None = None,
         steps: int | None = None,
         eval_every: int | None = None,
-        stop_every: Iterable[int] = (),
+        stop_every: Iterable[int | None] = (),
     ) -> None:
         self.first_step, self.first_episode = step, episode
         self.last_step = MAX_STEPS if steps is None else steps
         self.last_episode = MAX_STEPS if episodes is None else episodes
         self.by_episode = episodes is not None
-        self.eval_every, self.stop_every = eval_every, tuple(stop_every)
+        self.eval_every = eval_every
+        self.stop_every = [every for every in stop_every if every is not None]
 
     def finished(self, step: int, episode: int) -> bool:
         """Whether a goal is reached."""
