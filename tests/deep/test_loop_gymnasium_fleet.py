@@ -20,9 +20,8 @@ from tsallax import DDPG, DDPGConfig, DeepQ, DeepQConfig, Fleet, Member
 from tsallax.deep import checkpoint
 from tsallax.deep.loop import step_keys
 from tsallax.deep.loop_gymnasium import episode_seed
-from tsallax.deep.loop_gymnasium_fleet import unpack
 from tsallax.deep.replay import ENDED, Transition
-from tsallax.envs.gymnasium.environment_workers import WorkerLost, row_type
+from tsallax.envs.gymnasium.environment_workers import WorkerLost
 from tsallax.errors import InvalidInput
 
 ALPHAS = (0.3, 3.0)
@@ -282,17 +281,3 @@ def test_damaged_files_are_refused(name, value, words, tmp_path: Path):
     checkpoint.write(path, about, arrays)
     with refused(words):
         Fleet.load(path, Drift)
-
-
-def test_rows_are_unpacked_on_the_device():
-    kind = row_type(np.zeros((1, 2, 3), np.uint8), np.zeros((1, 5), np.bool_))
-    rows = np.zeros(4, kind)
-    rng = np.random.default_rng(0)
-    for name in kind.names:
-        values = rng.integers(0, 2 if kind[name].base == np.bool_ else 200, rows[name].shape)
-        rows[name] = values
-    packed = rows.view(np.uint8).reshape(4, 1, -1)
-    for name in kind.names:
-        found = unpack(kind, name, jnp.asarray(packed))
-        assert found.dtype == rows[name].dtype
-        np.testing.assert_array_equal(found[:, 0], rows[name], err_msg=name)
