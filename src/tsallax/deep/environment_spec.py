@@ -40,9 +40,9 @@ class EnvironmentSpec:
     action: ActionFormat
     """The space of the actions, and how they are numbered."""
     masked: bool = False
-    """Whether states say which actions they allow."""
+    """Whether the environment masks actions."""
     action_mask: Callable[[Any], Any] | None = None
-    """A function of an environment that says it, in place of `info["action_mask"]`."""
+    """A function of an environment that returns the mask, in place of `info["action_mask"]`."""
     jax: Environment | None = None
     """The environment, where it is written in JAX."""
     n_envs: int = 1
@@ -96,7 +96,7 @@ class EnvironmentSpec:
         return stored, single
 
     def mask(self, given: Any, n: int, single: bool) -> NDArray[np.bool_] | None:
-        """The mask of n observations from what a caller gave, which must be one if it is masked."""
+        """The masks of n observations as a caller gave them; required where actions are masked."""
         if given is None:
             if not self.masked:
                 return None

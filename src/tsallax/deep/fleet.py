@@ -74,9 +74,9 @@ class Record:
     finished_at: int | None = None
     """The number of steps after which it had its episodes; None before."""
     diverged_at: int | None = None
-    """The number of steps after which its loss was not finite; None where it is."""
+    """The number of steps after which its loss was not finite; None before."""
     acting_state: Any = field(default=None, repr=False)
-    """What it acts by, once it is finished."""
+    """Its acting state, once it is finished."""
 
     @property
     def learning(self) -> bool:
@@ -332,7 +332,7 @@ class Fleet:
         return log.error
 
     def _remove_diverged(self) -> None:
-        """Keep the arrays of the other agents; where there are none, training cannot go on."""
+        """Remove the arrays of agents that diverged; raise `Diverged` where no agent is left."""
         left = [s for s, i in enumerate(self._slots) if self.records[i].diverged_at is None]
         if not left:
             raise self._divergence(self._slots[0])
@@ -415,7 +415,7 @@ class Fleet:
         return [played.get(i) for i in asked]
 
     def agent(self, member: int) -> Agent:
-        """One agent by itself, as it is now, to play with, predict and save; it cannot learn on."""
+        """An agent with the state of a member, to evaluate, predict and save; it cannot learn."""
         self._check_member(member)
         one, record = self.members[member], self.records[member]
         acting = self._acting_state(member), record.finished_at or self.steps
@@ -555,7 +555,7 @@ class Fleet:
 
 
 def _is_factory(env: Any) -> bool:
-    """Whether it is a function or class that makes an environment, and not one itself."""
+    """Whether it is a function or class that makes environments, not an environment."""
     return callable(env) and (isinstance(env, type) or not hasattr(env, "step"))
 
 

@@ -126,7 +126,7 @@ class GymnasiumLoop:
         return Transition(*fields), reward
 
     def resume(self, length: int, total: float) -> bool:
-        """Repeat the unfinished episode of a file; False where it turns out differently."""
+        """Repeat the unfinished episode of a file; False if its observation or return differs."""
         if self.in_progress or self._saved is None:
             return self.in_progress
         environment, now = self.spec.training_environment(), self.episodes

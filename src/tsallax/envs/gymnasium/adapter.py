@@ -196,7 +196,7 @@ class GymnasiumAdapter:
         self._wrappers.follow(statistics, self.name)
 
     def try_out(self, look_for_masks: bool) -> bool:
-        """Check what a reset and a step return; say whether there are masks of actions."""
+        """Check what a reset and a step return; return whether actions are masked."""
         if look_for_masks and self.action.choices is not None:
             self.masked |= self.gives_masks()
         self.reset([0] * self.n_envs)

@@ -2,7 +2,7 @@
 
 Every environment has a slot, an entry of the shared arrays. The owner writes an action and an order
 into slots and wakes their workers; a worker carries out the orders of its slots, one after another,
-and writes what came of it into their rows. Where an episode ends, the row has its true last
+and writes the outcomes into their rows. Where an episode ends, the row has its true last
 observation and the first one of the next episode, which is started at once from the slot's seed.
 
 Owner and workers wait for each other with semaphores: first by trying, for `SPIN_SECONDS` where
@@ -36,7 +36,7 @@ IDLE, RESET, STEP = 0, 1, 2
 SPIN_SECONDS = 0.002
 """How long a process tries before it blocks: longer than the update of a fleet's agents."""
 POLL_SECONDS = 0.5
-"""How often a blocked process looks whether the one it waits for is alive."""
+"""How often a blocked process checks whether the one it waits for is alive."""
 CLOSING_SECONDS = 2.0
 """How long environments may take to close."""
 MIN_CORES = 4
@@ -88,7 +88,7 @@ def row_type(observation: NDArray[Any], mask: NDArray[np.bool_] | None = None) -
 
 
 def default_workers(environments: int, cores: int | None = None) -> int:
-    """The number of workers for so many environments: shares alike, two cores left for the rest.
+    """The number of workers for so many environments: equal shares, two cores left for the agents.
 
     >>> default_workers(16, cores=16), default_workers(16, cores=2), default_workers(1, cores=16)
     (8, 0, 0)
@@ -380,7 +380,7 @@ def _run_worker(
 
 
 def _use_cpu() -> None:
-    """Keep environments written in JAX off the accelerator, which the agents use."""
+    """Run environments written in JAX on the CPU: the agents use the accelerator."""
     os.environ["JAX_PLATFORMS"] = "cpu"
     if "jax" in sys.modules:
         sys.modules["jax"].config.update("jax_platforms", "cpu")
