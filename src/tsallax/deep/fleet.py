@@ -401,16 +401,17 @@ class Fleet:
         checks.count("episodes", episodes)
         asked = range(len(self.members)) if members is None else members
         members = [i for i in asked if self.records[i].diverged_at is None]
-        if not members:
-            return [None] * len(asked)
-        found = self._loop.play_all(
-            [self._acting_state(i) for i in members],
-            members=members,
-            steps=[self.records[i].finished_at or self.steps for i in members],
-            episodes=episodes,
-            deterministic=deterministic,
-            seeds=[evaluation_seed(self.members[i].seed) for i in members],
-        )
+        if isinstance(self._loop, JaxFleetLoop) or not members:
+            found = [self.evaluate(i, episodes, deterministic) for i in members]
+        else:
+            found = self._loop.play_all(
+                [self._acting_state(i) for i in members],
+                members=members,
+                steps=[self.records[i].finished_at or self.steps for i in members],
+                episodes=episodes,
+                deterministic=deterministic,
+                seeds=[evaluation_seed(self.members[i].seed) for i in members],
+            )
         played = dict(zip(members, found, strict=True))
         return [played.get(i) for i in asked]
 

@@ -105,23 +105,6 @@ class JaxFleetLoop:
             seed=seed,
         )
 
-    def play_all(
-        self,
-        states: Sequence[Any],
-        *,
-        members: Sequence[int],
-        steps: Sequence[int],
-        episodes: int,
-        deterministic: bool,
-        seeds: Sequence[int],
-    ) -> list[Episodes]:
-        """`play` of several members, one after another."""
-        same: dict[str, Any] = {"episodes": episodes, "deterministic": deterministic}
-        return [
-            self.play(state, member=member, step=step, seed=seed, **same)
-            for state, member, step, seed in zip(states, members, steps, seeds, strict=True)
-        ]
-
     def arrays(self, step: int) -> dict[str, NDArray[Any]]:
         """The learners and the episodes in progress after `step` steps, as named arrays."""
         found = checkpoint.flatten_learner(self.learners, step, many=True)
