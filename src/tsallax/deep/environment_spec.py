@@ -268,58 +268,59 @@ def make_spec(
     masked: bool | None = None,
     action_mask: Callable[[Any], Any] | None = None,
 ) -> EnvironmentSpec:
-    """The specification of an id, a JAX environment or a Gymnasium environment.
-
-    Gymnasium environments are tried out: one made for it, if there is an id, is reset and makes a
-    step; one given as an object is reset if it is not known whether it is `masked`.
-    """
+    """The specification of an id, a JAX environment or a Gymnasium environment."""
     checks.one_of("backend", backend, BACKENDS)
     options = {} if options is None else options
     _check_options(env, backend, options)
     if continuous and actions is not None:
         raise InvalidInput(f"actions={actions} makes no sense with real actions", omit="actions")
-    found = env if isinstance(env, Environment) else None
-    if isinstance(env, Environment) and backend == "gymnasium":
-        raise InvalidInput("given as an environment in JAX", source=env.name, omit="backend")
+    in_jax = env if isinstance(env, Environment) else None
+    if in_jax is not None and backend == "gymnasium":
+        raise InvalidInput("given as an environment in JAX", source=in_jax.name, omit="backend")
     if isinstance(env, str) and backend != "gymnasium" and not options:
-        found = jax_environment(env)
+        in_jax = jax_environment(env)
     if action_mask is not None and (not callable(action_mask) or masked is False or continuous):
         problem = "action_mask must be a function of an environment that gives a mask"
         raise InvalidInput(f"{problem}, for DeepQ with masked=True, got {action_mask!r}")
-    if found is not None and (masked or action_mask is not None):
-        problem = "an environment in JAX has no masks"
-        raise InvalidInput(problem, source=found.name, omit="masked")
-    if found is not None:
-        return _jax_spec(
-            found, actions=actions, n_envs=n_envs, continuous=continuous, factored=factored
-        )
+    form: dict[str, Any] = {"actions": actions, "continuous": continuous, "factored": factored}
+    if in_jax is not None:
+        if masked or action_mask is not None:
+            problem = "an environment in JAX has no masks"
+            raise InvalidInput(problem, source=in_jax.name, omit="masked")
+        return _jax_spec(in_jax, n_envs=n_envs, **form)
     if backend == "jax":
         raise InvalidInput("there is no such environment in JAX", source=str(env), omit="backend")
     n = n_envs if isinstance(env, str) else 1
-    arguments: dict[str, Any] = {
-        "actions": actions, "continuous": continuous, "factored": factored,
-        "action_mask": action_mask, "options": options,
-    }  # fmt: skip
-    host = GymnasiumAdapter(env, n_envs=n, **arguments)
+    return _gymnasium_spec(env, n, masked, action_mask=action_mask, options=options, **form)
+
+
+def _gymnasium_spec(
+    env: Any, n_envs: int, masked: bool | None, **arguments: Any
+) -> EnvironmentSpec:
+    """The specification of a Gymnasium environment; `arguments` are those of `GymnasiumAdapter`.
+
+    The environment is tried out: one made for it, if there is an id, is reset and makes a step; one
+    given as an object is reset if it is not known whether it is `masked`.
+    """
+    host = GymnasiumAdapter(env, n_envs=n_envs, **arguments)
+    gives_masks = False
     if isinstance(env, str):
         with closing(GymnasiumAdapter(env, masked=bool(masked), **arguments)) as tried:
-            found_mask = tried.try_out(masked is None)
-    elif masked is None and action_mask is None and not continuous:
-        found_mask = host.gives_masks()
-    else:
-        found_mask = False
-    host.masked |= found_mask if masked is None else masked
-    host.masked &= not continuous
+            gives_masks = tried.try_out(masked is None)
+    elif masked is None and not (host.masked or arguments["continuous"]):
+        gives_masks = host.gives_masks()
+    host.masked |= gives_masks if masked is None else masked
+    host.masked &= not arguments["continuous"]
     return EnvironmentSpec(
         name=host.name,
         encoding=host.encoding,
         action=host.action,
         masked=host.masked,
-        action_mask=action_mask,
+        action_mask=arguments["action_mask"],
         n_envs=host.n_envs,
         limit=host.limit,
         source=env,
-        options=options,
+        options=arguments["options"],
         host=host,
     )
 
