@@ -104,9 +104,9 @@ def show_training() -> None:
     ]
     for together in (False, True):
         fleet = Fleet("Reacher-v5", members, actions=5, together=together).learn(steps=1000)
-        show(f"Fleet of DeepQ, together {together}", *jax.tree.leaves(fleet._learner))
+        show(f"Fleet of DeepQ, together {together}", *jax.tree.leaves(fleet._loop.learners))
     fleet = Fleet("Reacher-v5", [Member(DDPGConfig(**SMALL), s) for s in (0, 1)])
-    show("Fleet of DDPG", *jax.tree.leaves(fleet.learn(steps=1000)._learner))
+    show("Fleet of DDPG", *jax.tree.leaves(fleet.learn(steps=1000)._loop.learners))
     table = q_learning(problems.forest(), Sparse(0.1), steps=20_000, seed=1)
     show("q_learning, forest", table.q)
     table = q_learning("FrozenLake-v1", Sparse(0.1), discount=0.99, steps=20_000, seed=1)

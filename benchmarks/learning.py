@@ -106,7 +106,7 @@ def speed(rounds: int = 5, steps: int = 500) -> None:
             "gymnasium": partial(_learn_on, outside, steps),
             "sb3": partial(peer.learn, steps, reset_num_timesteps=False),
         }
-        n = inside.policy(np.zeros(inside.spec.observation_size)).size
+        n = inside.policy(np.zeros(inside.spec.observation.size)).size
         print(f"{env}, {n} actions, {hidden}: steps/s, median (best) of {rounds} rounds")
         _print_rates(runs, rounds, steps)
 

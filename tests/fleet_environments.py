@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import signal
+from functools import partial
 from typing import Any
 
 import gymnasium
@@ -49,24 +50,9 @@ class Drift(gymnasium.Env):
         )
 
 
-def broken_step() -> Drift:
-    return Drift("step")
-
-
-def broken_reset() -> Drift:
-    return Drift("reset")
-
-
-def broken_reward() -> Drift:
-    return Drift("reward")
-
-
-def killed() -> Drift:
-    return Drift("killed")
-
-
-def forgetful() -> Drift:
-    return Drift("forgetful")
+broken_step, broken_reset, broken_reward, killed, forgetful = (
+    partial(Drift, trouble) for trouble in ("step", "reset", "reward", "killed", "forgetful")
+)
 
 
 def broken_make() -> Drift:

@@ -22,6 +22,7 @@ import numpy as np
 import pytest
 from gymnasium.spaces import Box
 
+from refusals import refused
 from small_agents import (
     CORRIDOR,
     SMALL_DDPG,
@@ -208,7 +209,7 @@ def test_impossible_unfinished_episodes_are_refused(tmp_path, name, wrong):
     within_an_episode(tmp_path / "agent")
     about, arrays = checkpoint.read(tmp_path / "agent")
     checkpoint.write(tmp_path / "odd", about, {**arrays, name: wrong})
-    with pytest.raises(InvalidInput, match="its unfinished episode has impossible actions"):
+    with refused("its unfinished episode has impossible actions"):
         DeepQ.load(tmp_path / "odd")
 
 
@@ -250,7 +251,7 @@ def test_an_environment_without_an_id_has_to_be_given_again(env, tmp_path):
     agent.save(tmp_path / "agent")
     again = DeepQ.load(tmp_path / "agent")
     assert np.array_equal(again.q([0.0, 0.0]), agent.q([0.0, 0.0]))
-    with pytest.raises(InvalidInput, match="give env, such as env=module:Name-v0"):
+    with refused("give env, such as env=module:Name-v0"):
         again.learn(steps=10)
     assert DeepQ.load(tmp_path / "agent", env=env).spec.jax is env
 
@@ -258,7 +259,7 @@ def test_an_environment_without_an_id_has_to_be_given_again(env, tmp_path):
 def test_loading_makes_no_environment_and_learning_only_one_of_the_same_kind(tmp_path, monkeypatch):
     cart_pole().save(tmp_path / "agent")
     for env in ("Acrobot-v1", "Pendulum-v1"):
-        with pytest.raises(InvalidInput, match=ONE_LINE):
+        with refused():
             DeepQ.load(tmp_path / "agent", env=env).learn(steps=5)
     monkeypatch.setattr(gymnasium, "make", lambda *a, **k: pytest.fail("made an environment"))
     DeepQ.load(tmp_path / "agent").predict(np.zeros(4))
@@ -287,90 +288,30 @@ checkpoint.write({str(file)!r}, about, arrays)
     assert file.read_bytes() == saved.read_bytes()
 
 
-@pytest.mark.parametrize(
-    ("module", "call", "error"),
-    [
-        (os, "fsync", OSError(errno.ENOSPC, "No space left")),
-        (os, "replace", OSError(errno.ENOSPC, "No space left")),
-        (np.lib.format, "write_array", KeyboardInterrupt()),
-    ],
-    ids=str,
-)
-def test_a_write_that_fails_leaves_the_last_good_file(
-    module, call, error, trained, saved, tmp_path, monkeypatch
-):
+def test_a_write_that_fails_leaves_the_last_good_file(trained, saved, tmp_path, monkeypatch):
+    """Other errors, and damaged files, are tested with those of MDPs, which are written alike."""
     file = tmp_path / "agent"
     file.write_bytes(saved.read_bytes())
 
-    def fail(*arguments: Any, **options: Any) -> None:
-        raise error
+    def fail(*arguments: Any) -> None:
+        raise OSError(errno.ENOSPC, "No space left")
 
-    monkeypatch.setattr(module, call, fail)
-    with pytest.raises((InvalidInput, KeyboardInterrupt), match=r"cannot be written: No space|^$"):
+    monkeypatch.setattr(os, "replace", fail)
+    with refused("cannot be written: No space left"):
         trained.save(file)
     assert file.read_bytes() == saved.read_bytes()
     assert list(tmp_path.iterdir()) == [file], "nothing half-written is left"
-
-
-def test_a_truncated_file_is_refused_in_one_line(saved, tmp_path):
-    whole = saved.read_bytes()
-    file = tmp_path / "agent"
-    n = len(whole)
-    for length in (0, 1, 10, 100, n // 3, n // 2, n - 30, n - 1):
-        file.write_bytes(whole[:length])
-        with pytest.raises(InvalidInput, match=ONE_LINE) as refusal:
-            DeepQ.load(file)
-        assert str(refusal.value).startswith(str(file))
-
-
-def test_altered_bytes_are_refused_or_change_nothing(saved, contents, tmp_path):
-    """Between the arrays a file has dates and attributes that mean nothing."""
-    whole = saved.read_bytes()
-    about, arrays = contents
-    file = tmp_path / "agent"
-    rng = random.Random(0)
-    lines = []
-    for _ in range(60):
-        altered = bytearray(whole)
-        altered[rng.randrange(len(whole))] ^= 1 << rng.randrange(8)
-        file.write_bytes(altered)
-        try:
-            found, again = checkpoint.read(file)
-        except InvalidInput as refusal:
-            lines.append(str(refusal))
-            continue
-        assert found == about
-        assert set(again) == set(arrays)
-        assert all(np.array_equal(again[name], arrays[name]) for name in arrays)
-    assert len(lines) > 40
-    assert "\n" not in "".join(lines)
-
-
-def test_altered_numbers_are_always_refused(saved, tmp_path):
-    whole = saved.read_bytes()
-    with zipfile.ZipFile(saved) as archive:
-        infos = archive.infolist()
-        contents = {info.filename: archive.read(info) for info in infos}
-    file = tmp_path / "agent"
-    for info in infos:
-        data = contents[info.filename]
-        place = whole.index(data, info.header_offset) + len(data) - 1
-        altered = bytearray(whole)
-        altered[place] ^= 1
-        file.write_bytes(altered)
-        with pytest.raises(InvalidInput, match=ONE_LINE):
-            checkpoint.read(file)
 
 
 def test_what_is_no_agent_is_refused_in_one_line(trained, tmp_path):
     np.savez(tmp_path / "other.npz", a=np.zeros(3))
     for file, message in (
         ("agent", "no such file"), (".", "is a folder, give the name of a file"),
-        ("other.npz", r"not a file written by agent\.save"),
+        ("other.npz", "not a file written by agent.save"),
     ):  # fmt: skip
-        with pytest.raises(InvalidInput, match=message):
+        with refused(message):
             DeepQ.load(tmp_path / file)
-    with pytest.raises(InvalidInput, match="cannot be written: No such file or directory"):
+    with refused("cannot be written: No such file or directory"):
         trained.save(tmp_path / "no" / "agent")
 
 
@@ -442,10 +383,8 @@ def test_contents_that_make_no_sense_are_refused_in_one_line(
     if value is MISSING:
         del parts[part][key]
     checkpoint.write(tmp_path / "agent", about, arrays)
-    with pytest.raises(InvalidInput, match=ONE_LINE) as refusal:
+    with refused(message, source=tmp_path / "agent"):
         DeepQ.load(tmp_path / "agent", CORRIDOR if key.startswith("feed.") else None)
-    assert message in str(refusal.value)
-    assert refusal.value.source == str(tmp_path / "agent")
 
 
 ODD = [
@@ -548,7 +487,7 @@ def test_descriptions_that_are_not_json_are_refused(contents, tmp_path):
 
     for text in ("{", "[1]", "null", "1" * 5000, "[" * 100_000):
         npz.write(tmp_path / "agent", checkpoint.AGENT, {"json": text, **arrays})
-        with pytest.raises(InvalidInput, match="description is not JSON"):
+        with refused("description is not JSON"):
             DeepQ.load(tmp_path / "agent")
 
 
@@ -581,9 +520,7 @@ def bomb(tmp_path) -> Touch:
     return Touch(marker)
 
 
-@pytest.mark.parametrize(
-    "member", ["learner.key", "json", "format", "version", "extra", "history.running"]
-)
+@pytest.mark.parametrize("member", ["learner.key", "json", "extra"])
 def test_a_malicious_pickle_is_refused_and_never_run(member, bomb, saved, tmp_path):
     array = np.empty(1, object)
     array[0] = bomb
@@ -591,7 +528,7 @@ def test_a_malicious_pickle_is_refused_and_never_run(member, bomb, saved, tmp_pa
     np.lib.format.write_array(stream, array, allow_pickle=True)
     file = with_member(saved, tmp_path / "agent", f"{member}.npy", stream.getvalue())
     for read in (DeepQ.load, load):
-        with pytest.raises(InvalidInput, match=ONE_LINE):
+        with refused():
             read(file)
     assert not bomb.marker.exists()
 
@@ -599,7 +536,7 @@ def test_a_malicious_pickle_is_refused_and_never_run(member, bomb, saved, tmp_pa
 def test_a_file_that_is_a_pickle_is_refused_and_never_run(bomb, saved, tmp_path):
     for name in ("agent", "agent.npz", "agent.pkl"):
         (tmp_path / name).write_bytes(pickle.dumps(bomb))
-        with pytest.raises(InvalidInput, match="not a readable agent file"):
+        with refused("not a readable agent file"):
             load(tmp_path / name)
     file = with_member(saved, tmp_path / "zip", "raw", pickle.dumps(bomb))
     with contextlib.suppress(InvalidInput):
@@ -616,7 +553,7 @@ def test_a_file_cannot_name_a_module_to_import(contents, tmp_path, monkeypatch):
     agent = DeepQ.load(tmp_path / "agent")
     agent.predict([0.0, 0.0])
     for use in (lambda: agent.learn(steps=1), lambda: agent.evaluate(1)):
-        with pytest.raises(InvalidInput, match="give env, such as env=harmful_module:"):
+        with refused("give env, such as env=harmful_module:"):
             use()
     assert "harmful_module" not in sys.modules
 
@@ -633,20 +570,5 @@ def test_an_agent_without_its_replay_is_small_and_acts_the_same(trained, tmp_pat
     assert not differ(small, trained)
     small.save(tmp_path / "again")
     for agent in (small, DeepQ.load(tmp_path / "again", CORRIDOR)):
-        with pytest.raises(InvalidInput, match="without its replay: it can act, but not learn"):
+        with refused("without its replay: it can act, but not learn"):
             agent.learn(steps=1)
-
-
-@pytest.mark.slow
-def test_one_hot_observations_of_version_0_1_become_integers(tmp_path):
-    agent = DeepQ("FrozenLake-v1", **TINY).learn(episodes=4)
-    agent.save(tmp_path / "agent")
-    about, arrays = checkpoint.read(tmp_path / "agent")
-    seen = arrays.pop("learner.replay.observations")
-    rows = arrays["learner.replay.rows"]
-    one_hot = np.eye(16, dtype=np.float32)[seen].reshape(len(rows), 32)
-    arrays["learner.replay.rows"] = np.concatenate([one_hot, rows], 1)
-    checkpoint.write(tmp_path / "old", about, arrays)
-    old = DeepQ.load(tmp_path / "old")
-    assert_same(old, agent)
-    assert_same(old.learn(episodes=6), agent.learn(episodes=6))

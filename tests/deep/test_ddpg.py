@@ -253,5 +253,5 @@ def test_parameters_are_perturbed_anew_when_an_episode_ends() -> None:
 
 
 def test_the_actor_has_a_learning_rate_of_its_own_only_if_asked() -> None:
-    assert knobs_of(DDPGConfig(actor_learning_rate=1e-4)).actor_rate == np.float32(1e-4)
-    assert knobs_of(DDPGConfig()).actor_rate == np.float32(DDPGConfig().learning_rate)
+    assert knobs_of(DDPGConfig(actor_learning_rate=1e-4)).actor_learning_rate == np.float32(1e-4)
+    assert knobs_of(DDPGConfig()).actor_learning_rate == np.float32(DDPGConfig().learning_rate)

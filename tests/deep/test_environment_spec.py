@@ -11,6 +11,7 @@ import pytest
 from gymnasium.spaces import Box, Discrete, MultiDiscrete, Tuple
 
 import tsallax
+from refusals import refused
 from small_agents import CORRIDOR, TINY, Episodic, cart_pole
 from tsallax import DeepQ
 from tsallax.deep.environment_spec import EnvironmentSpec, from_description, make_spec
@@ -49,43 +50,6 @@ def test_a_description_gives_the_same_specification_again(make):
     again = from_description(about)
     assert json.loads(json.dumps(again.describe())) == about
     assert again.host is None, "environments are made when they are first used"
-
-
-OLD = {
-    "name": "Env-v0", "observation_size": 6, "observation_shape": [2, 3], "first_observation": None,
-    "n_actions": 9, "first_action": 0, "action_shape": [1, 2], "low": [-1.0, 0.0],
-    "high": [1.0, 1.0], "levels": [3, 3], "jax": False, "n_envs": 1, "limit": None, "options": {},
-    "by_name": True,
-}  # fmt: skip
-"""A description of version 0.1."""
-
-
-def test_a_description_of_version_0_1_gives_the_same_spaces():
-    real = from_description(OLD)
-    assert (real.n_actions, real.levels, real.factored) == (9, (3, 3), False)
-    assert real.encode(np.ones((4, 2, 3)))[0].shape == (4, 6)
-    assert real.decode(np.array([8])).tolist() == [[[1.0, 1.0]]]
-    integer = {**OLD, "observation_shape": [], "first_observation": 2, "first_action": 5}
-    discrete = from_description({**integer, "levels": None, "low": None, "high": None})
-    assert discrete.encode(7)[0].tolist() == [5]
-    assert discrete.decode(np.array([8])).tolist() == [13]
-    vector = from_description({**OLD, "n_actions": None, "levels": None})
-    assert (vector.n_actions, vector.low, vector.high) == (None, (-1.0, 0.0), (1.0, 1.0))
-
-
-@pytest.mark.parametrize(
-    ("key", "value", "message"),
-    [
-        ("n_actions", None, "with the levels"),
-        ("n_actions", 4, "4 actions with the levels [3, 3]"),
-        ("n_actions", 0, "n_actions must be an integer of at least 1"),
-        ("observation_size", 0, "observation_size must be an integer of at least 1"),
-        ("observation_size", 10**15, "observations of shape (2, 3) and size"),
-    ],
-)
-def test_a_description_of_version_0_1_that_makes_no_sense_is_refused(key, value, message):
-    with pytest.raises(InvalidInput, check=lambda e: message in str(e)):
-        from_description({**OLD, key: value})
 
 
 class Configurable(Episodic):
@@ -130,21 +94,21 @@ def test_observations_are_encoded_and_actions_decoded_as_the_environment_has_the
     assert rows.dtype == spec.observation.dtype
     assert spec.encode(np.stack([one, one]))[0].tolist() == [*rows.tolist()] * 2
     numbers = np.arange(spec.n_actions)
-    for action in spec.decode(np.stack([numbers % 2] * 2, 1) if spec.factored else numbers):
+    for action in spec.action.decode(np.stack([numbers % 2] * 2, 1) if spec.factored else numbers):
         assert env.action_space.contains(action)
 
 
 def test_observations_of_the_wrong_kind_are_refused():
     vector = spec_of(CORRIDOR, 3)
     for wrong in (0.0, [1.0], [1.0, 2.0, 3.0], np.zeros((4, 3)), []):
-        with pytest.raises(InvalidInput, match="observation of shape"):
+        with refused("observation of shape"):
             vector.encode(wrong)
     for wrong in ("abc", [[1.0], [1.0, 2.0]], None, [np.nan, 0.0]):
         with pytest.raises(InvalidInput, match=ONE_LINE, check=lambda e: "observation" in str(e)):
             vector.encode(wrong)
     integer = spec_of(Episodic(Discrete(7, start=2)))
     for wrong in (1, 9, 2.5, [[2]]):
-        with pytest.raises(InvalidInput, match="observation"):
+        with refused("observation"):
             integer.encode(wrong)
 
 
@@ -161,10 +125,9 @@ ONCE = {
 @pytest.mark.parametrize("make", ONCE.values(), ids=ONCE)
 def test_an_environment_that_cannot_be_made_twice_is_evaluated_in_another_that_is_given(make):
     agent = DeepQ(make(), **TINY)
-    for refused in (lambda: agent.evaluate(1), lambda: agent.learn(steps=20, eval_every=10)):
-        with pytest.raises(InvalidInput, match=r"second time.*: give one to evaluate in") as error:
-            refused()
-        assert "\n" not in str(error.value)
+    for use in (lambda: agent.evaluate(1), lambda: agent.learn(steps=20, eval_every=10)):
+        with refused("second time", ": give one to evaluate in"):
+            use()
         assert agent.steps == 0
     other = make()
     agent.learn(steps=20, eval_every=10, eval_episodes=2, eval_env=other)
@@ -208,19 +171,18 @@ def test_refusals_say_what_to_add_or_leave_out(arguments, fields):
 
 @pytest.mark.parametrize("env", ["CartPoole-v1", "nowhere:Env-v0", 7, None])
 def test_unknown_environments_are_refused_in_one_line(env):
-    with pytest.raises(InvalidInput, match=ONE_LINE) as refusal:
+    with refused(str(env).split(":")[0]):
         spec_of(env)
-    assert str(env).split(":")[0] in str(refusal.value)
 
 
 def test_what_cannot_be_saved_or_combined_is_refused():
-    with pytest.raises(InvalidInput, match="env_options must be plain data"):
+    with refused("env_options must be plain data"):
         spec_of("CartPole-v1", options={"sutton_barto_reward": np.bool_(False)})
     with pytest.raises(InvalidInput, check=lambda e: e.omit == "actions"):
         spec_of("CartPole-v1", 3)
     with pytest.raises(InvalidInput, check=lambda e: e.omit == "n_envs"):
         DeepQ(gymnasium.make("CartPole-v1"), **{**TINY, "n_envs": 4})
-    with pytest.raises(InvalidInput, match="only environments with an id can be drawn"):
+    with refused("only environments with an id can be drawn"):
         spec_of(CORRIDOR, 3).rendered_environment()
 
 
@@ -228,11 +190,11 @@ def test_an_environment_to_evaluate_in_must_be_of_the_same_kind():
     spec = spec_of("CartPole-v1")
     with pytest.raises(InvalidInput, match=r"observation_shape \(2,\), but .* for \(4,\)"):
         spec.evaluation_environment(Episodic(Box(-1, 1, (2,))))
-    with pytest.raises(InvalidInput, match="Acrobot-v1: has observation_shape"):
+    with refused("Acrobot-v1: has observation_shape"):
         spec.evaluation_environment("Acrobot-v1")
-    with pytest.raises(InvalidInput, match="holds 2 environments: give a single one"):
+    with refused("holds 2 environments: give a single one"):
         spec.evaluation_environment(gymnasium.make_vec("CartPole-v1", 2))
     agent = cart_pole()
-    with pytest.raises(InvalidInput, match="Acrobot-v1: has observation_shape"):
+    with refused("Acrobot-v1: has observation_shape"):
         agent.learn(steps=10, eval_every=5, eval_env="Acrobot-v1")
     assert agent.steps == 0

@@ -5,10 +5,9 @@ from __future__ import annotations
 from itertools import pairwise
 
 import numpy as np
-import pytest
 
+from refusals import refused
 from tsallax.deep.history import History
-from tsallax.errors import InvalidInput
 
 
 def test_a_history_does_not_depend_on_how_much_is_recorded_at_a_time():
@@ -62,7 +61,7 @@ def test_arrays_hold_all_of_it_and_are_checked():
     for name, column in arrays.items():
         np.testing.assert_array_equal(again.arrays()[name], column)
     for name in ("episode_return", "running", "tally"):
-        with pytest.raises(InvalidInput, match="history"):
+        with refused("history"):
             History.from_arrays({**arrays, name: np.zeros((7, 7))})
 
 

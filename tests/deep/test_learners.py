@@ -11,6 +11,7 @@ import jax
 import numpy as np
 import pytest
 
+from refusals import refused
 from small_agents import CORRIDOR, corridor
 from tsallax import DDPG, DDPGConfig, DeepQ, DeepQConfig, Fleet, load_agent
 from tsallax.deep import checkpoint
@@ -25,7 +26,7 @@ def test_learners_are_found_by_name_and_by_their_options():
     assert {"deep_q": DeepQ, "ddpg": DDPG} == LEARNERS
     assert learner_of(DeepQConfig()) is DeepQ
     assert learner_of(DDPGConfig()) is DDPG
-    with pytest.raises(InvalidInput, match="a DeepQConfig or DDPGConfig, not dict"):
+    with refused("a DeepQConfig or DDPGConfig, not dict"):
         learner_of({})
 
 

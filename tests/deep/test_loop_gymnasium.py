@@ -11,10 +11,10 @@ import numpy as np
 import pytest
 from gymnasium.vector import AutoresetMode, SyncVectorEnv
 
+from refusals import refused
 from small_agents import TINY, VECTOR, Episodic, assert_history_is_that_of, stored
 from tsallax import DeepQ
-from tsallax.deep.loop_gymnasium import GymnasiumLoop, episode_seed
-from tsallax.errors import InvalidInput
+from tsallax.deep.loop_gymnasium import episode_seed
 
 
 def test_cart_pole_is_stored_as_it_happened():
@@ -105,24 +105,6 @@ def test_the_history_of_a_vector_environment_is_that_of_its_episodes(mode):
         assert (following["weight"] == 0) == (mode is None and row["ended"])
 
 
-def test_the_state_of_the_episodes_is_in_the_open():
-    agent = DeepQ(Episodic(), **TINY)
-    assert isinstance(agent._loop, GymnasiumLoop)
-    assert not agent._loop.in_progress
-    agent.learn(steps=7)
-    now = agent._loop.episodes
-    assert now.next_episode == [2]
-    assert now.observation.shape == (1, 4)
-    assert now.action.shape == (1,)
-    assert len(now.taken) == 2
-    found = agent._loop.arrays(between_episodes=False)
-    assert found.keys() == {"begun", "observation", "taken", "pending", "pending_share"}
-    assert found["begun"].tolist() == [2]
-    agent._loop.abandon(1)
-    assert not agent._loop.in_progress
-    assert agent._loop.arrays(between_episodes=True) == {"begun": [2]}
-
-
 def test_episodes_have_seeds_of_their_own():
     seeds = {episode_seed(s, e, n) for s in (0, 1) for e in range(3) for n in range(50)}
     assert len(seeds) == 300
@@ -134,6 +116,7 @@ def test_episodes_have_seeds_of_their_own():
     [
         ({"reward": -np.inf}, "Wrong: step returned the reward -inf"),
         ({"seen": np.nan}, "Wrong: an observation contains nan"),
+        ({"seen": np.inf}, "Wrong: an observation contains inf"),
     ],
     ids=str,
 )
@@ -146,7 +129,7 @@ def test_an_environment_that_gives_infinite_numbers_or_nan_is_named_at_once(wron
             return seen, np.array([reward]), *ends
 
     agent = DeepQ(Wrong(), **TINY)
-    with pytest.raises(InvalidInput, match=message):
+    with refused(message):
         agent.learn(steps=20)
     assert agent.steps == 6, "the failed step is not recorded"
     assert agent.history["episode_return"].tolist() == [5.0], "of rewards that are arrays"

@@ -163,6 +163,12 @@ def test_a_function_gives_the_mask_of_an_environment(tmp_path):
         DeepQ(Masked(), action_mask=7, **MASKED)
 
 
+def test_a_function_for_an_agent_that_was_saved_without_masks_is_not_used(tmp_path):
+    DeepQ("CartPole-v1", **TINY).save(tmp_path / "agent")
+    again = DeepQ.load(tmp_path / "agent", action_mask=lambda env: pytest.fail("was called"))
+    assert again.evaluate(1).lengths[0] > 0
+
+
 def test_a_masked_agent_goes_on_from_a_file_as_if_it_had_not_stopped(tmp_path):
     class Seeded(Masked):
         """Masks that depend on the step of the episode alone."""

@@ -1,4 +1,4 @@
-"""The memory of a learner is said, and refused, before it is allocated."""
+"""Learners that do not fit into memory are refused before they are allocated."""
 
 from typing import Any
 
@@ -26,8 +26,8 @@ def test_a_replay_memory_that_does_not_fit_is_refused_before_it_is_allocated() -
         DeepQ(images, **{**TINY, "buffer_size": 2 * 10**9})
 
 
-def test_a_large_one_is_said(monkeypatch: Any) -> None:
-    monkeypatch.setattr(memory_size, "NOTED", 1000)
+def test_a_large_learner_causes_a_warning(monkeypatch: Any) -> None:
+    monkeypatch.setattr(memory_size, "WARNING_BYTES", 1000)
     with pytest.warns(UserWarning, match=r"CartPole-v1: the networks and a replay .* take .* GB"):
         DeepQ("CartPole-v1", **TINY)
 

@@ -11,10 +11,10 @@ import numpy as np
 import pytest
 
 from numpy_network import double, forward
+from refusals import refused
 from tsallax.deep import adam, network
 from tsallax.deep.network import Network
 from tsallax.envs.observation_format import ObservationFormat
-from tsallax.errors import InvalidInput
 
 INPUTS, HIDDEN, OUTPUTS = 4, (8, 6), 5
 
@@ -149,7 +149,7 @@ def test_images_pass_through_convolutions(sides):
 
 
 def test_images_that_are_too_small_are_refused():
-    with pytest.raises(InvalidInput, match="too small"):
+    with refused("too small"):
         network.init(jax.random.PRNGKey(0), ObservationFormat.image(2, 9, 1), (8,), 3, 1.0)
 
 

@@ -1,8 +1,7 @@
 import numpy as np
-import pytest
 
+from refusals import refused
 from tsallax.envs.observation_format import ObservationFormat
-from tsallax.errors import InvalidInput
 
 
 def test_each_kind_is_stored_in_its_own_type() -> None:
@@ -17,5 +16,5 @@ def test_each_kind_is_stored_in_its_own_type() -> None:
 
 
 def test_an_unknown_kind_is_refused() -> None:
-    with pytest.raises(InvalidInput, match="kind"):
+    with refused("kind"):
         ObservationFormat("text", (), 1)

@@ -5,10 +5,9 @@ from __future__ import annotations
 from pathlib import Path
 
 import numpy as np
-import pytest
 
 from made_up_runs import made_up_run
-from tsallax.errors import InvalidInput
+from refusals import refused
 from tsallax.runs import curve_figure, learning_curves
 
 
@@ -38,6 +37,5 @@ def test_a_run_without_episodes_is_drawn_and_a_file_that_cannot_be_written_refus
     figure = drawn(tmp_path)
     curve_figure.save(figure, tmp_path / "curves.svg")
     assert (tmp_path / "curves.svg").read_bytes().startswith(b"<?xml")
-    with pytest.raises(InvalidInput) as refusal:
+    with refused(source=tmp_path / "absent" / "curves.png"):
         curve_figure.save(figure, tmp_path / "absent" / "curves.png")
-    assert refusal.value.source == str(tmp_path / "absent" / "curves.png")

@@ -10,6 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from made_up_runs import made_up_history, made_up_run
+from refusals import refused
 from tsallax.errors import InvalidInput
 from tsallax.runs import learning_curves, logs
 
@@ -112,5 +113,5 @@ def test_a_run_without_episodes_is_remarked_and_has_no_curve(tmp_path: Path):
 @pytest.mark.parametrize("name", ["absent", "empty"])
 def test_folders_without_runs_are_refused(name: str, tmp_path: Path):
     (tmp_path / "empty").mkdir()
-    with pytest.raises(InvalidInput, match=name):
+    with refused(name):
         learning_curves.find([tmp_path / name])

@@ -13,10 +13,10 @@ import pytest
 
 from command_line import OLD_RUN
 from made_up_runs import made_up_history
+from refusals import refused
 from tsallax.deep.history import History
 from tsallax.deep.learners import load_agent
 from tsallax.deep.option_changes import Change
-from tsallax.errors import InvalidInput
 from tsallax.files import yaml_text
 from tsallax.runs import logs
 
@@ -160,12 +160,11 @@ def test_an_incomplete_last_line_is_left_out_and_a_wrong_one_named(tmp_path: Pat
     path.write_text(head)
     assert len(logs.read(path)["return"]) == 0
     path.write_text(head + "1,50,2.5,50\n2,100\n3,150,1,50\n")
-    with pytest.raises(InvalidInput, match="line 3") as caught:
+    with refused("line 3", source=path):
         logs.read(path)
-    assert caught.value.source == str(path)
     path.write_text("a,b\n1,2\n")
-    with pytest.raises(InvalidInput, match="not a log"):
+    with refused("not a log"):
         logs.read(path)
     path.unlink()
-    with pytest.raises(InvalidInput, match="no such file"):
+    with refused("no such file"):
         logs.read(path)

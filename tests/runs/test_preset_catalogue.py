@@ -6,7 +6,7 @@ import gymnasium
 import pytest
 
 import tsallax
-from tsallax.errors import InvalidInput
+from refusals import refused
 from tsallax.paper.suites.suite_cells import gather_suite
 from tsallax.paper.suites.suite_jobs import agent_options
 from tsallax.paper.suites.suite_rows import read_suite_rows
@@ -34,7 +34,7 @@ def test_a_preset_names_a_known_environment_and_known_options(preset):
 def test_a_preset_is_found_by_all_ids_of_its_environment():
     assert tsallax.preset("Taxi-v3") == tsallax.preset("Taxi-v4")
     assert preset_of("Pendulum-v1") is None
-    with pytest.raises(InvalidInput, match="unknown preset 'CartPole': choose from Acrobot-v1, "):
+    with refused("unknown preset 'CartPole': choose from Acrobot-v1, "):
         tsallax.preset("CartPole")
 
 
@@ -62,9 +62,8 @@ def test_a_preset_may_have_a_result(tmp_path: Path):
 def test_a_file_that_is_no_preset_is_named(tmp_path: Path, text):
     path = tmp_path / "Odd-v0.yaml"
     path.write_text(text)
-    with pytest.raises(InvalidInput, match="not a preset: ") as refusal:
+    with refused("not a preset: ", source=path):
         read_preset(path)
-    assert refusal.value.source == str(path)
 
 
 def test_the_results_of_presets_are_those_of_their_runs():

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
+from refusals import refused
 from tsallax.deep.learners import LEARNERS
-from tsallax.errors import InvalidInput
 from tsallax.files import yaml_text
 from tsallax.runs.settings import Run, from_flat, to_flat, to_yaml
 
@@ -37,12 +37,6 @@ def test_levels_of_actions_are_one_number_several_or_their_text(given, actions):
     assert Run(actions=given).actions == actions
 
 
-@pytest.mark.parametrize("given", [64, [64], "64", (64,)])
-def test_widths_of_layers_are_one_number_several_or_their_text(given):
-    assert from_flat({"net_arch": given}).config.net_arch == (64,)
-    assert from_flat({"net_arch": "64,32"}).config.net_arch == (64, 32)
-
-
 def test_keys_of_nested_options_are_those_that_a_checkpoint_stores():
     assert Run(env_options={"rewards": {1: (0, 1)}}).env_options == {"rewards": {"1": [0, 1]}}
 
@@ -54,19 +48,19 @@ def test_keys_of_nested_options_are_those_that_a_checkpoint_stores():
         ({"algorithm": ["deep_q"]}, "unknown algorithm"),
         ({"env": [1]}, "env must be the id"),
         ({"actions": 1}, "actions must be an integer of at least 2, got 1"),
-        ({"actions": [3, "x"]}, "actions .* 'x'"),
+        ({"actions": [3, "x"]}, "at least 2, got 'x'"),
         ({"env_options": 3}, "env_options must be names and values"),
         ({"env_options": {"a": object()}}, "env_options must be plain data"),
         ({"seed": -1}, "seed"),
         ({"episodes": 0}, "episodes must be an integer of at least 1"),
         ({"eval_episodes": 0}, "eval_episodes"),
         ({"save_every": 1.5}, "save_every"),
-        ({"steps": 2**30}, "steps must be less than 2\\^30"),
+        ({"steps": 2**30}, "steps must be less than 2^30"),
         ({"tensorboard": "yes"}, "tensorboard must be True or False"),
         ({"sigma": 0.1}, "unknown option 'sigma' of deep_q"),
         ({"hidden": 8}, "net_arch"),
     ],
 )
 def test_an_invalid_option_is_named(options, message):
-    with pytest.raises(InvalidInput, match=message):
+    with refused(message):
         from_flat(options)

@@ -25,12 +25,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tsallax import checks, provenance
-from tsallax.deep import checkpoint, options
+from tsallax.deep import checkpoint, old_files, options
 from tsallax.deep.algorithm import Algorithm, init_learner
 from tsallax.deep.environment_spec import EnvironmentSpec, from_description, make_spec
 from tsallax.deep.evaluation_episodes import Episodes, choose_actions, evaluation_seed, play_jax
 from tsallax.deep.history import History
-from tsallax.deep.loop import MAX_CYCLES, Loop, Segment
+from tsallax.deep.loop import Loop, Segment
 from tsallax.deep.loop_gymnasium import GymnasiumLoop, episode_seed
 from tsallax.deep.loop_jax import JaxLoop
 from tsallax.deep.memory_size import require_memory
@@ -44,8 +44,8 @@ from tsallax.deep.training_schedule import (
     MAX_STEPS,
     SaveSchedule,
     TrainingSchedule,
+    cycles_until,
     is_false,
-    next_multiple,
     passes_multiple,
 )
 from tsallax.envs.gymnasium import wrapper_statistics
@@ -59,7 +59,7 @@ SEGMENT_SECONDS = 0.5
 CALLBACK_EVERY = 1_000
 """Steps from one call of a callback to the next."""
 RETURN_EVERY, RETURN_EPISODES = 1_000, 100
-"""After how many steps the mean return of how many training episodes may end the training."""
+"""`stop_at_return` is compared every so many steps with the mean of so many training episodes."""
 
 
 class Agent:
@@ -87,25 +87,31 @@ class Agent:
         **more: Any,
     ) -> None:
         settings = options.make_config(self.Config, config, more)
-        spec = make_spec(
-            env,
-            actions=actions,
-            n_envs=settings.n_envs,
-            continuous=self.continuous_actions,
-            backend=backend,
-            options=env_options,
-            factored=getattr(settings, "factored", None),
-            masked=getattr(settings, "masked", False),
-            action_mask=action_mask,
-        )
+        given = {"backend": backend, "options": env_options, "action_mask": action_mask}
+        spec = self.describe_environment(env, settings, actions=actions, **given)
         self.check_effects(spec, settings)
         self._start(spec, settings, seed)
 
     @classmethod
-    def from_spec(cls, spec: EnvironmentSpec, config: Any, seed: int) -> Self:
-        """An agent in the environment of a specification."""
+    def describe_environment(cls, env: Any, config: Any, **given: Any) -> EnvironmentSpec:
+        """The specification of an environment for agents with these options, by `make_spec`."""
+        return make_spec(
+            env,
+            n_envs=config.n_envs,
+            continuous=cls.continuous_actions,
+            factored=getattr(config, "factored", None),
+            masked=getattr(config, "masked", False),
+            **given,
+        )
+
+    @classmethod
+    def from_acting_state(
+        cls, spec: EnvironmentSpec, config: Any, seed: int, state: Any, steps: int
+    ) -> Self:
+        """An agent that acts like another one by its acting state after so many steps."""
         agent = cls.__new__(cls)
-        agent._start(spec, config, seed)
+        agent._start(spec, config, seed, lambda *learner: _acting_learner(state, *learner))
+        agent.steps, agent._has_replay = steps, False
         return agent
 
     def _start(
@@ -284,24 +290,22 @@ class Agent:
         What an environment or a callback raises is passed on, after saving to `save_to`.
         """
         goals = {"episodes": episodes, "steps": steps}
-        intervals = {"eval_every": eval_every, "save_every": save_every}
-        counts = {**goals, **intervals, "eval_episodes": eval_episodes}
-        counts["callback_every"] = callback_every
-        files = {"save_to": save_to, "best_to": best_to}
-        self._check_learn(callback, eval_env, files, counts)
+        counts = {
+            **goals, "eval_every": eval_every, "eval_episodes": eval_episodes,
+            "save_every": save_every, "callback_every": callback_every,
+        }  # fmt: skip
+        self._check_learn(callback, eval_env, {"save_to": save_to, "best_to": best_to}, counts)
         if stop_at_return is not None:
             checks.number("stop_at_return", stop_at_return)
+        evaluated = eval_every is not None
         stops = [save_every, callback_every if callback is not None else None]
-        if stop_at_return is not None and eval_every is None:
+        if stop_at_return is not None and not evaluated:
             stops.append(RETURN_EVERY)
         schedule = TrainingSchedule(
-            *self._position(),
-            **goals,
-            eval_every=eval_every,
-            stop_every=[every for every in stops if every is not None],
+            *self._position(), **goals, eval_every=eval_every, stop_every=stops
         )
         saves = SaveSchedule(self.steps, save_every)
-        reached = self.reached(stop_at_return, eval_every is not None)
+        reached = self.reached(stop_at_return, evaluated)
         if schedule.finished(*self._position()) and not reached:
             warnings.warn(
                 f"{self.environment}: nothing is learned: steps and episodes are counted in all, "
@@ -324,7 +328,7 @@ class Agent:
                     self._record_evaluation(eval_episodes, eval_env)
                     if best_to is not None and self.history.is_best():
                         self.save(best_to, replay=False)
-                reached = self.reached(stop_at_return, eval_every is not None)
+                reached = self.reached(stop_at_return, evaluated)
                 can_save = self._can_be_saved() or saves.overdue(self.steps)
                 if save_to is not None and can_save and saves.due(self.steps):
                     self.save(save_to)
@@ -414,35 +418,28 @@ class Agent:
 
     def _run_segment(self, schedule: TrainingSchedule, to_episode_end: bool) -> None:
         """Run cycles up to the next evaluation, save, start of learning or copy of the target."""
-        c = self.config
-        learning = self._learning
-        copy_at = next_multiple(self.steps, c.target_update_interval)
-        stop = min(schedule.next_stop(self.steps), copy_at)
-        if not learning:
-            stop = min(stop, c.learning_starts)
-        steps_per_cycle = c.n_envs * c.train_freq
-        cycles = min(
-            -(-(stop - self.steps) // steps_per_cycle),
-            MAX_CYCLES,
-            int(SEGMENT_SECONDS / self._seconds_per_cycle),
-        )
+        c, first, learning = self.config, self.steps, self._learning
+        in_time = int(SEGMENT_SECONDS / self._seconds_per_cycle)
+        cycles = min(cycles_until(schedule.next_stop(first), first, c), in_time)
         episodes = schedule.next_episode_stop(self.history.episodes) - self.history.episodes
         so_far = int(self.history.lengths[0]), float(self.history.running[0])
         if self.history.lengths.any() and not self._loop.resume(*so_far):
             self._drop_lost_episodes()
         begin = time.monotonic()
         ends = 1 if to_episode_end else max(1, episodes)
-        segment = self._loop.run(self._learner, learning, self.steps, max(1, cycles), ends)
+        segment = self._loop.run(self._learner, learning, first, max(1, cycles), ends)
         self._compiled.add(learning)
         done = len(segment.log.loss)
         self._seconds_per_cycle = (time.monotonic() - begin) / max(done, 1)
-        self.steps += done * steps_per_cycle
+        self.steps += done * c.n_envs * c.train_freq
         self._record(segment)
-        if self.steps >= copy_at:
+        if passes_multiple(first, self.steps, c.target_update_interval):
             self._learner = self._algorithm.copy(self._learner)
             self.history.append_trace(self.steps)
         if segment.error is not None:
             self._loop.abandon(self.history.episodes)
+            with suppress(RuntimeError):  # of arrays that an error of the device has deleted
+                self._learner = self._algorithm.end_episodes(self._learner, self.steps)
             raise segment.error
 
     def _record(self, segment: Segment) -> None:
@@ -495,7 +492,7 @@ class Agent:
             self._predictions += 1
             key = jax.random.fold_in(jax.random.PRNGKey(self.seed ^ 0x5EED), self._predictions)
         action = choose_actions(self._algorithm, self._learner, x, self.steps, key, allowed)
-        actions = self.spec.decode(np.asarray(action))
+        actions = self.spec.action.decode(np.asarray(action))
         if not single:
             return actions
         return int(actions[0]) if self.spec.action.space.kind == "discrete" else actions[0]
@@ -590,9 +587,9 @@ class Agent:
         }
         if not replay:
             acting = self._algorithm.acting_state(self._learner)
-            arrays = checkpoint.flatten("learner.", acting)
+            arrays = checkpoint.flatten(checkpoint.LEARNER, acting)
         else:
-            arrays = checkpoint.flatten_learner("learner.", self._learner, self.steps)
+            arrays = checkpoint.flatten_learner(self._learner, self.steps)
             arrays |= self._loop.arrays(between_episodes=not self.history.lengths.any())
         starts_again = replay and self.config.n_envs == 1 and not self.history.lengths.any()
         arrays |= wrapper_statistics.to_arrays(self.spec.statistics(before_reset=starts_again))
@@ -628,11 +625,11 @@ class Agent:
                 made = f"{steps} steps and {predictions} predictions"
                 raise InvalidInput(f"damaged: it cannot have made {made}")
             history = _history(arrays, steps, spec.n_envs)
-            read_learner = _acting_learner
+            read_learner = partial(_read_acting_learner, arrays)
             if about["replay"]:
-                read_learner = partial(_learner_with_replay, steps=steps)
+                read_learner = partial(_read_learner, arrays, steps)
             agent = cls.__new__(cls)
-            agent._start(spec, config, about["seed"], partial(read_learner, arrays))
+            agent._start(spec, config, about["seed"], read_learner)
             agent.steps, agent._predictions, agent.history = steps, predictions, history
             agent._has_replay = bool(about["replay"])
             spec.restore_statistics(wrapper_statistics.from_arrays(arrays))
@@ -641,11 +638,6 @@ class Agent:
             agent.saved_at = steps
             agent.changes = from_plain(about.get("changes", []), steps)
         return agent.change(**given) if given else agent
-
-    def restore_acting(self, state: Any, steps: int) -> None:
-        """Act like another agent with these options, by its acting state after so many steps."""
-        self._learner = self._algorithm.restore_acting(state, self._learner)
-        self.steps, self._has_replay = steps, False
 
 
 def _history(arrays: Mapping[str, NDArray[Any]], steps: int, n_envs: int) -> History:
@@ -663,21 +655,26 @@ def _history(arrays: Mapping[str, NDArray[Any]], steps: int, n_envs: int) -> His
     return history
 
 
-def _learner_with_replay(
-    arrays: dict[str, NDArray[Any]], algorithm: Algorithm, key: jax.Array, knobs: Any, steps: int
+def _read_learner(
+    arrays: dict[str, NDArray[Any]], steps: int, algorithm: Algorithm, key: jax.Array, knobs: Any
 ) -> Any:
     """The learner in the arrays of a file, written after so many steps."""
     like = jax.eval_shape(algorithm.init, key, knobs)
-    arrays = checkpoint.with_integer_observations("learner.", like, arrays)
-    return checkpoint.restore_learner("learner.", like, arrays, steps)._replace(knobs=knobs)
+    arrays = old_files.with_integer_observations(like, arrays)
+    return checkpoint.restore_learner(like, knobs, arrays, steps)
 
 
-def _acting_learner(
+def _read_acting_learner(
     arrays: dict[str, NDArray[Any]], algorithm: Algorithm, key: jax.Array, knobs: Any
 ) -> Any:
-    """A learner with the acting state in the arrays of a file, and a memory of one transition."""
+    """A learner with the acting state in the arrays of a file."""
     like = jax.eval_shape(lambda: algorithm.acting_state(algorithm.init(key, knobs)))
-    state = checkpoint.restore("learner.", like, arrays)
+    state = checkpoint.restore(checkpoint.LEARNER, like, arrays)
+    return _acting_learner(state, algorithm, key, knobs)
+
+
+def _acting_learner(state: Any, algorithm: Algorithm, key: jax.Array, knobs: Any) -> Any:
+    """A learner with an acting state, and a memory of one transition."""
     least = dataclasses.replace(algorithm.config, buffer_size=1, batch_size=1)
     small: Any = dataclasses.replace(algorithm, config=least)  # type: ignore[type-var]
     return algorithm.restore_acting(state, init_learner(small, key, knobs))

@@ -20,6 +20,8 @@ from tsallax.files import npz
 from tsallax.files.npz import Format
 
 AGENT = Format("tsallax agent", 1, "agent", "agent.save", {"json": ("U", 0)}, max_ratio=250)
+LEARNER = "learner."
+"""The prefix of the arrays of a learner."""
 
 T = TypeVar("T")
 
@@ -98,58 +100,41 @@ def restore(prefix: str, like: T, arrays: dict[str, Any]) -> T:
     return restored
 
 
-def flatten_learner(
-    prefix: str, learner: Any, steps: int, many: bool = False
-) -> dict[str, NDArray[Any]]:
+def flatten_learner(learner: Any, steps: int, many: bool = False) -> dict[str, NDArray[Any]]:
     """The arrays of a learner after so many steps, without its knobs and the empty replay rows.
 
     `many` learners have the agents as the first axis of all arrays.
     """
-    arrays = flatten(prefix, learner._replace(knobs=None))
-    for name in _rings(prefix, arrays):
+    arrays = flatten(LEARNER, learner._replace(knobs=None))
+    for name in _rings(arrays):
         rows = arrays[name]
         arrays[name] = rows[:, :steps] if many else rows[:steps]
     return arrays
 
 
 def restore_learner(
-    prefix: str, like: Any, arrays: dict[str, Any], steps: int, many: bool = False
+    like: Any, knobs: Any, arrays: dict[str, Any], steps: int, many: bool = False
 ) -> Any:
-    """A learner of the same shapes as `like`, but without knobs, from `flatten_learner`.
+    """A learner of the same shapes as `like`, with these knobs, from `flatten_learner`.
 
     Its replay memory is filled up with empty rows.
     """
     arrays, axis = dict(arrays), int(many)
     capacity = like.replay.rows.shape[axis]
-    restore(f"{prefix}replay.priority", like.replay.priority, arrays)  # before rows are allocated
-    for name in _rings(prefix, arrays):
+    restore(f"{LEARNER}replay.priority", like.replay.priority, arrays)  # before rows are allocated
+    for name in _rings(arrays):
         rows = arrays[name]
         if rows.ndim > axis and rows.shape[axis] == min(steps, capacity) < capacity:
             empty = (*rows.shape[:axis], capacity - rows.shape[axis], *rows.shape[axis + 1 :])
             arrays[name] = np.concatenate([rows, np.zeros(empty, rows.dtype)], axis)
-    return restore(prefix, like._replace(knobs=None), arrays)
+    return restore(LEARNER, like._replace(knobs=None), arrays)._replace(knobs=knobs)
 
 
-def with_integer_observations(
-    prefix: str, like: Any, arrays: dict[str, NDArray[Any]]
-) -> dict[str, NDArray[Any]]:
-    """The arrays of a learner whose replay has integers where version 0.1 wrote one-hot vectors."""
-    name, separate = f"{prefix}replay.rows", f"{prefix}replay.observations"
-    rows, expected = arrays.get(name), like.replay.observations
-    if expected is None or expected.dtype != np.int32 or separate in arrays or rows is None:
-        return arrays
-    n = (rows.shape[-1] - like.replay.rows.shape[1]) // 2 if rows.ndim == 2 else 0
-    if n < 1:
-        return arrays
-    seen = rows[:, : 2 * n].reshape(-1, 2, n).argmax(-1).astype(np.int32)
-    return {**arrays, name: rows[:, 2 * n :], separate: seen}
-
-
-def _rings(prefix: str, arrays: dict[str, Any]) -> list[str]:
+def _rings(arrays: dict[str, Any]) -> list[str]:
     """The arrays that have a row for each transition of the replay memory."""
-    names = (f"{prefix}replay.{name}" for name in replay.RINGS)
+    names = (f"{LEARNER}replay.{name}" for name in replay.RINGS)
     return [name for name in names if name in arrays]
 
 
 def _name(path: Any) -> str:
-    return ".".join(str(getattr(key, "name", getattr(key, "idx", key))) for key in path)
+    return jax.tree_util.keystr(path, simple=True, separator=".")

@@ -41,19 +41,19 @@ from tsallax.deep.running_moments import Moments
 from tsallax.envs.observation_format import ObservationFormat
 from tsallax.errors import InvalidInput
 
-KNOBS = ("sigma", "beta", "learning_rate", "actor_learning_rate", "tau", "action_penalty")
-"""The options in which agents that share a compiled program may differ."""
-
 
 class Knobs(NamedTuple):
-    """The options named in KNOBS as numbers, which are arguments of the compiled program."""
+    """The options in which agents that share a compiled program may differ, as numbers."""
 
     sigma: Linear
     beta: Linear
     learning_rate: Array
-    actor_rate: Array
+    actor_learning_rate: Array
     tau: Array
-    pull: Array
+    action_penalty: Array
+
+
+KNOBS = Knobs._fields
 
 
 class Pair(NamedTuple):
@@ -202,10 +202,11 @@ class PolicyGradient:
 
         def cost(actor: Network) -> Array:
             u = network.values(actor, s)
-            return knobs.pull * jnp.mean(u**2) - jnp.mean(self._q(critic, s, jnp.tanh(u)))
+            penalty = knobs.action_penalty * jnp.mean(u**2)
+            return penalty - jnp.mean(self._q(critic, s, jnp.tanh(u)))
 
         slope = adam.clip_by_norm(jax.grad(cost)(actor), c.max_grad_norm)
-        actor, actor_adam = adam.update(learner.actor_adam, actor, slope, knobs.actor_rate)
+        actor, actor_adam = adam.update(learner.actor_adam, actor, slope, knobs.actor_learning_rate)
         online = Pair(actor, critic)
         learner = learner._replace(
             online=online,
@@ -290,9 +291,10 @@ def build_algorithm(
     spec: EnvironmentSpec, configs: Sequence[DDPGConfig]
 ) -> tuple[PolicyGradient, list[Knobs]]:
     """The algorithm of agents whose options differ only in KNOBS, and the knobs of each."""
-    assert spec.low is not None
-    assert spec.high is not None
-    for i, (low, high) in enumerate(zip(spec.low, spec.high, strict=True)):
+    if spec.choices is not None:
+        raise InvalidInput("DDPG needs real actions", source=spec.name)
+    actions = spec.action.space
+    for i, (low, high) in enumerate(zip(actions.low, actions.high, strict=True)):
         if not (math.isfinite(low) and math.isfinite(high) and low < high):
             raise InvalidInput(
                 f"dimension {i} of its actions ranges from {low:g} to {high:g}: DDPG needs finite "
@@ -300,13 +302,12 @@ def build_algorithm(
                 source=spec.name,
             )
     static = with_defaults(configs[0], KNOBS)
-    algorithm = PolicyGradient(spec.observation_size, spec.low, spec.high, static)
+    algorithm = PolicyGradient(spec.observation.size, actions.low, actions.high, static)
     return algorithm, [knobs_of(config) for config in configs]
 
 
 def knobs_of(config: DDPGConfig) -> Knobs:
     """The knobs of one agent's configuration."""
-    rate = config.learning_rate
-    actor_rate = config.actor_learning_rate or rate
-    numbers = config.sigma, config.beta, rate, actor_rate, config.tau, config.action_penalty
-    return Knobs(*jax.tree.map(jnp.float32, numbers))
+    numbers = {name: getattr(config, name) for name in KNOBS}
+    numbers["actor_learning_rate"] = config.actor_learning_rate or config.learning_rate
+    return Knobs(**jax.tree.map(jnp.float32, numbers))

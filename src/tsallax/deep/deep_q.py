@@ -50,8 +50,8 @@ KNOBS = (
 """The options in which agents that share a compiled program may differ."""
 
 DENSE_ACTIONS = 2
-"""With up to so many actions for each transition of a batch, Adam updates the whole output layer;
-with more, the rows of the batch's actions (`adam.update_rows`)."""
+"""Up to so many actions per transition of a batch, Adam updates the whole output layer; with more,
+only the rows of the batch's actions (`adam.update_rows`)."""
 ALPHA_RATE = 0.01
 """How far log(alpha) moves with an update, times the missing share of the support."""
 MAX_LOG_ALPHA = 20.0

@@ -5,7 +5,6 @@ It is made from an id or an object (`make_spec`), or from the description in a f
 """
 
 import json
-import math
 from collections.abc import Callable, Iterable, Mapping
 from contextlib import closing
 from dataclasses import dataclass, field
@@ -16,9 +15,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tsallax import checks
+from tsallax.deep import old_files
 from tsallax.envs.action_format import ActionFormat
 from tsallax.envs.action_mask import mask_rows
-from tsallax.envs.discretize import Discretize
 from tsallax.envs.gymnasium.adapter import GymnasiumAdapter
 from tsallax.envs.gymnasium.wrapper_statistics import Statistics, normalized_by, single_wrapper
 from tsallax.envs.jax.catalogue import jax_environment
@@ -41,9 +40,9 @@ class EnvironmentSpec:
     action: ActionFormat
     """The space of the actions, and how they are numbered."""
     masked: bool = False
-    """Whether states say which actions they allow."""
+    """Whether the environment masks actions."""
     action_mask: Callable[[Any], Any] | None = None
-    """A function of an environment that says it, in place of `info["action_mask"]`."""
+    """A function of an environment that returns the mask, in place of `info["action_mask"]`."""
     jax: Environment | None = None
     """The environment, where it is written in JAX."""
     n_envs: int = 1
@@ -64,11 +63,6 @@ class EnvironmentSpec:
         return self.encoding.format
 
     @property
-    def observation_size(self) -> int:
-        """The length of a vector, the number of integers, or the number of bytes of an image."""
-        return self.encoding.format.size
-
-    @property
     def choices(self) -> tuple[int, ...] | None:
         """The number of choices in each dimension of an action; None where actions are real."""
         return self.action.choices
@@ -83,30 +77,10 @@ class EnvironmentSpec:
         """The number of actions, or of all choices of factored ones; None for real ones."""
         return self.action.n_actions
 
-    @property
-    def low(self) -> tuple[float, ...] | None:
-        """The lower bounds of real actions."""
-        return self.action.bounds[0]
-
-    @property
-    def high(self) -> tuple[float, ...] | None:
-        """The upper bounds of real actions."""
-        return self.action.bounds[1]
-
-    @property
-    def discretize(self) -> Discretize | None:
-        """The grid that numbers real actions."""
-        return self.action.discretize
-
-    @property
-    def levels(self) -> tuple[int, ...] | None:
-        """The number of levels of each real dimension of an action; None where it has none."""
-        return self.action.levels or None
-
     @cached_property
     def table(self) -> NDArray[np.float32] | None:
         """The real actions by their numbers; those of factored ones by dimension and number."""
-        grid = self.discretize
+        grid = self.action.discretize
         if grid is None:
             return None
         return np.asarray(grid.level_table if self.factored else grid.table, np.float32)
@@ -122,7 +96,7 @@ class EnvironmentSpec:
         return stored, single
 
     def mask(self, given: Any, n: int, single: bool) -> NDArray[np.bool_] | None:
-        """The mask of n observations from what a caller gave, which must be one if it is masked."""
+        """The masks of n observations as a caller gave them; required where actions are masked."""
         if given is None:
             if not self.masked:
                 return None
@@ -135,9 +109,16 @@ class EnvironmentSpec:
         except InvalidInput as error:
             raise InvalidInput(f"the mask {error.problem}", source=self.name) from None
 
-    def decode(self, actions: NDArray[Any]) -> Any:
-        """Actions as the environment takes them: an array, or a list for a Tuple or Dict."""
-        return self.action.decode(actions)
+    @property
+    def adapter_options(self) -> dict[str, Any]:
+        """Arguments of `GymnasiumAdapter`, and of `make_spec`, for actions and masks like these."""
+        return {
+            "actions": self.action.levels or None,
+            "continuous": self.n_actions is None,
+            "factored": self.factored,
+            "masked": self.masked,
+            "action_mask": self.action_mask if self.masked else None,
+        }
 
     def training_environment(self) -> GymnasiumAdapter:
         """The Gymnasium environments to learn in, made at the first call."""
@@ -237,18 +218,13 @@ class EnvironmentSpec:
     def _make(
         self, source: Any, n: int, owned: bool | None = None, **options: Any
     ) -> GymnasiumAdapter:
-        continuous = self.n_actions is None
         by_id = isinstance(source, str)
         made = GymnasiumAdapter(
             source,
-            actions=self.levels,
             n_envs=n if by_id else 1,
-            continuous=continuous,
-            factored=None if continuous else self.factored,
-            masked=self.masked,
-            action_mask=self.action_mask,
             owned=owned,
             options={**self.options, **options} if by_id else None,
+            **self.adapter_options,
         )
         try:
             _require_same(made, self)
@@ -292,58 +268,59 @@ def make_spec(
     masked: bool | None = None,
     action_mask: Callable[[Any], Any] | None = None,
 ) -> EnvironmentSpec:
-    """The specification of an id, a JAX environment or a Gymnasium environment.
-
-    Gymnasium environments are tried out: one made for it, if there is an id, is reset and makes a
-    step; one given as an object is reset if it is not known whether it is `masked`.
-    """
+    """The specification of an id, a JAX environment or a Gymnasium environment."""
     checks.one_of("backend", backend, BACKENDS)
     options = {} if options is None else options
     _check_options(env, backend, options)
     if continuous and actions is not None:
         raise InvalidInput(f"actions={actions} makes no sense with real actions", omit="actions")
-    found = env if isinstance(env, Environment) else None
-    if isinstance(env, Environment) and backend == "gymnasium":
-        raise InvalidInput("given as an environment in JAX", source=env.name, omit="backend")
+    in_jax = env if isinstance(env, Environment) else None
+    if in_jax is not None and backend == "gymnasium":
+        raise InvalidInput("given as an environment in JAX", source=in_jax.name, omit="backend")
     if isinstance(env, str) and backend != "gymnasium" and not options:
-        found = jax_environment(env)
+        in_jax = jax_environment(env)
     if action_mask is not None and (not callable(action_mask) or masked is False or continuous):
         problem = "action_mask must be a function of an environment that gives a mask"
         raise InvalidInput(f"{problem}, for DeepQ with masked=True, got {action_mask!r}")
-    if found is not None and (masked or action_mask is not None):
-        problem = "an environment in JAX has no masks"
-        raise InvalidInput(problem, source=found.name, omit="masked")
-    if found is not None:
-        return _jax_spec(
-            found, actions=actions, n_envs=n_envs, continuous=continuous, factored=factored
-        )
+    form: dict[str, Any] = {"actions": actions, "continuous": continuous, "factored": factored}
+    if in_jax is not None:
+        if masked or action_mask is not None:
+            problem = "an environment in JAX has no masks"
+            raise InvalidInput(problem, source=in_jax.name, omit="masked")
+        return _jax_spec(in_jax, n_envs=n_envs, **form)
     if backend == "jax":
         raise InvalidInput("there is no such environment in JAX", source=str(env), omit="backend")
     n = n_envs if isinstance(env, str) else 1
-    arguments: dict[str, Any] = {
-        "actions": actions, "continuous": continuous, "factored": factored,
-        "action_mask": action_mask, "options": options,
-    }  # fmt: skip
-    host = GymnasiumAdapter(env, n_envs=n, **arguments)
+    return _gymnasium_spec(env, n, masked, action_mask=action_mask, options=options, **form)
+
+
+def _gymnasium_spec(
+    env: Any, n_envs: int, masked: bool | None, **arguments: Any
+) -> EnvironmentSpec:
+    """The specification of a Gymnasium environment; `arguments` are those of `GymnasiumAdapter`.
+
+    The environment is tried out: one made for it, if there is an id, is reset and makes a step; one
+    given as an object is reset if it is not known whether it is `masked`.
+    """
+    host = GymnasiumAdapter(env, n_envs=n_envs, **arguments)
+    gives_masks = False
     if isinstance(env, str):
         with closing(GymnasiumAdapter(env, masked=bool(masked), **arguments)) as tried:
-            found_mask = tried.try_out(masked is None)
-    elif masked is None and action_mask is None and not continuous:
-        found_mask = host.gives_masks()
-    else:
-        found_mask = False
-    host.masked |= found_mask if masked is None else masked
-    host.masked &= not continuous
+            gives_masks = tried.try_out(masked is None)
+    elif masked is None and not (host.masked or arguments["continuous"]):
+        gives_masks = host.gives_masks()
+    host.masked |= gives_masks if masked is None else masked
+    host.masked &= not arguments["continuous"]
     return EnvironmentSpec(
         name=host.name,
         encoding=host.encoding,
         action=host.action,
         masked=host.masked,
-        action_mask=action_mask,
+        action_mask=arguments["action_mask"],
         n_envs=host.n_envs,
         limit=host.limit,
         source=env,
-        options=options,
+        options=arguments["options"],
         host=host,
     )
 
@@ -368,9 +345,8 @@ def _jax_spec(
     if not continuous and actions is None:
         problem = "its actions are real numbers"
         raise InvalidInput(problem, source=environment.name, add=("actions", 31))
-    space = _box(
-        (environment.action_size,), low=environment.action_low, high=environment.action_high
-    )
+    bounds = environment.action_low, environment.action_high
+    space = SpaceDescription.box((environment.action_size,), *bounds)
     by_id = jax_environment(environment.name) is environment
     try:
         action = ActionFormat.of(space, actions, continuous=continuous, factored=factored)
@@ -378,20 +354,15 @@ def _jax_spec(
         raise error.of(environment.name) from None
     return EnvironmentSpec(
         name=environment.name,
-        encoding=ObservationEncoding(_box((environment.observation_size,)), flat=continuous),
+        encoding=ObservationEncoding(
+            SpaceDescription.box((environment.observation_size,)), flat=continuous
+        ),
         action=action,
         jax=environment,
         n_envs=n_envs,
         limit=environment.limit,
         source=environment.name if by_id else environment,
     )
-
-
-def _box(
-    shape: tuple[int, ...], low: tuple[float, ...] = (), high: tuple[float, ...] = ()
-) -> SpaceDescription:
-    """A box of float32."""
-    return SpaceDescription(kind="box", shape=shape, dtype="float32", low=low, high=high)
 
 
 def from_description(
@@ -402,7 +373,7 @@ def from_description(
     With `env`, that of another environment, which must have the described sizes. An id that names
     a module to import is not used: a file must not choose what code runs.
     """
-    about = with_spaces(about)
+    about = old_files.with_spaces(about)
     if env is not None:
         return _replacement(about, env, action_mask)
     name = str(about["name"])
@@ -415,68 +386,28 @@ def from_description(
         action_mask=action_mask,
         jax=jax_environment(name) if about["jax"] and by_id else None,
         n_envs=checks.count("n_envs", about["n_envs"]),
-        limit=_integer(about, "limit", at_least=1),
+        limit=None if about["limit"] is None else checks.count("limit", about["limit"]),
         source=name if by_id else None,
         options=dict(about["options"]),
     )
     if spec.jax is not None:
         of_jax = (spec.jax.observation_size, spec.jax.action_low, spec.jax.action_high)
-        if of_jax != (spec.observation_size, spec.low, spec.high):
+        if of_jax != (spec.observation.size, spec.action.space.low, spec.action.space.high):
             raise InvalidInput(f"damaged: its sizes are not those of {spec.name}")
     return spec
-
-
-def with_spaces(about: Mapping[str, Any]) -> dict[str, Any]:
-    """A description of version 0.1, which had sizes in place of spaces, as it is written now."""
-    if "observations" in about:
-        return dict(about)
-    found = {key: about[key] for key in ("name", "jax", "n_envs", "limit", "options", "by_name")}
-    size = checks.count("observation_size", about["observation_size"])
-    shape, first = _counts(about, "observation_shape"), about["first_observation"]
-    seen = _box(shape) if first is None else _discrete(size, int(first))
-    if first is None and size != math.prod(shape):
-        raise InvalidInput(f"damaged: observations of shape {shape} and size {size}")
-    n, levels = _integer(about, "n_actions", at_least=1), about["levels"]
-    if n is not None and levels is None:
-        space = _discrete(n, int(about["first_action"]))
-    else:
-        bounds = {end: tuple(map(float, about[end])) for end in ("low", "high")}
-        space = _box(_counts(about, "action_shape"), **bounds)
-    action = ActionFormat(space, None if levels is None and n is None else tuple(levels or ()))
-    if action.n_actions != n:
-        raise InvalidInput(f"damaged: {n} actions with the levels {levels}")
-    found["observations"] = ObservationEncoding(seen, flat=n is None).describe()
-    return {**found, "actions": action.describe()}
-
-
-def _discrete(n: int, start: int) -> SpaceDescription:
-    return SpaceDescription(kind="discrete", dtype="int64", sizes=(n,), start=(start,))
-
-
-def _counts(about: Mapping[str, Any], name: str) -> tuple[int, ...]:
-    return tuple(checks.count(name, n) for n in about[name])
-
-
-def _integer(about: Mapping[str, Any], name: str, at_least: int = -(2**62)) -> int | None:
-    return None if about[name] is None else checks.count(name, about[name], at_least)
 
 
 def _replacement(
     about: Mapping[str, Any], env: Any, action_mask: Callable[[Any], Any] | None
 ) -> EnvironmentSpec:
     """The specification of another environment, refused if its spaces are not as described."""
-    described = from_description({**about, "by_name": False})
-    continuous = described.n_actions is None
+    described = from_description({**about, "by_name": False}, action_mask=action_mask)
     spec = make_spec(
         env,
-        actions=described.levels,
         n_envs=described.n_envs,
-        continuous=continuous,
         backend="auto" if about["jax"] or isinstance(env, Environment) else "gymnasium",
         options=about["options"] if env == about["name"] else {},
-        factored=None if continuous else described.factored,
-        masked=described.masked,
-        action_mask=action_mask if described.masked else None,
+        **described.adapter_options,
     )
     _require_same(spec, described)
     if spec.n_envs != described.n_envs:

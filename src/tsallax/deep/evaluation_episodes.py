@@ -6,8 +6,10 @@ from functools import partial
 from typing import Any
 
 import jax
+import jax.numpy as jnp
 import numpy as np
-from jax import Array
+from jax import Array, lax
+from jax.typing import ArrayLike
 from numpy.typing import NDArray
 
 from tsallax.deep import loop_jax
@@ -33,7 +35,7 @@ class Episodes:
 
     @property
     def standard_error(self) -> float:
-        """Of the mean, over these episodes of one agent; it says nothing about other agents."""
+        """The standard error of the mean over these episodes, of one agent and not of its seeds."""
         n = len(self.returns)
         return float(self.returns.std(ddof=1) / math.sqrt(n)) if n > 1 else math.nan
 
@@ -75,7 +77,45 @@ def play_jax(
 ) -> Episodes:
     """Play episodes in a JAX environment; they depend on the seed and on the agent's steps."""
     key = jax.random.fold_in(jax.random.PRNGKey(seed), step)
-    total, length = loop_jax.play_episodes(
+    total, length = _play_jax(
         algorithm, environment, deterministic, episodes, learner, action_table, step, key
     )
     return Episodes(np.asarray(total, np.float64), np.asarray(length, np.int64))
+
+
+@partial(jax.jit, static_argnums=(0, 1, 2, 3))
+def _play_jax(
+    algorithm: Algorithm,
+    environment: Environment,
+    deterministic: bool,
+    episodes: int,
+    learner: Any,
+    action_table: Array | None,
+    step: ArrayLike,
+    key: Array,
+) -> tuple[Array, Array]:
+    """Returns and lengths of episodes, with the greedy or the sampled policy, side by side."""
+    key, sub = jax.random.split(key)
+    begun = loop_jax.start_episodes(environment, episodes, sub)
+
+    def unfinished(carry: Any) -> Array:
+        return jnp.any(carry[-1])
+
+    def body(carry: Any) -> Any:
+        i, playing, total, length, running = carry
+        if deterministic:
+            action = algorithm.greedy(learner, playing.observation)
+        else:
+            sample_key = jax.random.fold_in(key, i)
+            action = algorithm.sample(learner, playing.observation, step, sample_key)
+        state, observation, reward, terminated, truncated = loop_jax.step_environments(
+            environment, playing.state, action, action_table
+        )
+        total = total + jnp.where(running, reward, 0)
+        still = running & ~(terminated | truncated)
+        return i + 1, loop_jax.JaxEpisodes(state, observation), total, length + running, still
+
+    total, length = jnp.zeros(episodes), jnp.zeros(episodes, jnp.int32)
+    start = jnp.zeros((), jnp.int32), begun, total, length, jnp.ones(episodes, bool)
+    _, _, total, length, _ = lax.while_loop(unfinished, body, start)
+    return total, length

@@ -29,14 +29,18 @@ from tsallax.deep import checkpoint, options
 from tsallax.deep.agent import Agent
 from tsallax.deep.ddpg_config import DDPGConfig
 from tsallax.deep.deep_q_config import DeepQConfig
-from tsallax.deep.environment_spec import EnvironmentSpec, make_spec
 from tsallax.deep.evaluation_episodes import Episodes, evaluation_seed
 from tsallax.deep.learners import LEARNERS, learner_of
-from tsallax.deep.loop import MAX_CYCLES, FleetLog
+from tsallax.deep.loop import FleetLog
 from tsallax.deep.loop_fleet import JaxFleetLoop
 from tsallax.deep.loop_gymnasium_fleet import GymnasiumFleetLoop
 from tsallax.deep.memory_size import require_memory
-from tsallax.deep.training_schedule import MAX_STEPS, is_false, next_multiple
+from tsallax.deep.training_schedule import (
+    MAX_STEPS,
+    cycles_until,
+    is_false,
+    passes_multiple,
+)
 from tsallax.envs.gymnasium.environment_workers import copies, default_workers
 from tsallax.envs.jax.environment import Environment
 from tsallax.errors import InvalidInput
@@ -70,9 +74,9 @@ class Record:
     finished_at: int | None = None
     """The number of steps after which it had its episodes; None before."""
     diverged_at: int | None = None
-    """The number of steps after which its loss was not finite; None where it is."""
+    """The number of steps after which its loss was not finite; None before."""
     acting_state: Any = field(default=None, repr=False)
-    """What it acts by, once it is finished."""
+    """Its acting state, once it is finished."""
 
     @property
     def learning(self) -> bool:
@@ -139,8 +143,8 @@ class Fleet:
         overlap: bool = True,
     ) -> None:
         settings = {"together": together, "workers": workers, "overlap": overlap}
-        choices = {"backend": backend, "options": env_options, "action_mask": action_mask}
-        self._prepare(env, members, actions, choices, settings)
+        given = {"backend": backend, "options": env_options, "action_mask": action_mask}
+        self._prepare(env, members, settings, actions=actions, **given)
         self._kind.check_effects(self.spec, self.config)
         self._loop.start()
 
@@ -148,25 +152,18 @@ class Fleet:
         self,
         env: Any,
         members: Iterable[Member],
-        actions: int | Sequence[int] | None,
-        choices: Mapping[str, Any],
         settings: Mapping[str, Any],
+        *,
+        actions: int | Sequence[int] | None,
+        **given: Any,
     ) -> None:
-        """Set all but the learners and their episodes; `choices` are arguments of `make_spec`."""
+        """Set all but the learners and their episodes; what is `given` goes to `make_spec`."""
         self.members = _checked_members(members)
         self.config = self.members[0].config
         """The options of the first member; those that shape the program are the same for all."""
         self._kind = learner_of(self.config)
         make, env = (env, env()) if _is_factory(env) else (None, env)
-        self.spec = make_spec(
-            env,
-            actions=actions,
-            n_envs=1,
-            continuous=self._kind.continuous_actions,
-            factored=getattr(self.config, "factored", None),
-            masked=getattr(self.config, "masked", False),
-            **choices,
-        )
+        self.spec = self._kind.describe_environment(env, self.config, actions=actions, **given)
         self.actions = None if actions is None else np.asarray(actions).tolist()
         self._settings = _checked_settings(settings)
         self.steps = 0
@@ -183,7 +180,6 @@ class Fleet:
         """The loop in the environment; `make` makes a Gymnasium environment that has no id."""
         configs, spec = [member.config for member in self.members], self.spec
         algorithm, knobs = self._kind.build_algorithm(spec, configs)
-        self._algorithm = algorithm
         shapes = jax.eval_shape(algorithm.init, jax.random.PRNGKey(0), knobs[0])
         require_memory(spec.name, shapes, self.config.buffer_size, len(configs))
         together, workers = self._settings["together"], self._settings["workers"]
@@ -207,7 +203,7 @@ class Fleet:
         return GymnasiumFleetLoop(
             algorithm,
             spec.name,
-            copies(spec.source if make is None else make, **_arguments(spec)),
+            copies(make or spec.source, options=spec.options, **spec.adapter_options),
             observation=like.reset([0]),
             mask=like.mask,
             workers=default_workers(n) if workers is None else min(workers, n),
@@ -277,7 +273,7 @@ class Fleet:
                 if error is not None:
                     self._save_on_error(save_to, error)
                     raise error
-                if save_to is not None and self.steps // save_every > before // save_every:
+                if save_to is not None and passes_multiple(before, self.steps, save_every):
                     self.save(save_to)
                 report(self.share(episodes, steps), self._status())
                 if callback is not None and is_false(callback(self)):
@@ -319,17 +315,13 @@ class Fleet:
         What an environment raises ends it early, and is returned: the state remains consistent.
         """
         c, k = self.config, self.config.train_freq
-        first = self.steps // k * k
-        learning = first >= c.learning_starts
-        copy_at = next_multiple(first, c.target_update_interval)
-        stop = min(last_step, copy_at)
-        if not learning:
-            stop = min(stop, c.learning_starts)
-        cycles = max(1, min(-(-(stop - first) // k), MAX_CYCLES))
+        first = self.steps // k * k  # of a cycle, which an error may have ended early
+        end = first + k * cycles_until(last_step, first, c)
         active = [self.records[i].learning for i in self._slots]
-        log = self._loop.run(learning, self.steps, first + cycles * k - self.steps, active)
+        learning = first >= c.learning_starts
+        log = self._loop.run(learning, self.steps, end - self.steps, active)
         self.steps += len(log.reward)
-        if self.steps >= first + cycles * k and self.steps >= copy_at:
+        if self.steps >= end and passes_multiple(first, end, c.target_update_interval):
             self._loop.copy()
         finite = np.isfinite(log.loss).all(0)
         for slot, i in enumerate(self._slots):
@@ -340,7 +332,7 @@ class Fleet:
         return log.error
 
     def _remove_diverged(self) -> None:
-        """Keep the arrays of the other agents; where there are none, training cannot go on."""
+        """Remove the arrays of agents that diverged; raise `Diverged` where no agent is left."""
         left = [s for s, i in enumerate(self._slots) if self.records[i].diverged_at is None]
         if not left:
             raise self._divergence(self._slots[0])
@@ -409,26 +401,26 @@ class Fleet:
         checks.count("episodes", episodes)
         asked = range(len(self.members)) if members is None else members
         members = [i for i in asked if self.records[i].diverged_at is None]
-        if not members:
-            return [None] * len(asked)
-        found = self._loop.play_all(
-            [self._acting_state(i) for i in members],
-            members=members,
-            steps=[self.records[i].finished_at or self.steps for i in members],
-            episodes=episodes,
-            deterministic=deterministic,
-            seeds=[evaluation_seed(self.members[i].seed) for i in members],
-        )
+        if isinstance(self._loop, JaxFleetLoop) or not members:
+            found = [self.evaluate(i, episodes, deterministic) for i in members]
+        else:
+            found = self._loop.play_all(
+                [self._acting_state(i) for i in members],
+                members=members,
+                steps=[self.records[i].finished_at or self.steps for i in members],
+                episodes=episodes,
+                deterministic=deterministic,
+                seeds=[evaluation_seed(self.members[i].seed) for i in members],
+            )
         played = dict(zip(members, found, strict=True))
         return [played.get(i) for i in asked]
 
     def agent(self, member: int) -> Agent:
-        """One agent by itself, as it is now, to play with, predict and save; it cannot learn on."""
+        """An agent with the state of a member, to evaluate, predict and save; it cannot learn."""
         self._check_member(member)
         one, record = self.members[member], self.records[member]
-        agent = self._kind.from_spec(self.spec, one.config, one.seed)
-        agent.restore_acting(self._acting_state(member), record.finished_at or self.steps)
-        return agent
+        acting = self._acting_state(member), record.finished_at or self.steps
+        return self._kind.from_acting_state(self.spec, one.config, one.seed, *acting)
 
     def _check_member(self, member: int) -> None:
         if not (checks.is_integer(member) and 0 <= member < len(self.records)):
@@ -511,17 +503,18 @@ class Fleet:
             world, name = about["world"], str(about["world"]["name"])
             if env is None and (not world["by_name"] or ":" in name):
                 raise InvalidInput("saved without a way to make its environment: give it as env")
-            fleet = cls.__new__(cls)
-            given = env is not None and env != name
-            choices = {
-                "backend": "auto" if given or world["jax"] else "gymnasium",
-                "options": {} if given or world["jax"] else world["options"],
-                "action_mask": action_mask,
-            }
             settings = {key: about.get(key, default) for key, default in SETTINGS.items()}
             settings |= {} if workers is None else {"workers": workers}
+            by_file = env in (None, name) and not world["jax"]
+            fleet = cls.__new__(cls)
             fleet._prepare(
-                name if env is None else env, members, about["actions"], choices, settings
+                name if env is None else env,
+                members,
+                settings,
+                actions=about["actions"],
+                backend="gymnasium" if by_file else "auto",
+                options=world["options"] if by_file else {},
+                action_mask=action_mask,
             )
             if fleet.spec.masked != world.get("masked", False):
                 if fleet.spec.masked:
@@ -530,26 +523,18 @@ class Fleet:
                     "saved with masks of actions: give their function",
                     add=("action_mask", "function"),
                 )
-            fleet.steps, fleet.seconds = int(about["steps"]), float(about["seconds"])
-            fleet._slots = [int(i) for i in about["alive"]]
-            ends, stops = (
-                [None if step is None else int(step) for step in steps]
-                for steps in (about["finished_at"], about.get("diverged_at", [None] * len(members)))
-            )
-            fleet._restore(arrays, ends, stops)
+            fleet._restore(about, arrays)
         return fleet
 
-    def _restore(
-        self,
-        arrays: dict[str, NDArray[Any]],
-        ends: list[int | None],
-        stops: list[int | None],
-    ) -> None:
-        """Take learners, episodes in progress and records from the arrays of a file.
-
-        `ends` and `stops` are the steps at which the members finished or diverged.
-        """
-        n, slots = len(self.members), self._slots
+    def _restore(self, about: dict[str, Any], arrays: dict[str, NDArray[Any]]) -> None:
+        """Take position, learners, episodes in progress and records from a file."""
+        self.steps, self.seconds = int(about["steps"]), float(about["seconds"])
+        self._slots = slots = [int(i) for i in about["alive"]]
+        n = len(self.members)
+        ends, stops = (
+            [None if step is None else int(step) for step in steps]
+            for steps in (about["finished_at"], about.get("diverged_at", [None] * n))
+        )
         known = slots and len(set(slots)) == len(slots) and 0 <= min(slots) <= max(slots) < n
         if not known or (len(ends), len(stops)) != (n, n) or not 0 <= self.steps < MAX_STEPS:
             raise InvalidInput("damaged: its description is of another fleet")
@@ -571,21 +556,8 @@ class Fleet:
 
 
 def _is_factory(env: Any) -> bool:
-    """Whether it is a function or class that makes an environment, and not one itself."""
+    """Whether it is a function or class that makes environments, not an environment."""
     return callable(env) and (isinstance(env, type) or not hasattr(env, "step"))
-
-
-def _arguments(spec: EnvironmentSpec) -> dict[str, Any]:
-    """The arguments of the adapters of an environment's copies."""
-    continuous = spec.n_actions is None
-    return {
-        "actions": spec.levels,
-        "continuous": continuous,
-        "factored": None if continuous else spec.factored,
-        "options": spec.options,
-        "masked": spec.masked,
-        "action_mask": spec.action_mask,
-    }
 
 
 def _checked_settings(given: Mapping[str, Any]) -> dict[str, Any]:

@@ -105,26 +105,9 @@ class JaxFleetLoop:
             seed=seed,
         )
 
-    def play_all(
-        self,
-        states: Sequence[Any],
-        *,
-        members: Sequence[int],
-        steps: Sequence[int],
-        episodes: int,
-        deterministic: bool,
-        seeds: Sequence[int],
-    ) -> list[Episodes]:
-        """`play` of several members, one after another."""
-        same: dict[str, Any] = {"episodes": episodes, "deterministic": deterministic}
-        return [
-            self.play(state, member=member, step=step, seed=seed, **same)
-            for state, member, step, seed in zip(states, members, steps, seeds, strict=True)
-        ]
-
     def arrays(self, step: int) -> dict[str, NDArray[Any]]:
         """The learners and the episodes in progress after `step` steps, as named arrays."""
-        found = checkpoint.flatten_learner("learner.", self.learners, step, many=True)
+        found = checkpoint.flatten_learner(self.learners, step, many=True)
         return found | checkpoint.flatten(loop_jax.ARRAYS, self.episodes)
 
     def restore(self, arrays: dict[str, NDArray[Any]], slots: Sequence[int], step: int) -> None:
@@ -132,8 +115,8 @@ class JaxFleetLoop:
         learners, episodes = jax.eval_shape(
             lambda: jax.tree.map(lambda x: x[: len(slots)], self._first_state())
         )
-        restored = checkpoint.restore_learner("learner.", learners, arrays, step, many=True)
-        self.learners = restored._replace(knobs=take(self._knobs, jnp.asarray(slots)))
+        knobs = take(self._knobs, jnp.asarray(slots))
+        self.learners = checkpoint.restore_learner(learners, knobs, arrays, step, many=True)
         self.episodes = checkpoint.restore(loop_jax.ARRAYS, episodes, arrays)
 
     def close(self) -> None:

@@ -21,6 +21,7 @@ from tsallax.deep.algorithm import Algorithm
 from tsallax.deep.environment_spec import EnvironmentSpec
 from tsallax.deep.loop import CycleLog, Segment, step_keys
 from tsallax.deep.replay import Transition
+from tsallax.envs.gymnasium.adapter import GymnasiumAdapter
 from tsallax.errors import InvalidInput
 
 MAX_REPEATED = 2**17
@@ -74,8 +75,8 @@ class GymnasiumLoop:
             now.next_episode, now.taken = [number + 1 for number in now.next_episode], []
             if now.action is not None and not self.spec.action.allows(now.mask, now.action):
                 now.action = None
-        reward, ended = np.zeros((cycles, k, n)), np.zeros((cycles, k, n), bool)
-        stepped = np.ones((cycles, k, n), bool)
+        reward = np.zeros((cycles, k, n))
+        ended, stepped = np.zeros((2, cycles, k, n), bool)
         supports: list[Any] = []
         metrics: list[Any] = []
         done = ends = 0
@@ -88,33 +89,14 @@ class GymnasiumLoop:
                         now.action, now.support = _act(
                             self.algorithm, learner, now.observation, at, now.mask
                         )
-                    chosen = np.asarray(now.action)
-                    after, rewards, terminated, truncated = environment.step(chosen)
-                    if n == 1 and len(now.taken) <= MAX_REPEATED:
-                        now.taken.append(np.array(chosen))
-                    fields: list[Any] = [now.observation, now.action, rewards.astype(np.float32)]
-                    fields += [after, terminated, truncated, environment.stepped.copy()]
-                    fields += [_copy(environment.mask)]
                     supports.append(now.support)
-                    over = terminated | truncated
-                    reward[done, i], ended[done, i] = rewards, over
-                    stepped[done, i] = environment.stepped
-                    now.observation = after.copy()
-                    for e in map(int, np.flatnonzero(over)):
-                        now.observation[e] = environment.reset_one(e, self._next_seed(e))
-                        now.next_episode[e] += 1
-                        now.taken = []
-                        ends += 1
-                    now.mask = _copy(environment.mask)
+                    transition, reward[done, i] = self._step(environment)
+                    over = ended[done, i] = transition.terminated | transition.truncated
+                    stepped[done, i] = transition.valid
+                    ends += int(over.sum())
                     update = learning and i == k - 1
                     learner, now.action, now.support, found = _store_learn_act(
-                        self.algorithm,
-                        update,
-                        learner,
-                        Transition(*fields),
-                        now.observation,
-                        at,
-                        now.mask,
+                        self.algorithm, update, learner, transition, now.observation, at, now.mask
                     )
                 metrics.append(found)
                 done += 1
@@ -125,8 +107,26 @@ class GymnasiumLoop:
         log = CycleLog(reward[:done], ended[:done], support, loss, value)
         return Segment(learner, log, stepped[:done], error)
 
+    def _step(self, environment: GymnasiumAdapter) -> tuple[Transition, NDArray[np.float64]]:
+        """Take the chosen actions, and start new episodes where one ended."""
+        now, action = self.episodes, np.asarray(self.episodes.action)
+        after, reward, terminated, truncated = environment.step(action)
+        if environment.n_envs == 1 and len(now.taken) <= MAX_REPEATED:
+            now.taken.append(np.array(action))
+        fields: Any = (
+            now.observation, now.action, reward.astype(np.float32), after, terminated, truncated,
+            environment.stepped.copy(), _copy(environment.mask),
+        )  # fmt: skip
+        now.observation = after.copy()
+        for e in map(int, np.flatnonzero(terminated | truncated)):
+            now.observation[e] = environment.reset_one(e, self._next_seed(e))
+            now.next_episode[e] += 1
+            now.taken = []
+        now.mask = _copy(environment.mask)
+        return Transition(*fields), reward
+
     def resume(self, length: int, total: float) -> bool:
-        """Repeat the unfinished episode of a file; False where it turns out differently."""
+        """Repeat the unfinished episode of a file; False if its observation or return differs."""
         if self.in_progress or self._saved is None:
             return self.in_progress
         environment, now = self.spec.training_environment(), self.episodes

@@ -23,22 +23,27 @@ import warnings
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from functools import cache, partial
-from typing import Any, NamedTuple
+from functools import partial
+from typing import Any
 
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jax import Array, lax
 from numpy.typing import NDArray
 
 from tsallax.deep import checkpoint
 from tsallax.deep.algorithm import Algorithm, init_learner
 from tsallax.deep.evaluation_episodes import Episodes
-from tsallax.deep.loop import FleetLog, step_keys
-from tsallax.deep.loop_fleet import compiler_options, stack, take
+from tsallax.deep.fleet_step import (
+    act_one,
+    choose_all,
+    compiled_step,
+    end_episodes,
+    init_learners,
+)
+from tsallax.deep.loop import FleetLog
+from tsallax.deep.loop_fleet import stack, take
 from tsallax.deep.loop_gymnasium import MAX_REPEATED, episode_seed
-from tsallax.deep.replay import Transition
 from tsallax.envs.gymnasium.adapter import GymnasiumAdapter
 from tsallax.envs.gymnasium.environment_workers import EnvironmentWorkers, WorkerLost, row_type
 from tsallax.errors import InvalidInput
@@ -113,7 +118,7 @@ class GymnasiumFleetLoop:
         """The numbers of the members that the learners belong to."""
         packed = jax.ShapeDtypeStruct((1, self._row.itemsize), jnp.uint8)
         like = jax.eval_shape(algorithm.init, jax.random.PRNGKey(0), knobs[0])
-        action, _ = jax.eval_shape(partial(_act_one, algorithm, self._row, step=0), like, packed)
+        action, _ = jax.eval_shape(partial(act_one, algorithm, self._row, step=0), like, packed)
         self._action = np.zeros(action.shape[1:], action.dtype)
         self.episodes = self._no_episodes(len(seeds))
         self.lost: list[int] = []
@@ -130,7 +135,7 @@ class GymnasiumFleetLoop:
         """Make the learners."""
         keys = [jax.random.PRNGKey(seed) for seed in self.seeds]
         if self.together:
-            self.learners = [_init_all(self.algorithm, jnp.stack(keys), stack(self._knobs))]
+            self.learners = [init_learners(self.algorithm, jnp.stack(keys), stack(self._knobs))]
         else:
             self.learners = [
                 init_learner(self.algorithm, key, knobs)
@@ -334,7 +339,7 @@ class GymnasiumFleetLoop:
         is_lost = np.isin(np.arange(len(rows)), lost)
         parts = [is_lost[group] for group in self._groups()]
         self.learners = [
-            _end_episodes(self.algorithm, self.together, learner, part, step)
+            end_episodes(self.algorithm, self.together, learner, part, step)
             for learner, part in zip(self.learners, parts, strict=True)
         ]
         self.episodes.rows, new = self._choose(rows)
@@ -386,7 +391,7 @@ class GymnasiumFleetLoop:
         """The learners and the episodes in progress after `step` steps, as named arrays."""
         learners = self.learners[0] if self.together else _stack_on_host(self.learners)
         now = self.episodes
-        found = checkpoint.flatten_learner("learner.", learners, step, many=True)
+        found = checkpoint.flatten_learner(learners, step, many=True)
         found |= {f"{ARRAYS}begun": now.begun, f"{ARRAYS}length": now.length}
         if now.rows:
             rows, kept = self._present(), np.minimum(now.length, now.taken.shape[1])
@@ -403,9 +408,8 @@ class GymnasiumFleetLoop:
         self.members = np.asarray(slots)
         knobs = stack([self._knobs[i] for i in slots])
         keys = jax.ShapeDtypeStruct((n, 2), jnp.uint32)
-        like = jax.eval_shape(partial(_init_all, self.algorithm), keys, knobs)
-        learners = checkpoint.restore_learner("learner.", like, arrays, step, many=True)
-        learners = learners._replace(knobs=knobs)
+        like = jax.eval_shape(partial(init_learners, self.algorithm), keys, knobs)
+        learners = checkpoint.restore_learner(like, knobs, arrays, step, many=True)
         self.learners = [learners] if self.together else [take(learners, i) for i in range(n)]
         counts = {"begun": ((n,), np.int64), "length": ((n,), np.int64)}
         begun, length = (_array(arrays, *item) for item in counts.items())
@@ -497,7 +501,7 @@ class GymnasiumFleetLoop:
                 keys = np.asarray(episode_seeds(everyone, 0, done + 1), np.uint32)
             rows = pool.rows[slots].view(np.uint8).reshape(n, 1, -1)
             choices = self.algorithm, self._row, many, self.learners[0], agents
-            action = np.asarray(_choose_all(*choices, rows, keys)).reshape(n, *self._action.shape)
+            action = np.asarray(choose_all(*choices, rows, keys)).reshape(n, *self._action.shape)
             now, at = slots[playing], (agent[playing], number[playing])
             pool.send(now, action[playing])
             pool.wait()
@@ -519,160 +523,5 @@ def _array(arrays: dict[str, NDArray[Any]], name: str, like: tuple[Any, Any]) ->
     return found
 
 
-def unpack(row: np.dtype[Any], name: str, packed: Array) -> Array:
-    """A field of rows given as bytes, (..., bytes)."""
-    assert row.fields is not None
-    kind, offset = row.fields[name][:2]
-    base, shape = kind.subdtype or (kind, ())
-    lead = packed.shape[:-1]
-    part = packed[..., offset : offset + kind.itemsize].reshape(*lead, *shape, base.itemsize)
-    if base == np.bool_:
-        return part[..., 0] != 0
-    if base.itemsize == 1:
-        part = part[..., 0]
-    return lax.bitcast_convert_type(part, base)
-
-
-def _masks(row: np.dtype[Any], name: str, packed: Array) -> tuple[Array, ...]:
-    """The mask in rows, if they have one."""
-    return (unpack(row, name, packed),) if name in (row.names or ()) else ()
-
-
-def _act_one(algorithm: Algorithm, row: np.dtype[Any], learner: Any, rows: Array, step: Any) -> Any:
-    """The actions of one agent for its rows, (environments, bytes), and the rows."""
-    observation = unpack(row, "observation", rows)
-    key = step_keys(learner.key, step)[0]
-    masks = _masks(row, "mask", rows)
-    return algorithm.act(learner, observation, step, key, *masks)[0], rows
-
-
-def _act(
-    algorithm: Algorithm, row: np.dtype[Any], together: bool, learner: Any, rows: Array
-) -> tuple[Array, Array]:
-    """Actions for the observations in rows, and the rows on the device."""
-    step = unpack(row, "step", rows).reshape(-1)[0]
-    act = partial(_act_one, algorithm, row)
-    if together:
-        act = jax.vmap(act, (0, 0, None))
-    found: tuple[Array, Array] = act(learner, rows, step)
-    return found
-
-
-def _store_learn(
-    algorithm: Algorithm,
-    row: np.dtype[Any],
-    together: bool,
-    update: bool,
-    learner: Any,
-    before: Array,
-    action: Array,
-    after: Array,
-    loss: Array,
-) -> tuple[Any, Array]:
-    """Store the transitions between two rows, make an `update`, and add its loss to `loss`."""
-    step = unpack(row, "step", before).reshape(-1)[0]
-
-    def one(learner: Any, before: Array, action: Array, after: Array, step: Array) -> Any:
-        names = "reward", "next_observation", "terminated", "truncated"
-        fields = [unpack(row, name, after) for name in names]
-        seen = unpack(row, "observation", before)
-        fields += [jnp.ones(len(seen), jnp.bool_), *_masks(row, "next_mask", after)]
-        learner = algorithm.store(learner, Transition(seen, action, *fields), step)
-        if not update:
-            return learner, jnp.zeros(())
-        key = step_keys(learner.key, step)[1]
-        learner, metrics = algorithm.learn(learner, step + len(seen), key)
-        return learner, metrics.loss
-
-    run = jax.vmap(one, (0, 0, 0, 0, None)) if together else one
-    learner, new = run(learner, before, action, after, step)
-    return learner, loss + new
-
-
-def _store_learn_act(
-    algorithm: Algorithm,
-    row: np.dtype[Any],
-    together: bool,
-    update: bool,
-    overlap: bool,
-    learner: Any,
-    before: Array,
-    action: Array,
-    after: Array,
-    loss: Array,
-) -> tuple[Any, Array, Array, Array]:
-    """`_store_learn` and `_act` in one program, in the same order as the two."""
-    choices = algorithm, row, together
-    updated, loss = _store_learn(*choices, update, learner, before, action, after, loss)
-    following, rows = _act(*choices, learner if overlap else updated, after)
-    return updated, following, rows, loss
-
-
-class Programs(NamedTuple):
-    """The compiled functions of a step."""
-
-    act: Callable[..., Any]
-    store_learn: Callable[..., Any]
-    all: Callable[..., Any]
-
-
-@cache
-def compiled_step(backend: str) -> Programs:
-    """The functions of a step, compiled for a kind of device."""
-    jit = partial(jax.jit, compiler_options=compiler_options(backend))
-    return Programs(
-        jit(_act, static_argnums=(0, 1, 2)),
-        jit(_store_learn, static_argnums=(0, 1, 2, 3), donate_argnums=4),
-        jit(_store_learn_act, static_argnums=(0, 1, 2, 3, 4), donate_argnums=5),
-    )
-
-
-@partial(jax.jit, static_argnums=(0, 1, 2))
-def _choose_all(
-    algorithm: Algorithm,
-    row: np.dtype[Any],
-    many: bool,
-    learner: Any,
-    agents: tuple[Any, Any, Any],
-    rows: Array,
-    seeds: Any,
-) -> Array:
-    """An action for each row: of the stochastic policy by its seed, or the best.
-
-    `agents` are acting state, knobs and step of one agent, or with `many` of one for each row.
-    """
-
-    def one(agent: tuple[Any, Any, Any], rows: Array, seed: Any) -> Array:
-        state, knobs, step = agent
-        actor = algorithm.restore_acting(state, learner._replace(knobs=knobs))
-        given = unpack(row, "observation", rows), *_masks(row, "mask", rows)
-        if seed is None:
-            return algorithm.greedy(actor, *given)
-        key = jax.random.PRNGKey(seed)
-        return algorithm.sample(actor, given[0], step, key, *given[1:])
-
-    chosen: Array = jax.vmap(one, (0 if many else None, 0, 0))(agents, rows, seeds)
-    return chosen
-
-
-@partial(jax.jit, static_argnums=(0, 1))
-def _end_episodes(
-    algorithm: Algorithm, together: bool, learner: Any, lost: Array, step: Any
-) -> Any:
-    """End the episodes of the `lost` agents with their newest transitions."""
-
-    def one(learner: Any, lost: Array) -> Any:
-        ended = algorithm.end_episodes(learner, step)
-        return jax.tree.map(partial(jnp.where, lost), ended, learner)
-
-    return jax.vmap(one)(learner, lost) if together else one(learner, lost[0])
-
-
 def _stack_on_host(trees: Sequence[Any]) -> Any:
     return jax.tree.map(lambda *leaves: np.stack([np.asarray(leaf) for leaf in leaves]), *trees)
-
-
-@partial(jax.jit, static_argnums=0)
-def _init_all(algorithm: Algorithm, keys: Array, knobs: Any) -> Any:
-    """The learners, those of an agent alone for each key and knobs."""
-    return jax.vmap(algorithm.init)(keys, knobs)

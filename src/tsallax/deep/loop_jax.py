@@ -11,7 +11,6 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 from jax import Array, lax
-from jax.typing import ArrayLike
 from numpy.typing import NDArray
 
 from tsallax.deep import checkpoint
@@ -92,7 +91,9 @@ def start_episodes(environment: Environment, n: int, key: Array) -> JaxEpisodes:
     return JaxEpisodes(state, jax.vmap(environment.observe)(state))
 
 
-def _step(environment: Environment, state: Any, action: Array, table: Array | None) -> Any:
+def step_environments(
+    environment: Environment, state: Any, action: Array, table: Array | None
+) -> Any:
     """A step of each environment, with a real action or its numbers in the table."""
     return jax.vmap(environment.step)(state, real_actions(table, action))
 
@@ -124,7 +125,7 @@ def run_cycle(
         now = step + i * n
         act_key, _, reset_key = step_keys(learner.key, now)
         action, support = algorithm.act(learner, episodes.observation, now, act_key)
-        state, after, reward, terminated, truncated = _step(
+        state, after, reward, terminated, truncated = step_environments(
             environment, episodes.state, action, action_table
         )
         row = Transition(episodes.observation, action, reward, after, terminated, truncated)
@@ -191,41 +192,3 @@ def run_cycles(
     start = (zero, zero, learner, episodes, log)
     done, _, learner, episodes, log = lax.while_loop(unfinished, body, start)
     return learner, episodes, log, done
-
-
-@partial(jax.jit, static_argnums=(0, 1, 2, 3))
-def play_episodes(
-    algorithm: Algorithm,
-    environment: Environment,
-    deterministic: bool,
-    episodes: int,
-    learner: Any,
-    action_table: Array | None,
-    step: ArrayLike,
-    key: Array,
-) -> tuple[Array, Array]:
-    """Returns and lengths of episodes, with the greedy or the sampled policy, side by side."""
-    key, sub = jax.random.split(key)
-    begun = start_episodes(environment, episodes, sub)
-
-    def unfinished(carry: Any) -> Array:
-        return jnp.any(carry[-1])
-
-    def body(carry: Any) -> Any:
-        i, playing, total, length, running = carry
-        if deterministic:
-            action = algorithm.greedy(learner, playing.observation)
-        else:
-            sample_key = jax.random.fold_in(key, i)
-            action = algorithm.sample(learner, playing.observation, step, sample_key)
-        state, observation, reward, terminated, truncated = _step(
-            environment, playing.state, action, action_table
-        )
-        total = total + jnp.where(running, reward, 0)
-        still = running & ~(terminated | truncated)
-        return i + 1, JaxEpisodes(state, observation), total, length + running, still
-
-    total, length = jnp.zeros(episodes), jnp.zeros(episodes, jnp.int32)
-    start = jnp.zeros((), jnp.int32), begun, total, length, jnp.ones(episodes, bool)
-    _, _, total, length, _ = lax.while_loop(unfinished, body, start)
-    return total, length

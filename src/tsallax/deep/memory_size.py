@@ -10,15 +10,15 @@ import numpy as np
 
 from tsallax.errors import InvalidInput
 
-NOTED = 2**30
-"""Bytes from which on the size of a learner is said."""
-SHARE = 0.9
+WARNING_BYTES = 2**30
+"""The size from which a learner causes a warning."""
+MAX_SHARE = 0.9
 """The share of the free memory that a learner may take."""
 CGROUP = Path("/sys/fs/cgroup")
 
 
 def require_memory(name: str, learner: Any, buffer_size: int, agents: int = 1) -> None:
-    """Refuse learners, one given by its shapes, that do not fit; say the size of large ones.
+    """Refuse learners, one given by its shapes, that do not fit; warn of large ones.
 
     >>> require_memory("Env-v0", jax.ShapeDtypeStruct((10**14,), np.float32), 10**6)
     Traceback (most recent call last):
@@ -28,11 +28,11 @@ def require_memory(name: str, learner: Any, buffer_size: int, agents: int = 1) -
     what = f"the networks and a replay of {buffer_size} transitions"
     what += f" of each of {agents} agents" if agents > 1 else ""
     available = available_bytes()
-    if available is not None and size > SHARE * available:
+    if available is not None and size > MAX_SHARE * available:
         problem = f"not enough memory for {what}, {_text(size)} with {_text(available)} free"
         remedy = "lower buffer_size or net_arch" + ", or train fewer agents" * (agents > 1)
         raise InvalidInput(f"{problem}: {remedy}", source=name)
-    if size >= NOTED:
+    if size >= WARNING_BYTES:
         warnings.warn(f"{name}: {what} take {_text(size)}", stacklevel=2)
 
 
@@ -86,7 +86,7 @@ def _group_memory() -> int | None:
 
 
 def _text(size: int) -> str:
-    """A number of bytes to be read.
+    """A number of bytes in gigabytes.
 
     >>> _text(14_600_000_000)
     '14.6 GB'

@@ -6,6 +6,8 @@ from typing import Any
 
 import numpy as np
 
+from tsallax.deep.loop import MAX_CYCLES
+
 MAX_STEPS = 2**30
 """The limit of steps in all, and of any count of steps or episodes that has no other."""
 SAVE_SECONDS = 60.0
@@ -35,13 +37,14 @@ class TrainingSchedule:
         episodes: int | None = None,
         steps: int | None = None,
         eval_every: int | None = None,
-        stop_every: Iterable[int] = (),
+        stop_every: Iterable[int | None] = (),
     ) -> None:
         self.first_step, self.first_episode = step, episode
         self.last_step = MAX_STEPS if steps is None else steps
         self.last_episode = MAX_STEPS if episodes is None else episodes
         self.by_episode = episodes is not None
-        self.eval_every, self.stop_every = eval_every, tuple(stop_every)
+        self.eval_every = eval_every
+        self.stop_every = [every for every in stop_every if every is not None]
 
     def finished(self, step: int, episode: int) -> bool:
         """Whether a goal is reached."""
@@ -102,6 +105,18 @@ class SaveSchedule:
         if self._every is None:
             return (self._clock() - self._time) / SAVE_SECONDS
         return step // self._every - self._step // self._every
+
+
+def cycles_until(stop: int, step: int, config: Any) -> int:
+    """Cycles from a step to `stop`, the start of learning or the next copy of the target network.
+
+    Whichever is reached first; at least one cycle and at most MAX_CYCLES.
+    """
+    stop = min(stop, next_multiple(step, config.target_update_interval))
+    if step < config.learning_starts:
+        stop = min(stop, config.learning_starts)
+    cycles: int = -(-(stop - step) // (config.n_envs * config.train_freq))
+    return max(1, min(cycles, MAX_CYCLES))
 
 
 def next_multiple(n: int, of: int) -> int:

@@ -146,11 +146,6 @@ class ActionFormat:
         """The grid of a space that is one box."""
         return self.grids[0] if self.space.kind == "box" else None
 
-    @property
-    def bounds(self) -> tuple[tuple[float, ...] | None, tuple[float, ...] | None]:
-        """The bounds of a space that is one box."""
-        return (self.space.low, self.space.high) if self.space.kind == "box" else (None, None)
-
     @cached_property
     def _leaf_values(self) -> tuple[tuple[SpaceDescription, NDArray[Any]], ...]:
         """Each leaf with the levels of its elements, (size, most levels), or their first values."""

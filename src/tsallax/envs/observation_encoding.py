@@ -27,7 +27,7 @@ class ObservationEncoding:
     """A space of observations and the form in which they are stored.
 
     >>> from tsallax.envs.space_description import SpaceDescription
-    >>> lake = SpaceDescription(kind="discrete", dtype="int64", sizes=(4,), start=(0,))
+    >>> lake = SpaceDescription.discrete(4)
     >>> ObservationEncoding(lake).encode([2, 0])
     array([2, 0], dtype=int32)
     >>> ObservationEncoding(lake, flat=True).encode([2, 0])

@@ -26,7 +26,7 @@ KINDS = ("box", *INTEGERS, *STRUCTURES)
 class SpaceDescription:
     """A space of arrays, or a tuple or dict of spaces.
 
-    >>> SpaceDescription(kind="discrete", dtype="int64", sizes=(4,), start=(0,)).describe()
+    >>> SpaceDescription.discrete(4).describe()
     {'kind': 'discrete', 'dtype': 'int64', 'sizes': [4], 'start': [0]}
     """
 
@@ -46,6 +46,18 @@ class SpaceDescription:
     """The keys of a dict."""
     parts: tuple["SpaceDescription", ...] = ()
     """The spaces that a tuple or dict consists of."""
+
+    @classmethod
+    def box(
+        cls, shape: tuple[int, ...], low: tuple[float, ...] = (), high: tuple[float, ...] = ()
+    ) -> Self:
+        """Arrays of float32."""
+        return cls(kind="box", shape=shape, dtype="float32", low=low, high=high)
+
+    @classmethod
+    def discrete(cls, n: int, start: int = 0, dtype: str = "int64") -> Self:
+        """Integers from `start` to `start` + n - 1."""
+        return cls(kind="discrete", dtype=dtype, sizes=(n,), start=(start,))
 
     def __post_init__(self) -> None:
         checks.one_of("kind of space", self.kind, KINDS)
@@ -85,7 +97,7 @@ class SpaceDescription:
     def __str__(self) -> str:
         """As Gymnasium writes it, without bounds.
 
-        >>> print(SpaceDescription(kind="box", shape=(3,), dtype="float32"))
+        >>> print(SpaceDescription.box((3,)))
         Box((3,), float32)
         """
         word = {"multi_discrete": "MultiDiscrete", "multi_binary": "MultiBinary"}
@@ -99,16 +111,12 @@ class SpaceDescription:
             return f"{kind}({self.sizes[0]}{first})"
         if self.kind == "multi_discrete":
             return f"{kind}({list(self.sizes)})"
-        return (
-            f"{kind}({self.shape})"
-            if self.kind == "multi_binary"
-            else (f"{kind}({self.shape}, {self.dtype})")
-        )
+        return f"{kind}({self.shape}{f', {self.dtype}' * (self.kind == 'box')})"
 
     def check_integers(self, values: NDArray[Any]) -> NDArray[np.int64]:
         """Integers of shape (n, *shape) counted from 0, (n, size), or an error.
 
-        >>> lake = SpaceDescription(kind="discrete", dtype="int64", sizes=(4,), start=(1,))
+        >>> lake = SpaceDescription.discrete(4, start=1)
         >>> lake.check_integers(np.array([1, 4])).tolist()
         [[0], [3]]
         """

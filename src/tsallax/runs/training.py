@@ -350,7 +350,7 @@ def _environment_options(run: Run, agent: Any) -> dict[str, Any]:
     spec = agent.spec
     named = jax_environment(str(run.env))
     same = run.env == spec.name if spec.jax is None else spec.jax is named
-    levels: Any = spec.levels
+    levels: Any = spec.action.levels or None
     if levels is not None and set(levels) == {run.actions}:
         levels = run.actions
     backend = "gymnasium" if spec.jax is None else "jax"

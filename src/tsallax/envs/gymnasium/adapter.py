@@ -196,7 +196,7 @@ class GymnasiumAdapter:
         self._wrappers.follow(statistics, self.name)
 
     def try_out(self, look_for_masks: bool) -> bool:
-        """Check what a reset and a step return; say whether there are masks of actions."""
+        """Check what a reset and a step return; return whether actions are masked."""
         if look_for_masks and self.action.choices is not None:
             self.masked |= self.gives_masks()
         self.reset([0] * self.n_envs)
@@ -207,7 +207,7 @@ class GymnasiumAdapter:
         """An action for each environment that its state allows."""
         choices, n = self.action.choices, self.n_envs
         if choices is None:
-            low, high = (np.array(bound) for bound in self.action.bounds)
+            low, high = self.action.space.low, self.action.space.high
             return np.tile(np.clip(np.zeros(len(low)), low, high), (n, 1))
         if self.mask is None:
             return np.zeros((n, len(choices)) if self.action.factored else n, np.int64)

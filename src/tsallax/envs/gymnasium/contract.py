@@ -1,4 +1,4 @@
-"""What `reset` and `step` of an environment must return, checked as it comes.
+"""What `reset` and `step` of an environment must return, checked at every call.
 
 Refusals name the environment, the method and the remedy. What an environment itself raises is
 passed on as it is.

@@ -2,7 +2,7 @@
 
 Every environment has a slot, an entry of the shared arrays. The owner writes an action and an order
 into slots and wakes their workers; a worker carries out the orders of its slots, one after another,
-and writes what came of it into their rows. Where an episode ends, the row has its true last
+and writes the outcomes into their rows. Where an episode ends, the row has its true last
 observation and the first one of the next episode, which is started at once from the slot's seed.
 
 Owner and workers wait for each other with semaphores: first by trying, for `SPIN_SECONDS` where
@@ -36,7 +36,7 @@ IDLE, RESET, STEP = 0, 1, 2
 SPIN_SECONDS = 0.002
 """How long a process tries before it blocks: longer than the update of a fleet's agents."""
 POLL_SECONDS = 0.5
-"""How often a blocked process looks whether the one it waits for is alive."""
+"""How often a blocked process checks whether the one it waits for is alive."""
 CLOSING_SECONDS = 2.0
 """How long environments may take to close."""
 MIN_CORES = 4
@@ -88,7 +88,7 @@ def row_type(observation: NDArray[Any], mask: NDArray[np.bool_] | None = None) -
 
 
 def default_workers(environments: int, cores: int | None = None) -> int:
-    """The number of workers for so many environments: shares alike, two cores left for the rest.
+    """The number of workers for so many environments: equal shares, two cores left for the agents.
 
     >>> default_workers(16, cores=16), default_workers(16, cores=2), default_workers(1, cores=16)
     (8, 0, 0)
@@ -211,6 +211,7 @@ class EnvironmentWorkers:
 
     There are twice as many slots as `environments`: slot i and slot i + environments, for training
     and for evaluation, belong to the same worker. An environment is made at its first `reset`.
+    `rows`, `reward` and `seed` are those of `Arrays`.
 
     >>> make = copies("CartPole-v1")
     >>> row = row_type(np.zeros((1, 4), np.float32))
@@ -239,12 +240,13 @@ class EnvironmentWorkers:
         buffers = [
             context.RawArray("B", size) if workers else np.zeros(size, np.uint8) for size in sizes
         ]
-        self.shared = _arrays(buffers, types)
+        self.shared = shared = _arrays(buffers, types)
+        self.rows, self.reward, self.seed = shared.rows, shared.reward, shared.seed
         self._local: EnvironmentSlots | None = None
         self._workers: list[Worker] = []
         self._sent: deque[list[Worker]] = deque()
         if not workers:
-            self._local = EnvironmentSlots(make, range(2 * environments), self.shared)
+            self._local = EnvironmentSlots(make, range(2 * environments), shared)
             self._finalizer: Any = weakref.finalize(self, self._local.close)
             return
         try:
@@ -268,24 +270,9 @@ class EnvironmentWorkers:
         """Whether the environments are closed, by `close` or after an error."""
         return not self._finalizer.alive
 
-    @property
-    def rows(self) -> NDArray[Any]:
-        """What came of the last order of each slot."""
-        return self.shared.rows
-
-    @property
-    def reward(self) -> NDArray[np.float64]:
-        """The reward of the last step of each slot."""
-        return self.shared.reward
-
-    @property
-    def seed(self) -> NDArray[np.int64]:
-        """The seed with which each slot starts its next episode."""
-        return self.shared.seed
-
     def reset(self, slots: Slots, seeds: Sequence[int]) -> None:
         """Start an episode in each of these slots, which gives their first `observation`."""
-        self.shared.seed[slots] = seeds
+        self.seed[slots] = seeds
         self._order(slots, RESET)
         self.wait()
 
@@ -393,7 +380,7 @@ def _run_worker(
 
 
 def _use_cpu() -> None:
-    """Keep environments written in JAX off the accelerator, which the agents use."""
+    """Run environments written in JAX on the CPU: the agents use the accelerator."""
     os.environ["JAX_PLATFORMS"] = "cpu"
     if "jax" in sys.modules:
         sys.modules["jax"].config.update("jax_platforms", "cpu")

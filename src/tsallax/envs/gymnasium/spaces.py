@@ -41,8 +41,7 @@ def action_space(name: str, space: Any) -> SpaceDescription:
 def _describe(name: str, space: Any, what: str) -> SpaceDescription:
     kind = _kind(name, space, what)
     if kind == "discrete":
-        first, n = int(space.start), int(space.n)
-        return SpaceDescription(kind=kind, dtype=str(space.dtype), sizes=(n,), start=(first,))
+        return SpaceDescription.discrete(int(space.n), int(space.start), str(space.dtype))
     if kind == "tuple":
         parts = tuple(_describe(name, part, what) for part in space.spaces)
         return SpaceDescription(kind=kind, parts=parts)

@@ -103,7 +103,7 @@ class NormalizingWrappers:
 
     @contextmanager
     def held(self) -> Iterator[None]:
-        """Inside, statistics are not updated; afterwards all is as it was before."""
+        """A context without updates of the statistics, which are restored at its end."""
         statistics, wrappers = self.read(), [one for group in self.groups for one in group]
         updates = [wrapper.update_running_mean for wrapper in wrappers]
         try:
