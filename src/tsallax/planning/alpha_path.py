@@ -27,12 +27,11 @@ from numpy.typing import ArrayLike
 from tsallax import checks
 from tsallax.errors import InvalidInput
 from tsallax.interrupts import interruptible
-from tsallax.planning.bellman import Bellman, Floats, Order, check_problem
+from tsallax.planning.bellman import Bellman, Floats, check_problem, kernel_arrays
 from tsallax.planning.evaluation import gap_certificate, performance_bound
 from tsallax.planning.forms import frozen, numbers
 from tsallax.planning.iteration import Target, iterate_to
-from tsallax.planning.kernels.breadth_first import breadth_first_order
-from tsallax.planning.linear_systems import PolicySystem, permuted, policy_matrix
+from tsallax.planning.linear_systems import Order, PolicySystem, order_to_ends
 from tsallax.planning.mdp import MDP
 from tsallax.planning.operator import Certificate
 from tsallax.planning.solution import NotConverged, Solution
@@ -219,7 +218,7 @@ def path_points(
 ) -> Iterator[PathPoint]:
     """The solutions of regularisers with alphas that are near each other, one after another."""
     before: list[PathPoint] = []
-    order = _linear_order(mdp)
+    order = order_to_ends(kernel_arrays(mdp))
     for regularizer in regularizers:
         operator = Bellman(mdp, regularizer)
         point = _solve_at(operator, before, tolerance, order, gap_precision)
@@ -268,7 +267,7 @@ def choose_alpha(
     make = _family(regularizer, q)
     if mdp.max_actions == 1:
         raise InvalidInput("every state of this MDP has one action: alpha changes nothing")
-    order = _linear_order(mdp)
+    order = order_to_ends(kernel_arrays(mdp))
     before: list[PathPoint] = []
 
     def gap_at(alpha: float) -> float:
@@ -326,13 +325,6 @@ def _family(name: str, q: float | None) -> Callable[[float], Regularizer]:
     """The regularisers of a name, as a function of alpha."""
     checks.one_of("regularizer", name, ("sparse", "soft", "tsallis"))
     return lambda alpha: by_name(name, alpha=alpha, q=q)
-
-
-def _linear_order(mdp: MDP) -> Order:
-    operator = Bellman(mdp, Hard())
-    order, _ = breadth_first_order(operator.arrays, np.flatnonzero(mdp.terminal))
-    reverse: Order = order[::-1].copy()
-    return reverse
 
 
 def _solve_at(
@@ -442,7 +434,7 @@ def _bonus(
             x, slack, residual = _centred(operator, pi, reward, x, gap)
             linear = slack > allowed
         if linear and slack > allowed:
-            system = PolicySystem(permuted(policy_matrix(operator.arrays, pi), order), order)
+            system = PolicySystem(operator.arrays, pi, order)
             if attempt < 2:
                 x = x + system.solve(residual, 0.2 * allowed * gap)[0]
             else:

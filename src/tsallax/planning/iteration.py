@@ -22,13 +22,11 @@ from tsallax.interrupts import interruptible
 from tsallax.planning.methods import METHODS, Method
 from tsallax.planning.methods.policy_iteration import PolicyIteration
 from tsallax.planning.methods.value_iteration import MAX_STALLS, ValueIteration
-from tsallax.planning.operator import Certificate, Iterate, Operator
+from tsallax.planning.operator import SMALLEST_NUMBER, Certificate, Iterate, Operator
 from tsallax.progress import Report
 
 ROUNDING_STALLS = 20
 """Certificates without progress, after which an error that is mostly rounding counts as final."""
-
-SMALLEST = 2.0**-1074
 
 
 class Target(NamedTuple):
@@ -42,7 +40,7 @@ class Target(NamedTuple):
     def error(self, certificate: Certificate) -> float:
         """The largest error that is small enough, given what the certificate proves of V*."""
         relative = self.relative_tolerance * value_bounds(certificate)[0]
-        return max(self.tolerance, relative, SMALLEST)
+        return max(self.tolerance, relative, SMALLEST_NUMBER)
 
 
 class Outcome(NamedTuple):
@@ -172,9 +170,9 @@ def _out_of_reach(
     method is left (`exhausted`), or to no more than a few times the rounding.
     """
     least, largest = value_bounds(c)
-    final = 0.5 * c.rounding * ((least - tolerance) / max(largest, SMALLEST))
+    final = 0.5 * c.rounding * ((least - tolerance) / max(largest, SMALLEST_NUMBER))
     if final > tolerance and c.error <= 0.5 * least:
-        provable = 4.0 * c.rounding * (largest / max(c.size, SMALLEST))
+        provable = 4.0 * c.rounding * (largest / max(c.size, SMALLEST_NUMBER))
     elif exhausted or (
         _is_rounding(c) and stalled > (2 if c.rounding > tolerance else ROUNDING_STALLS)
     ):

@@ -11,6 +11,7 @@ from planning_problems import BY_NAME, CHOICES
 from solution_checks import assert_enclosed, covering, every_check
 from tsallax import MDP, Hard, Soft, Sparse, Tsallis, evaluate, solve
 from tsallax.planning.bellman import MAX_FACTORIZATION_WORK, Bellman
+from tsallax.planning.linear_systems import PolicySystem
 from tsallax.planning.methods.policy_iteration import LOOSE_RESIDUAL, PolicyIteration
 from tsallax.problems import garnet
 
@@ -144,7 +145,7 @@ def test_random_graphs_are_not_factored():
     operator = Bellman(garnet(3000, 1, 4, discount=1 - 1e-6), Hard())
     certificate = operator.certify(operator.start(None))
     order = np.arange(3000, dtype=np.uint32)
-    system = operator._policy_system(certificate, order, np.float64)
+    system = PolicySystem(operator.arrays, certificate.policy.weights, order)
     assert system.factorization_work(MAX_FACTORIZATION_WORK / 10) == np.inf
     tolerance = 1e-12 * certificate.size
     v, residual = operator.policy_value(certificate, certificate.updated, 1e-8, order)
