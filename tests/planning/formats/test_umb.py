@@ -1,4 +1,4 @@
-"""UMB files: umbi and Storm agree with what is read and written."""
+"""UMB files: umbi agrees with what is written, and damaged members are refused by name."""
 
 import gzip
 import json
@@ -8,12 +8,11 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from exchange_cases import example, models, rewritten, with_index
-from mdp_checks import optimal_values, same
+from exchange_cases import NO_STORM, example, models, rewritten, with_index
+from mdp_checks import same
 from tsallax.errors import InvalidInput
 from tsallax.planning.mdp import MDP
 
-NO_STORM = "stormpy has wheels for Linux on x86-64 only"
 PRISM_PROGRAM = """mdp
 module m
  x:[0..3] init 0;
@@ -49,16 +48,6 @@ def storm_model(path: Path, program: str = PRISM_PROGRAM):
     return stormpy.build_model(stormpy.parse_prism_program(str(path)), options=options)
 
 
-@pytest.mark.parametrize("mdp", [*models().values(), example()], ids=[*models(), "example"])
-def test_a_file_holds_the_whole_mdp_and_the_same_bytes(mdp: MDP, tmp_path: Path):
-    mdp.save(tmp_path / "a.umb")
-    loaded = MDP.load(tmp_path / "a.umb")
-    assert same(loaded, mdp)
-    loaded.save(tmp_path / "b.umb")
-    assert (tmp_path / "a.umb").read_bytes() == (tmp_path / "b.umb").read_bytes()
-    assert MDP.load(tmp_path / "a.umb", discount=0.5).discount == 0.5
-
-
 @pytest.mark.parametrize("pack", [gzip.compress, lzma.compress])
 def test_compressed_files_are_read(pack, whole: Path, tmp_path: Path):
     (tmp_path / "a.umb").write_bytes(pack(whole.read_bytes()))
@@ -81,22 +70,6 @@ def test_umbi_reads_the_same_model_and_writes_it_back(mdp: MDP, tmp_path: Path):
     np.testing.assert_array_equal(again.initial, mdp.initial)
     np.testing.assert_array_equal(again.action_of, mdp.action_of)
     assert again.action_names == mdp.action_names
-
-
-@pytest.mark.parametrize("mdp", models().values(), ids=models())
-def test_storm_finds_the_same_values_and_writes_the_model_back(mdp: MDP, tmp_path: Path):
-    stormpy = pytest.importorskip("stormpy", reason=NO_STORM)
-    mdp.save(tmp_path / "a.umb")
-    model = stormpy.build_model_from_umb(str(tmp_path / "a.umb"))
-    formula = f'R{{"reward"}}max=? [Cdiscount={mdp.discount}]'
-    found = stormpy.model_checking(model, stormpy.parse_property(formula)).get_value_vector()
-    expected = optimal_values(mdp)
-    np.testing.assert_allclose(found[: mdp.n_states], expected, rtol=1e-5, atol=1e-5)
-    assert not any(found[mdp.n_states :])
-    stormpy.io.export_to_umb(model, str(tmp_path / "b.umb"))
-    again = MDP.load(tmp_path / "b.umb", mdp.discount)
-    np.testing.assert_array_equal(again.terminal, mdp.terminal)
-    np.testing.assert_allclose(optimal_values(again), expected, atol=1e-12)
 
 
 def test_models_of_storm_are_read_with_their_names_and_rewards(tmp_path: Path):
@@ -139,18 +112,8 @@ def test_rewards_of_states_choices_and_branches_are_added(whole: Path, tmp_path:
 
 
 def test_rational_probabilities_are_read(whole: Path, tmp_path: Path):
-    pairs = [
-        (1, 4),
-        (1, 2),
-        (1, 4),
-        (1, 10),
-        (9, 10),
-        (2**61, 3 * 2**61),
-        (1, 3),
-        (1, 3),
-        (1, 1),
-        (5, 5),
-    ]
+    pairs = [(1, 4), (1, 2), (1, 4), (1, 10), (9, 10), (2**61, 3 * 2**61), (1, 3), (1, 3), (1, 1)]
+    pairs.append((5, 5))
 
     def edit(members: dict[str, bytes]) -> None:
         index = json.loads(members["index.json"])
