@@ -56,8 +56,8 @@ def test_a_system_is_solved_to_its_precision_at_any_scale(precision, accuracy, s
     )
 
 
-def test_a_start_that_is_never_seen_again_is_no_end():
-    """The residual leaves the direction of BiCGSTAB's shadow at once: it must cast another."""
+def test_bicgstab_restarts_where_the_residual_is_orthogonal_to_the_shadow_residual():
+    """As from a state that no other leads to, at once."""
     n = 400
     rows = np.zeros((n + 1, 1, n + 1))
     rows[0, 0, 1] = 1.0

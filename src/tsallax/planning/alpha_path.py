@@ -132,7 +132,7 @@ class PathPoint(NamedTuple):
     lower: Floats
     upper: Floats
     bonus: Floats
-    """x(s): the discounted entropy bonus from state s, exact to within `slack`."""
+    """x(s): the discounted entropy bonus from state s."""
     gap: Floats
     """What the regulariser can cost from each state, by the certificate."""
     linear: bool

@@ -191,7 +191,7 @@ class Bellman:
         return policy.weights
 
     def newton_start(self, certificate: Certificate) -> NewtonStart:
-        """The policy that takes the shortest way to good states, unless v says much already.
+        """The policy that takes the shortest way to good states, unless v is accurate already.
 
         From v = 0, policy iteration extends a good policy only a few steps at a time.  The states
         are numbered by their distance to the best one, the farthest first: around one state, the

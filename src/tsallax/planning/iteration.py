@@ -166,7 +166,7 @@ def _out_of_reach(
     No certificate can have less than the rounding of values around V*, which the first test
     estimates from below: rounding is at least proportional to max|v|, and an iterate that differs
     from V* by a constant gains nothing, since row sums are known to rounding only.  The factor of
-    one half is for the details.  In the other cases the error has ceased to fall, though no other
+    one half is a margin.  In the other cases the error has ceased to fall, though no other
     method is left (`exhausted`), or to no more than a few times the rounding.
     """
     least, largest = value_bounds(c)
