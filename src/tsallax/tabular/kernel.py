@@ -79,7 +79,7 @@ def _greedy(row: Any, u: Any) -> Any:
             top, ties = x, 1
         elif x == top:
             ties += 1
-    left = int(u * ties)
+    left = min(int(u * ties), ties - 1)  # u may have been rounded to 1
     for i in range(len(row)):
         if row[i] == top:
             if left == 0:
