@@ -69,13 +69,15 @@ def rewritten(path: Path, edit: Callable[[dict[str, bytes]], None], target: Path
     return target
 
 
-def with_index(path: Path, target: Path, edit: Callable[[dict], None]) -> Path:
-    """Write a UMB file with its index edited."""
+def with_index(
+    path: Path, target: Path, edit: Callable[[dict], None], changed: dict[str, bytes] | None = None
+) -> Path:
+    """Write a UMB file with its index edited and some members changed or added."""
 
     def edit_index(members: dict[str, bytes]) -> None:
         index = json.loads(members["index.json"])
         edit(index)
-        members["index.json"] = json.dumps(index).encode()
+        members |= {"index.json": json.dumps(index).encode(), **(changed or {})}
 
     return rewritten(path, edit_index, target)
 

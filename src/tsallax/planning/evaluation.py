@@ -188,17 +188,7 @@ def _finite(
     operator = Bellman(mdp, regularizer, finite_horizon=True)
     last = read_final_value(mdp, final_value)
     found = evaluate_steps(operator, read_policies(mdp, policy, steps), steps, last)
-    return Evaluation(
-        mdp=mdp,
-        value=found.value,
-        pair_q=operator.action_values(found.following),
-        visitation=found.visitation,
-        pair_visitation=found.pair_visitation,
-        entropy=found.entropy,
-        expected_return=found.expected_return,
-        regularized_return=found.expected_return + operator.alpha * found.entropy,
-        error=found.error,
-    )
+    return Evaluation(mdp=mdp, **found._asdict())
 
 
 def performance_bound(mdp: MDP | FunctionalMDP, regularizer: Regularizer) -> float:
