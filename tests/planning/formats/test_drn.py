@@ -89,6 +89,8 @@ def test_what_storm_writes_is_read(by_storm: Path):
         ("2 : 0.5", "2 : nan", "state 0, choice 0: the probability of reaching state 2 is nan"),
         ("2 : 0.5", "2 : [0.1, 0.9]", "line 18: not of the form target : probability"),
         ("2 : 0.5", "2 : 0.5 : 1", "line 18: not of the form target : probability"),
+        ("2 : 0.5", "2 0.5", "line 18: not of the form target : probability"),
+        ("2 : 0.5", "2 :: 0.5", "line 18: not of the form target : probability"),
         ("2 : 0.5", "2 : half", "line 18: a probability is not a number"),
         ("2 : 0.5", "2 : 0.4", "sum to 0.9"),
         ("1/3", "1/0", "is nan"),

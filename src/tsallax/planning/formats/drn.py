@@ -281,9 +281,9 @@ class _Body:
         if not chosen.any():
             return
         part = text_lines.chosen_lines(lines, chosen, b":")
-        wrong = part.words != 2
-        if wrong.any() or np.count_nonzero(part.data == ord(":")) != len(part.number):
-            part.refuse(int(np.argmax(wrong)), "not of the form target : probability")
+        colons = np.searchsorted(part.begin, np.flatnonzero(part.data == ord(":")), "right") - 1
+        wrong = (part.words != 2) | (np.bincount(colons, minlength=len(part.number)) != 1)
+        part.refuse_any(wrong, "not of the form target : probability")
         target = part.integers(part.place == 0, "a target")
         n_states = self.header.n_states
         assert n_states is not None
