@@ -26,7 +26,12 @@ from numpy.typing import NDArray
 
 from tsallax.errors import InvalidInput
 from tsallax.planning.forms import frozen
-from tsallax.planning.kernels import bellman_sweep, policy_sweep
+from tsallax.planning.kernels import (
+    PARALLEL_TRANSITIONS,
+    bellman_sweep,
+    policy_sweep,
+    thread_blocks,
+)
 from tsallax.planning.kernels.bellman_sweep import relax
 from tsallax.planning.kernels.breadth_first import breadth_first_order
 from tsallax.planning.kernels.mdp_arrays import MDPArrays, Policy, action_values
@@ -43,7 +48,6 @@ from tsallax.planning.operator import (
     enclosure_ends,
 )
 from tsallax.planning.termination_proof import longest_durations
-from tsallax.planning.threads import PARALLEL_TRANSITIONS, thread_blocks
 from tsallax.planning.validation import ULPS
 from tsallax.regularizer import Regularizer
 

@@ -13,10 +13,10 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
+from tsallax.planning.kernels import PARALLEL_TRANSITIONS, thread_blocks
 from tsallax.planning.kernels import sparse_linear as kernel
 from tsallax.planning.kernels.breadth_first import breadth_first_order
 from tsallax.planning.kernels.mdp_arrays import Floats, MDPArrays
-from tsallax.planning.threads import PARALLEL_TRANSITIONS, thread_blocks
 
 MAX_ITERATIONS = 100
 """Steps of BiCGSTAB before it is given up."""

@@ -17,10 +17,10 @@ from tsallax.planning.bellman import Floats, check_problem, kernel_arrays
 from tsallax.planning.finite_horizon import FiniteHorizonSolution
 from tsallax.planning.forms import frozen
 from tsallax.planning.kernels import episodes as kernel
+from tsallax.planning.kernels import thread_blocks
 from tsallax.planning.mdp import MDP
 from tsallax.planning.solution import Solution
 from tsallax.planning.step_policies import read_policies, read_stationary
-from tsallax.planning.threads import thread_blocks
 from tsallax.regularizer import Hard
 
 NEGLIGIBLE_WEIGHT = 1e-6
