@@ -15,83 +15,27 @@ from __future__ import annotations
 import sys
 import time
 from collections.abc import Callable
+from pathlib import Path
 
 import numpy as np
-from scipy.sparse import coo_array, csr_array
 
 from tsallax import MDP, Hard, NotConverged, Soft, Sparse, Tsallis, solve
+
+sys.path.append(str(Path(__file__).parents[1] / "tests"))
+from patient_problems import chain, clusters, cycle, gambler, grid
 
 REGULARIZERS = (Hard(), Sparse(1.0), Sparse(30.0), Soft(0.1), Soft(30.0), Tsallis(1.0, 1.5))
 GAPS = (1e-3, 1e-5, 1e-7, 1e-9)
 METHODS = ("auto", "policy_iteration", "modified_policy_iteration", "value_iteration")
 
 
-def grid(n: int, discount: float) -> MDP:
-    """n x n cells, moves that succeed with 0.8, costs from 1 to 3, a terminal corner."""
-    s = np.arange(n * n)
-    x, y = np.divmod(s, n)
-    rows, columns, data = [], [], []
-    for action, (dx, dy) in enumerate(((0, 1), (1, 0), (0, -1), (-1, 0))):
-        to = np.clip(x + dx, 0, n - 1) * n + np.clip(y + dy, 0, n - 1)
-        for successor, probability in ((to, 0.8), (s, 0.2)):
-            rows.append(4 * s + action)
-            columns.append(successor)
-            data.append(np.full(n * n, probability))
-    entries = np.concatenate(data), (np.concatenate(rows), np.concatenate(columns))
-    costs = np.random.default_rng(0).uniform(1, 3, size=(n * n, 4))
-    return MDP(csr_array(coo_array(entries)), -costs, discount, terminal=[n * n - 1])
-
-
-def chain(n: int, discount: float) -> MDP:
-    """n states in a row, moves that fail with 0.2, costs from 1 to 3, no end."""
-    transitions = np.zeros((n, 2, n))
-    for s in range(n):
-        for action, step in enumerate((-1, 1)):
-            transitions[s, action, np.clip(s + step, 0, n - 1)] += 0.8
-            transitions[s, action, np.clip(s - step, 0, n - 1)] += 0.2
-    return MDP(transitions, -np.random.default_rng(0).uniform(1, 3, size=(n, 2)), discount)
-
-
-def cycle(n: int, discount: float) -> MDP:
-    """n states in a circle, one step to either side, random rewards."""
-    steps = [csr_array(np.roll(np.eye(n), shift, axis=1)) for shift in (1, -1)]
-    return MDP(steps, np.random.default_rng(0).normal(size=(n, 2)), discount)
-
-
-def clusters(n: int, discount: float) -> MDP:
-    """n groups of 20 states, left with probability 1e-5."""
-    rng = np.random.default_rng(0)
-    states = 20 * n
-    transitions = np.zeros((states, 3, states))
-    for s in range(states):
-        for action in range(3):
-            inside = 20 * (s // 20) + rng.choice(20, size=5, replace=False)
-            transitions[s, action, inside] = (1 - 1e-5) * rng.dirichlet(np.ones(5))
-            transitions[s, action, rng.integers(states)] += 1e-5
-    return MDP(transitions, rng.normal(size=(states, 3)), discount)
-
-
-def gambler(n: int, discount: float) -> MDP:
-    """Gambler's ruin: stakes up to 20, won with 0.4, a reward of one at the goal n."""
-    stakes = [(s, b) for s in range(1, n) for b in range(1, min(s, n - s, 20) + 1)]
-    pairs = np.array(stakes)
-    rows = np.arange(len(pairs))
-    entries = (
-        np.repeat([0.4, 0.6], len(pairs)),
-        (np.tile(rows, 2), np.concatenate([pairs.sum(axis=1), pairs[:, 0] - pairs[:, 1]])),
-    )
-    transitions = csr_array(coo_array(entries, shape=(len(pairs), n + 1)))
-    rewards = 0.4 * (pairs.sum(axis=1) == n)
-    return MDP(transitions, rewards, discount, pairs=pairs, terminal=[0, n])
-
-
 PROBLEMS: dict[str, Callable[[float], MDP]] = {
-    "grid 30": lambda discount: grid(30, discount),
-    "grid 100": lambda discount: grid(100, discount),
-    "chain 300": lambda discount: chain(300, discount),
-    "cycle 200": lambda discount: cycle(200, discount),
-    "clusters 10": lambda discount: clusters(10, discount),
-    "gambler 100": lambda discount: gambler(100, discount),
+    "grid 30": lambda discount: grid(discount, 30),
+    "grid 100": lambda discount: grid(discount, 100),
+    "chain 300": lambda discount: chain(discount, 300),
+    "cycle 200": lambda discount: cycle(discount, 200),
+    "clusters 10": lambda discount: clusters(discount, 10),
+    "gambler 100": lambda discount: gambler(discount, 100, 20),
 }
 
 

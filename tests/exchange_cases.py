@@ -16,6 +16,7 @@ import numpy as np
 from tsallax.planning.mdp import MDP
 from tsallax.problems import garnet, gridworld
 
+NO_STORM = "stormpy has wheels for Linux on x86-64 only"
 NASTY = (
     b"nan", b"inf", b"-1", b"-0.5", b"1e400", b"18446744073709551616", b"9" * 400, b"", b"0x10",
     b"1/0", b"1/3", b"999999999999", b"1_0", b"\xff\xfe", b"\0", b"[", b"]", b":", b"//", b'"',
@@ -68,13 +69,15 @@ def rewritten(path: Path, edit: Callable[[dict[str, bytes]], None], target: Path
     return target
 
 
-def with_index(path: Path, target: Path, edit: Callable[[dict], None]) -> Path:
-    """Write a UMB file with its index edited."""
+def with_index(
+    path: Path, target: Path, edit: Callable[[dict], None], changed: dict[str, bytes] | None = None
+) -> Path:
+    """Write a UMB file with its index edited and some members changed or added."""
 
     def edit_index(members: dict[str, bytes]) -> None:
         index = json.loads(members["index.json"])
         edit(index)
-        members["index.json"] = json.dumps(index).encode()
+        members |= {"index.json": json.dumps(index).encode(), **(changed or {})}
 
     return rewritten(path, edit_index, target)
 

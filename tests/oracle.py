@@ -403,6 +403,24 @@ def evaluate_policy(
     )
 
 
+def value_of_steps(
+    mdp: ExactMDP,
+    policies: Sequence[Sequence[Sequence[Fraction]]],
+    final: Sequence[float],
+    alpha: Fraction,
+    q: Fraction,
+) -> list[Fraction]:
+    """What the policies of steps 0, 1, ... are worth; `final` is the value after the last step."""
+    value = [Fraction(float(x)) for x in final]
+    for policy in reversed(policies):
+        value = [
+            sum((p * x for p, x in zip(weights, row)), Fraction(0))
+            + (alpha * to_fraction(tsallis_entropy(weights, q)) if row else 0)
+            for weights, row in zip(policy, action_values(mdp, value))
+        ]
+    return value
+
+
 def exact_policy(mdp: ExactMDP, pair_policy: Sequence[float]) -> list[list[Fraction]]:
     """A per-pair float policy as rationals; the largest probability of a row takes its rounding."""
     policy, start = [], 0

@@ -6,6 +6,9 @@ from gymnasium.spaces import Discrete
 
 from tsallax.planning.mdp import MDP
 
+SOME = np.array([[1, 0, 1], [0, 1, 0], [1, 1, 1], [0, 1, 1]], bool)
+"""The actions that the states of a `Masked` chain may allow, (S, A)."""
+
 
 class Chain(gymnasium.Env):
     """An MDP as an environment that records its samples; states and actions start at `start`."""

@@ -27,7 +27,8 @@ if TYPE_CHECKING:
     from tsallax.errors import InvalidInput
     from tsallax.explorer.explorer_page import explore
     from tsallax.paper.report import reproduce
-    from tsallax.planning.alpha_path import AlphaPath, ChosenAlpha, choose_alpha, solve_path
+    from tsallax.planning.alpha_choice import ChosenAlpha, choose_alpha
+    from tsallax.planning.alpha_path import AlphaPath, solve_path
     from tsallax.planning.evaluation import Evaluation, evaluate, gap_certificate, performance_bound
     from tsallax.planning.finite_horizon import FiniteHorizonSolution
     from tsallax.planning.functional_evaluation import FunctionalEvaluation
@@ -55,7 +56,8 @@ _NAMES = {
     "errors": "InvalidInput",
     "explorer.explorer_page": "explore",
     "paper.report": "reproduce",
-    "planning.alpha_path": "AlphaPath ChosenAlpha choose_alpha solve_path",
+    "planning.alpha_choice": "ChosenAlpha choose_alpha",
+    "planning.alpha_path": "AlphaPath solve_path",
     "planning.evaluation": "Evaluation evaluate gap_certificate performance_bound",
     "planning.finite_horizon": "FiniteHorizonSolution",
     "planning.functional_evaluation": "FunctionalEvaluation",

@@ -24,7 +24,7 @@ static. Alpha is one number per call; an array of them is mapped.
 """
 
 from abc import ABC, abstractmethod
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from typing import Any, ClassVar, final, overload
 
 import jax
@@ -194,24 +194,30 @@ class Tsallis(_Family):
     q: float
 
 
+_CLASSES: dict[str, Any] = {cls.name: cls for cls in (Hard, Soft, Sparse, Tsallis)}
+PARAMETERS = {
+    name: tuple(parameter.name for parameter in fields(cls) if parameter.init)
+    for name, cls in _CLASSES.items()
+}
+"""The parameters of each regulariser, by its name."""
+
+
 def by_name(name: str, alpha: Any = None, q: float | None = None) -> Regularizer:
     """The regulariser of the name `hard`, `soft`, `sparse` or `tsallis`.
 
     >>> by_name("sparse", alpha=0.1)
     Sparse(alpha=0.1)
     """
-    fields = {"hard": (), "soft": ("alpha",), "sparse": ("alpha",), "tsallis": ("alpha", "q")}
-    checks.one_of("regularizer", name, fields)
+    checks.one_of("regularizer", name, PARAMETERS)
     given = {key: value for key, value in (("alpha", alpha), ("q", q)) if value is not None}
-    for key in fields[name]:
+    for key in PARAMETERS[name]:
         if key not in given:
             example = {"alpha": 0.1, "q": 1.5}[key]
             raise InvalidInput(f"regularizer {name!r} needs {key}", add=(key, example))
     for key in given:
-        if key not in fields[name]:
+        if key not in PARAMETERS[name]:
             raise InvalidInput(f"regularizer {name!r} takes no {key}", omit=key)
-    classes: dict[str, Any] = {"hard": Hard, "soft": Soft, "sparse": Sparse, "tsallis": Tsallis}
-    regularizer: Regularizer = classes[name](**given)
+    regularizer: Regularizer = _CLASSES[name](**given)
     return regularizer
 
 

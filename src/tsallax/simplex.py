@@ -391,7 +391,7 @@ def _newton_sparse(x: Array) -> tuple[Array, Array]:
 
 
 def _michelot(x: Array, tau: Array, count: Array) -> tuple[Array, Array, Array]:
-    """tau <- tau + delta, delta = (sum (x - tau)_+ - 1)/#{x > tau}, until the support stands still.
+    """tau <- tau + delta, delta = (sum (x - tau)_+ - 1)/#{x > tau}, until the support is stable.
 
     From below tau only grows and the support only shrinks. The last delta is rounding, to be
     applied to x - tau rather than to tau.

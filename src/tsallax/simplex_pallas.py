@@ -201,7 +201,7 @@ def _sparsemax(x: Tiles) -> tuple[Array, Array, Tiles]:
 
 
 def _michelot(x: Tiles, tau: Array, size: Array) -> tuple[Array, Array, Array]:
-    """tau <- tau + delta, delta = (sum (x - tau)_+ - 1)/#{x > tau}, until the support stands still.
+    """tau <- tau + delta, delta = (sum (x - tau)_+ - 1)/#{x > tau}, until the support is stable.
 
     `size` is that of the support for the given tau or 0 if it is unknown.
     """

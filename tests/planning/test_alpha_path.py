@@ -1,4 +1,4 @@
-"""Paths of solutions over alpha, and the alpha of a given loss, against single solves."""
+"""Paths of solutions over alpha against single solves."""
 
 import numpy as np
 import pytest
@@ -11,7 +11,6 @@ from tsallax import (
     Soft,
     Sparse,
     Tsallis,
-    choose_alpha,
     evaluate,
     gap_certificate,
     problems,
@@ -86,28 +85,6 @@ def test_few_sweeps_are_needed_after_the_first_alpha(monkeypatch):
     assert along < 0.7 * len(sweeps)
 
 
-@pytest.mark.parametrize("worst_case", [False, True])
-@pytest.mark.parametrize("family", FAMILIES)
-def test_the_chosen_alpha_is_within_the_gap_and_hardly_a_larger_one_is(family, worst_case):
-    mdp, (make, q) = PROBLEMS["garnet"], FAMILIES[family]
-    alpha, gap, solution = choose_alpha(mdp, 0.2, family, q=q, worst_case=worst_case)
-
-    def certified(solution):
-        bound = gap_certificate(mdp, solution)
-        return float(bound.max() if worst_case else mdp.initial @ bound)
-
-    assert certified(solution) == gap <= 0.2
-    assert solution.regularizer == make(alpha)
-    # 1% by the search, 0.1% from the tolerance of a thousandth, on a bound that grows with alpha
-    assert certified(solve(mdp, make(1.02 * alpha))) > 0.2 * 0.998
-
-
-def test_a_small_gap_is_found_where_the_theorem_promises_less():
-    mdp = problems.forest()
-    found = choose_alpha(mdp, 1e-4, precision=0.1)
-    assert found.alpha > 1.0  # the policy is deterministic: entropy comes at once, with alpha 3
-
-
 @pytest.mark.parametrize(
     ("call", "message"),
     [
@@ -121,11 +98,6 @@ def test_a_small_gap_is_found_where_the_theorem_promises_less():
         (lambda m: solve_path(m, [0.5], tolerance=0), "tolerance must be a number above 0"),
         (lambda m: solve_path("m", [0.5]), "solve_path needs an MDP, not str"),
         (lambda m: solve_path(problems.savings(4), [0.5]), "not FunctionalMDP: use model.to_mdp"),
-        (lambda m: choose_alpha(m, 0.0), "max_gap must be a number above 0, got 0"),
-        (lambda m: choose_alpha(m, -1.0), "max_gap must be a number above 0, got -1"),
-        (lambda m: choose_alpha(m, 1.0, tolerance=0.5), "tolerance must be .* up to 0.1"),
-        (lambda m: choose_alpha(m, 1.0, precision=0), "precision must be a number above 0"),
-        (lambda m: choose_alpha(problems.garnet(3, 1, 1), 1.0), "alpha changes nothing"),
     ],
 )
 def test_what_makes_no_sense_is_refused_in_a_line(call, message):

@@ -53,18 +53,6 @@ def endless(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return path
 
 
-def assert_same_as_one_process(n: int, garnet: Path, out: Path) -> None:
-    first, *others = finish(launch(n, "solve", garnet, "--alpha", 0.5, "--json", "--out", out))
-    assert (first.code, first.err) == (0, "")
-    assert others == [(0, "", "")] * (n - 1)
-    one = solve(MDP.load(garnet), Sparse(0.5), mesh=all_devices())
-    found, summary = Solution.load(out), json.loads(first.out)
-    assert summary["sweeps"] == one.sweeps
-    assert summary["error"] == pytest.approx(one.error, rel=1e-6)
-    for name in ("value", "lower", "upper", "pair_policy"):
-        np.testing.assert_allclose(getattr(found, name), getattr(one, name), rtol=1e-12, atol=1e-12)
-
-
 @pytest.mark.slow
 def test_four_devices_of_one_process_prove_the_same_as_one():
     flags = {"XLA_FLAGS": "--xla_force_host_platform_device_count=4", "JAX_PLATFORMS": "cpu"}
@@ -75,13 +63,18 @@ def test_four_devices_of_one_process_prove_the_same_as_one():
 
 
 @pytest.mark.slow
-def test_two_processes_prove_the_same_as_one(garnet: Path, tmp_path: Path):
-    assert_same_as_one_process(2, garnet, tmp_path / "solution.npz")
-
-
-@pytest.mark.slow
-def test_four_processes_prove_the_same_as_one(garnet: Path, tmp_path: Path):
-    assert_same_as_one_process(4, garnet, tmp_path / "solution.npz")
+@pytest.mark.parametrize("n", [2, 4])
+def test_several_processes_prove_the_same_as_one(n: int, garnet: Path, tmp_path: Path):
+    out = tmp_path / "solution.npz"
+    first, *others = finish(launch(n, "solve", garnet, "--alpha", 0.5, "--json", "--out", out))
+    assert (first.code, first.err) == (0, "")
+    assert others == [(0, "", "")] * (n - 1)
+    one = solve(MDP.load(garnet), Sparse(0.5), mesh=all_devices())
+    found, summary = Solution.load(out), json.loads(first.out)
+    assert summary["sweeps"] == one.sweeps
+    assert summary["error"] == pytest.approx(one.error, rel=1e-6)
+    for name in ("value", "lower", "upper", "pair_policy"):
+        np.testing.assert_allclose(getattr(found, name), getattr(one, name), rtol=1e-12, atol=1e-12)
 
 
 @pytest.mark.slow

@@ -9,15 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from oracle import (
-    action_values,
-    bellman,
-    exact_mdp,
-    exact_policy,
-    to_fraction,
-    to_mpf,
-    tsallis_entropy,
-)
+from oracle import bellman, exact_mdp, exact_policy, to_fraction, to_mpf, value_of_steps
 from planning_problems import CHOICES, Problem, forest_three, gauss, random_rows
 from tsallax import MDP, FiniteHorizonSolution, Hard, InvalidInput, NotConverged, Sparse, solve
 
@@ -33,21 +25,6 @@ def exact_values(mdp, regularizer, final, steps):
     for _ in range(steps):
         values.append(bellman(exact, values[-1], alpha, q))
     return [[to_fraction(x) for x in v] for v in values]
-
-
-def exact_policy_value(mdp, solution, step):
-    """What the solution's policies are worth from `step` on, each row of them summing to one."""
-    exact = exact_mdp(mdp)
-    alpha, q = Fraction(float(solution.regularizer.alpha)), Fraction(solution.regularizer.q)
-    v = [Fraction(float(x)) for x in solution.final_value]
-    for t in range(solution.horizon - 1, step - 1, -1):
-        policy = exact_policy(exact, solution.pair_policy_at(t))
-        v = [
-            sum((p * x for p, x in zip(weights, row)), Fraction(0))
-            + (alpha * to_fraction(tsallis_entropy(weights, q)) if row else 0)
-            for weights, row in zip(policy, action_values(exact, v))
-        ]
-    return v
 
 
 # at q = 50, 70 digits are too few for the oracle: p = 0.02 moves tau by p^49/49 = 1e-85
@@ -69,7 +46,10 @@ def test_every_step_is_within_its_proven_error(choice, seed, discount):
             assert Fraction(lower[s]) <= v <= Fraction(upper[s])
             assert abs(Fraction(solution.values[t, s]) - v) <= Fraction(solution.errors[t])
     assert solution.error <= 1e-13 * (1 + np.abs(solution.values).max()) * steps
-    worth = exact_policy_value(mdp, solution, 0)
+    exact = exact_mdp(mdp)
+    policies = [exact_policy(exact, solution.pair_policy_at(t)) for t in range(steps)]
+    alpha, q = Fraction(float(regularizer.alpha)), Fraction(regularizer.q)
+    worth = value_of_steps(exact, policies, final, alpha, q)
     assert all(Fraction(low) <= w for low, w in zip(solution.lower, worth))
 
 

@@ -186,7 +186,8 @@ def test_rewards_that_overflow_are_never_called_solved(method):
 
 
 def solve_until_interrupted(mdp, method, seconds):
-    signal.setitimer(signal.ITIMER_REAL, seconds)
+    """An alarm is repeated: one in a callback of the garbage collector is lost."""
+    signal.setitimer(signal.ITIMER_REAL, seconds, 1.0)
     for _ in range(100_000):
         with contextlib.suppress(NotConverged):
             solve(mdp, Sparse(0.5), 1e-6, method)

@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
-from tsallax import Hard, InvalidInput, Sparse, problems, solve
-from tsallax.planning.step_policies import read_policies, read_stationary, same_mdp
+from tsallax import InvalidInput, Sparse, problems, solve
+from tsallax.planning.step_policies import read_policies, read_stationary
 
 FOREST = problems.forest()
 FINITE = solve(FOREST, Sparse(1.0), horizon=4)
@@ -38,15 +38,9 @@ def test_a_function_gives_the_policy_of_each_step():
         (lambda: read_stationary(FOREST, lambda t: 0), "depends on the step needs a horizon"),
         (lambda: read_policies(FOREST, lambda t: [9, 9, 9], 2)(0), "state 0 has no action 9"),
         (lambda: read_stationary(FOREST.with_discount(0.5), INFINITE), "is of another MDP"),
+        (lambda: read_stationary(problems.forest(4), INFINITE), "is of another MDP"),
     ],
 )
 def test_what_is_no_policy_of_the_mdp_is_refused(read, message):
     with pytest.raises(InvalidInput, match=message):
         read()
-
-
-def test_mdps_are_the_same_by_their_numbers():
-    assert same_mdp(FOREST, problems.forest())
-    assert not same_mdp(FOREST, FOREST.with_discount(0.5))
-    assert not same_mdp(FOREST, problems.forest(4))
-    assert solve(FOREST, Hard()).mdp is FOREST

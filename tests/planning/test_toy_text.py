@@ -143,6 +143,8 @@ def test_a_state_where_episodes_start_is_not_terminal():
         (SimpleNamespace(P=[[[(1.0, 3, 0.0, False)]]]), {}, r"P\[0\]\[0\] leads to state 3"),
         (SimpleNamespace(P=[[[(1.0, 0)]]]), {}, r"P\[0\] cannot be read"),
         (SimpleNamespace(P={1: {}}), {}, r"P\[0\] cannot be read"),
+        (SimpleNamespace(P=[[[(1.0, 0, "a", False)]]]), {}, r"P\[0\] cannot be read: ValueError"),
+        (SimpleNamespace(P=[[[(None, 0, 0.0, False)]]]), {}, r"P\[0\] cannot be read: TypeError"),
         (SimpleNamespace(P=[[[]]]), {}, r"table P holds no transition"),
         (SimpleNamespace(P=[[[(0.5, 0, 0.0, False)]]]), {}, r"state 0, action 0 sum to 0\.5"),
         (SimpleNamespace(P=[[[(np.nan, 0, 0.0, False)]]]), {}, r"is not finite: nan"),

@@ -45,8 +45,15 @@ def test_perishables_with_one_product_in_demand_keep_the_other_out():
 
 
 @pytest.mark.parametrize(
-    "options", [{"capacity": 0}, {"lead_time": 0}, {"demand": -1.0}, {"max_order": 0}]
-)
-def test_invalid_inventories_are_refused(options):
+    ("make", "options"),
+    [
+        (problems.inventory, {"capacity": 0}), (problems.inventory, {"lead_time": 0}),
+        (problems.inventory, {"demand": -1.0}), (problems.inventory, {"max_order": 0}),
+        (problems.inventory, {"fixed_cost": "a"}), (problems.inventory, {"price": float("nan")}),
+        (problems.perishables, {"demand": 5.0}), (problems.perishables, {"demand": (5.0, 0.0)}),
+        (problems.perishables, {"price": (1.0,)}), (problems.perishables, {"order_cost": "ab"}),
+    ],
+)  # fmt: skip
+def test_invalid_inventories_are_refused(make, options):
     with pytest.raises(InvalidInput, match=next(iter(options))):
-        problems.inventory(**options)
+        make(**options)

@@ -1,8 +1,9 @@
 """Saving against the optimum of a household that knows its income."""
 
 import numpy as np
+import pytest
 
-from tsallax import Hard, problems, solve
+from tsallax import Hard, InvalidInput, problems, solve
 
 
 def test_without_interest_and_risk_an_impatient_household_spends_its_assets():
@@ -18,3 +19,15 @@ def test_income_stays_with_its_probability_and_else_changes_evenly():
     mdp = problems.savings(assets=3, persistence=0.6).to_mdp()
     row = mdp.transitions[[0]].toarray()[0]  # assets 0, income 0, keeps 0
     np.testing.assert_allclose(row[:3], [0.6, 0.2, 0.2])
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"assets": 1}, {"incomes": 1.0}, {"incomes": ("a",)}, {"incomes": ()},
+        {"incomes": [[1], [1, 2]]}, {"interest": None}, {"persistence": 2}, {"largest": "a"},
+    ],
+)  # fmt: skip
+def test_unusable_parameters_are_named(options):
+    with pytest.raises(InvalidInput, match=next(iter(options))):
+        problems.savings(**options)

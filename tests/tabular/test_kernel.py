@@ -9,9 +9,10 @@ import pytest
 
 import oracle
 from planning_problems import BY_NAME
-from tabular_environments import Chain, Masked, bandit, endings
+from tabular_environments import SOME, Chain, Masked, bandit, endings
 from tsallax.planning.mdp import MDP
 from tsallax.regularizer import Hard, Soft, Sparse, Tsallis
+from tsallax.tabular import kernel
 from tsallax.tabular.learning import q_learning
 from tsallax.tabular.step_size import StepSize
 
@@ -48,9 +49,6 @@ def test_recorded_samples_replayed_in_exact_arithmetic_give_the_same_q(regulariz
     np.testing.assert_allclose(result.q, q, rtol=0, atol=1e-12)
     assert np.array_equal(result.visits, visits)
     assert result.lengths.max() == 6
-
-
-SOME = np.array([[1, 0, 1], [0, 1, 0], [1, 1, 1], [0, 1, 1]], bool)
 
 
 @pytest.mark.parametrize(
@@ -124,6 +122,12 @@ def test_actions_are_drawn_from_the_regularisers_policy_and_a_share_of_uniform(e
     spread = 5 * np.sqrt(steps * chance * (1 - chance)) + 1e-6 * steps
     assert np.all(np.abs(result.visits[0] - steps * chance) <= spread)
     assert np.all(result.visits[0][chance == 0] == 0)
+
+
+@pytest.mark.parametrize(("u", "position"), [(0.0, 1), (0.49, 1), (0.5, 3), (1.0, 3)])
+def test_a_maximum_is_drawn_even_where_the_random_number_is_rounded_to_one(u, position):
+    row = np.array([-np.inf, 2.0, 1.0, 2.0])
+    assert kernel._greedy(row, u) == position
 
 
 def test_greedy_exploration_breaks_ties_at_random():

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from planning_problems import BY_NAME
-from tabular_environments import Chain, Masked, bandit, endings, restricted
+from tabular_environments import SOME, Chain, Masked, bandit, endings, restricted
 from tsallax import problems
 from tsallax.errors import InvalidInput
 from tsallax.planning.mdp import MDP
@@ -102,10 +102,9 @@ def test_an_environment_teaches_the_q_of_its_mdp():
 
 def test_a_masked_environment_teaches_the_q_of_the_mdp_with_the_allowed_pairs():
     mdp = endings()
-    some = np.array([[1, 0, 1], [0, 1, 0], [1, 1, 1], [0, 1, 1]], bool)
-    env = Masked(mdp, some, limit=20)
+    env = Masked(mdp, SOME, limit=20)
     result = q_learning(env, Sparse(0.2), discount=0.8, steps=20_000, explore="uniform")
-    assert error(result, restricted(mdp, some)) < 0.1
+    assert error(result, restricted(mdp, SOME)) < 0.1
 
 
 def test_frozen_lake_is_learnt_from_its_gymnasium_id():

@@ -13,7 +13,7 @@ from gymnasium.spaces import Discrete
 from gymnasium_versions import newest
 from planning_problems import BY_NAME
 from refusals import refused
-from tabular_environments import Chain, Masked, endings
+from tabular_environments import SOME, Chain, Masked, endings
 from tsallax import problems
 from tsallax.errors import InvalidInput
 from tsallax.planning.mdp import MDP
@@ -106,9 +106,6 @@ def test_vector_environments_and_broken_ones_are_refused():
     env.step = lambda action: (0, math.nan, False, False, {})
     with pytest.raises(InvalidInput, match=r"the reward of action \d in state \d is nan"):
         q_learning(env, Hard(), discount=0.9, steps=10)
-
-
-SOME = np.array([[1, 0, 1], [0, 1, 0], [1, 1, 1], [0, 1, 1]], bool)
 
 
 def learn(env, **options):

@@ -1,4 +1,4 @@
-"""The regularised solutions of an MDP as alpha varies: `solve_path` and `choose_alpha`.
+"""The regularised solutions of an MDP at many alphas: `solve_path`.
 
 With u = log alpha and pi the optimal policy at alpha, the envelope theorem gives
 
@@ -27,16 +27,13 @@ from numpy.typing import ArrayLike
 from tsallax import checks
 from tsallax.errors import InvalidInput
 from tsallax.interrupts import interruptible
-from tsallax.planning.bellman import Bellman, Floats, Order, check_problem
-from tsallax.planning.evaluation import gap_certificate, performance_bound
+from tsallax.planning.bellman import Bellman, Floats, check_problem, kernel_arrays
 from tsallax.planning.forms import frozen, numbers
 from tsallax.planning.iteration import Target, iterate_to
-from tsallax.planning.kernels.breadth_first import breadth_first_order
-from tsallax.planning.linear_systems import PolicySystem, permuted, policy_matrix
+from tsallax.planning.linear_systems import Order, PolicySystem, order_to_ends
 from tsallax.planning.mdp import MDP
 from tsallax.planning.operator import Certificate
-from tsallax.planning.solution import NotConverged, Solution
-from tsallax.planning.solver import solve
+from tsallax.planning.solution import NotConverged
 from tsallax.progress import bar
 from tsallax.regularizer import Hard, Regularizer, by_name
 
@@ -115,15 +112,6 @@ class AlphaPath:
         )
 
 
-class ChosenAlpha(NamedTuple):
-    """What `choose_alpha` found."""
-
-    alpha: float
-    gap: float
-    """The certified gap of the solution, at most what was allowed."""
-    solution: Solution
-
-
 class PathPoint(NamedTuple):
     """The solution at one alpha: the certificate of V*, and the bonus of its policy."""
 
@@ -133,7 +121,7 @@ class PathPoint(NamedTuple):
     lower: Floats
     upper: Floats
     bonus: Floats
-    """x(s): the discounted entropy bonus from state s, exact to within `slack`."""
+    """x(s): the discounted entropy bonus from state s."""
     gap: Floats
     """What the regulariser can cost from each state, by the certificate."""
     linear: bool
@@ -176,7 +164,7 @@ def solve_path(
     """
     check_problem("solve_path", mdp, Hard())
     tolerance = checks.number("tolerance", tolerance, above=0)
-    make = _family(regularizer, q)
+    make = family(regularizer, q)
     given = np.array(numbers(alphas, "alphas"), np.float64)
     if given.ndim != 1 or given.size == 0:
         raise InvalidInput(f"alphas must be a list of numbers, not of shape {given.shape}")
@@ -219,123 +207,21 @@ def path_points(
 ) -> Iterator[PathPoint]:
     """The solutions of regularisers with alphas that are near each other, one after another."""
     before: list[PathPoint] = []
-    order = _linear_order(mdp)
+    order = order_to_ends(kernel_arrays(mdp))
     for regularizer in regularizers:
         operator = Bellman(mdp, regularizer)
-        point = _solve_at(operator, before, tolerance, order, gap_precision)
+        point = solve_at(operator, before, tolerance, order, gap_precision)
         before = [*before[-1:], point]
         yield point
 
 
-@interruptible()
-def choose_alpha(
-    mdp: MDP,
-    max_gap: float,
-    regularizer: str = "sparse",
-    *,
-    q: float | None = None,
-    worst_case: bool = False,
-    precision: float = 0.01,
-    tolerance: float | None = None,
-) -> ChosenAlpha:
-    """The largest alpha whose certified loss of return is at most `max_gap`, and its solution.
-
-    The loss is that of the expected return from the start, d'(V* - V_pi) of the plain MDP, bounded
-    by `gap_certificate`. The bound increases with alpha, and the search is by regula falsi on its
-    logarithm, each alpha being solved from a prediction by the ones before.
-
-    Args:
-        mdp: the problem.
-        max_gap: the loss that is allowed, in the unit of the rewards.
-        regularizer: "sparse", "soft" or "tsallis".
-        q: the entropic index of "tsallis".
-        worst_case: bound the loss from every state, not from the start.
-        precision: an alpha larger than the result by this share is not within `max_gap`.
-        tolerance: the largest allowed |value - V*|; default: a thousandth of `max_gap`.
-
-    >>> from tsallax import problems
-    >>> alpha, gap, solution = choose_alpha(problems.forest(), max_gap=0.5)
-    >>> round(alpha, 1), gap <= 0.5, solution.regularizer.alpha == alpha
-    (3.4, True, True)
-    """
-    check_problem("choose_alpha", mdp, Hard())
-    max_gap = checks.number("max_gap", max_gap, above=0)
-    precision = checks.number("precision", precision, above=0, at_most=1)
-    checks.flag("worst_case", worst_case)
-    if tolerance is None:
-        tolerance = 1e-3 * max_gap
-    tolerance = checks.number("tolerance", tolerance, above=0, at_most=0.1 * max_gap)
-    make = _family(regularizer, q)
-    if mdp.max_actions == 1:
-        raise InvalidInput("every state of this MDP has one action: alpha changes nothing")
-    order = _linear_order(mdp)
-    before: list[PathPoint] = []
-
-    def gap_at(alpha: float) -> float:
-        point = _solve_at(Bellman(mdp, make(alpha)), before, tolerance, order)
-        before[:] = [*before[-1:], point]
-        return float(point.gap.max() if worst_case else mdp.initial @ point.gap)
-
-    safe = max_gap / performance_bound(mdp, make(1.0))
-    alpha = _largest_within(gap_at, safe, max_gap, precision)
-    while True:
-        solution = solve(mdp, make(alpha), tolerance, initial_value=before[-1].value)
-        bound = gap_certificate(mdp, solution)
-        gap = float(bound.max() if worst_case else mdp.initial @ bound)
-        if gap <= max_gap:
-            return ChosenAlpha(alpha, gap, solution)
-        alpha *= 1.0 - 0.1 * precision
-
-
-def _largest_within(
-    gap_at: Callable[[float], float], start: float, limit: float, precision: float
-) -> float:
-    """alpha with gap_at(alpha) <= limit < gap_at(alpha (1 + precision)), for an increasing gap."""
-    low, below = start, gap_at(start)
-    while below > limit:  # by the tolerance of the solution alone
-        low *= 0.5
-        below = gap_at(low)
-    high = above = math.inf
-    factor = 4.0
-    while math.isinf(high):
-        alpha = low * factor
-        if not alpha < 1e300:
-            return low
-        gap = gap_at(alpha)
-        if gap <= limit:
-            low, below, factor = alpha, gap, factor**2
-        else:
-            high, above = alpha, gap
-    side = 0
-    while high > low * (1.0 + precision):
-        lowest, highest = math.log(low), math.log(high)
-        share = math.log(limit / below) / math.log(above / below) if below > 0.0 else 0.5
-        share = 0.5 if abs(side) >= 2 else min(max(share, 0.05), 0.95)
-        alpha = math.exp(lowest + share * (highest - lowest))
-        if not low < alpha < high:
-            break
-        gap = gap_at(alpha)
-        if gap <= limit:
-            low, below, side = alpha, gap, max(side, 0) + 1
-        else:
-            high, above, side = alpha, gap, min(side, 0) - 1
-    return low
-
-
-def _family(name: str, q: float | None) -> Callable[[float], Regularizer]:
+def family(name: str, q: float | None) -> Callable[[float], Regularizer]:
     """The regularisers of a name, as a function of alpha."""
     checks.one_of("regularizer", name, ("sparse", "soft", "tsallis"))
     return lambda alpha: by_name(name, alpha=alpha, q=q)
 
 
-def _linear_order(mdp: MDP) -> Order:
-    operator = Bellman(mdp, Hard())
-    order, _ = breadth_first_order(operator.arrays, np.flatnonzero(mdp.terminal))
-    reverse: Order = order[::-1].copy()
-    return reverse
-
-
-def _solve_at(
+def solve_at(
     operator: Bellman,
     before: Sequence[PathPoint],
     tolerance: float,
@@ -442,7 +328,7 @@ def _bonus(
             x, slack, residual = _centred(operator, pi, reward, x, gap)
             linear = slack > allowed
         if linear and slack > allowed:
-            system = PolicySystem(permuted(policy_matrix(operator.arrays, pi), order), order)
+            system = PolicySystem(operator.arrays, pi, order)
             if attempt < 2:
                 x = x + system.solve(residual, 0.2 * allowed * gap)[0]
             else:

@@ -26,26 +26,33 @@ from numpy.typing import NDArray
 
 from tsallax.errors import InvalidInput
 from tsallax.planning.forms import frozen
-from tsallax.planning.kernels import bellman_sweep, policy_sweep
+from tsallax.planning.kernels import (
+    PARALLEL_TRANSITIONS,
+    bellman_sweep,
+    policy_sweep,
+    thread_blocks,
+)
 from tsallax.planning.kernels.bellman_sweep import relax
 from tsallax.planning.kernels.breadth_first import breadth_first_order
 from tsallax.planning.kernels.mdp_arrays import MDPArrays, Policy, action_values
 from tsallax.planning.kernels.sparse_linear import max_abs
 from tsallax.planning.kernels.support_certificates import certify_support
-from tsallax.planning.linear_systems import PolicySystem, permuted, policy_matrix
+from tsallax.planning.linear_systems import Order, PolicySystem
 from tsallax.planning.mdp import MDP
-from tsallax.planning.operator import Certificate, Iterate, NewtonStart, enclosure_ends
+from tsallax.planning.operator import (
+    SMALLEST_NUMBER,
+    UNIT_ROUNDOFF,
+    Certificate,
+    Iterate,
+    NewtonStart,
+    enclosure_ends,
+)
 from tsallax.planning.termination_proof import longest_durations
-from tsallax.planning.threads import PARALLEL_TRANSITIONS, thread_blocks
 from tsallax.planning.validation import ULPS
 from tsallax.regularizer import Regularizer
 
 Floats = NDArray[np.float64]
-Order = NDArray[np.uint32]
-"""A numbering of the states: the i-th is order[i]."""
 
-UNIT_ROUNDOFF = 2.0**-53
-SMALLEST_NUMBER = 2.0**-1074
 MAX_REFINEMENTS = 5
 """Corrections of a policy's value by one solver."""
 MAX_FACTORIZATION_WORK = 1e10
@@ -188,7 +195,7 @@ class Bellman:
         return policy.weights
 
     def newton_start(self, certificate: Certificate) -> NewtonStart:
-        """The policy that takes the shortest way to good states, unless v says much already.
+        """The policy that takes the shortest way to good states, unless v is accurate already.
 
         From v = 0, policy iteration extends a good policy only a few steps at a time.  The states
         are numbered by their distance to the best one, the farthest first: around one state, the
@@ -219,7 +226,7 @@ class Bellman:
         found = guess, missing, float(max_abs(missing))
         single = 1.0 - self.discount > SINGLE_PRECISION_GAP * max(1.0, self.width / 100)
         for precision in (np.float32, np.float64) if single else (np.float64,):
-            system = self._policy_system(certificate, order, precision)
+            system = PolicySystem(self.arrays, certificate.policy.weights, order, precision)
             iterative = partial(system.solve, tolerance=0.5 * tolerance)
             found = self._refined(certificate, found, lambda b: iterative(b)[0], tolerance)  # noqa: B023
             if found[2] <= tolerance:
@@ -227,13 +234,6 @@ class Bellman:
         if system.factorization_work(MAX_FACTORIZATION_WORK) <= MAX_FACTORIZATION_WORK:
             found = self._refined(certificate, found, system.solve_exactly, tolerance)
         return found[0], found[2]
-
-    def _policy_system(
-        self, certificate: Certificate, order: Order, precision: type[np.floating[Any]]
-    ) -> PolicySystem:
-        """The linear system of the certificate's policy."""
-        weights = certificate.policy.weights
-        return PolicySystem(permuted(policy_matrix(self.arrays, weights, precision), order), order)
 
     def _policy_residual(self, certificate: Certificate, v: Floats) -> Floats:
         """r_pi + alpha Omega(pi) + gamma T_pi v - v of the certificate's policy."""

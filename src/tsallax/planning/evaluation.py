@@ -20,7 +20,7 @@ from numpy.typing import ArrayLike
 from tsallax import checks
 from tsallax.errors import InvalidInput
 from tsallax.interrupts import interruptible
-from tsallax.planning.bellman import UNIT_ROUNDOFF, Bellman, Floats, check_problem
+from tsallax.planning.bellman import Bellman, Floats, check_problem
 from tsallax.planning.finite_horizon import FiniteHorizonSolution, read_final_value
 from tsallax.planning.functional_evaluation import (
     FunctionalEvaluation,
@@ -29,9 +29,9 @@ from tsallax.planning.functional_evaluation import (
 )
 from tsallax.planning.functional_mdp import FunctionalMDP
 from tsallax.planning.functional_solution import FunctionalSolution
-from tsallax.planning.kernels.breadth_first import breadth_first_order
-from tsallax.planning.linear_systems import PolicySystem, permuted, policy_matrix
+from tsallax.planning.linear_systems import PolicySystem, order_to_ends
 from tsallax.planning.mdp import MDP
+from tsallax.planning.operator import UNIT_ROUNDOFF
 from tsallax.planning.policies import sum_by_state
 from tsallax.planning.solution import Solution
 from tsallax.planning.step_evaluation import evaluate_steps
@@ -188,17 +188,7 @@ def _finite(
     operator = Bellman(mdp, regularizer, finite_horizon=True)
     last = read_final_value(mdp, final_value)
     found = evaluate_steps(operator, read_policies(mdp, policy, steps), steps, last)
-    return Evaluation(
-        mdp=mdp,
-        value=found.value,
-        pair_q=operator.action_values(found.following),
-        visitation=found.visitation,
-        pair_visitation=found.pair_visitation,
-        entropy=found.entropy,
-        expected_return=found.expected_return,
-        regularized_return=found.expected_return + operator.alpha * found.entropy,
-        error=found.error,
-    )
+    return Evaluation(mdp=mdp, **found._asdict())
 
 
 def performance_bound(mdp: MDP | FunctionalMDP, regularizer: Regularizer) -> float:
@@ -250,10 +240,8 @@ def gap_certificate(mdp: MDP | FunctionalMDP, solution: Solution | FunctionalSol
 def _system(operator: Bellman, pi: Floats) -> tuple[Floats, Floats, PolicySystem]:
     """The policy as the kernels want it, Omega(pi(s)) of every state, and its linear system."""
     pi = np.require(pi, np.float64, ["C", "W"])
-    order, _ = breadth_first_order(operator.arrays, np.flatnonzero(operator.mdp.terminal))
-    order = order[::-1].copy()
-    matrix = permuted(policy_matrix(operator.arrays, pi), order)
-    return pi, operator.entropy(pi), PolicySystem(matrix, order)
+    system = PolicySystem(operator.arrays, pi, order_to_ends(operator.arrays))
+    return pi, operator.entropy(pi), system
 
 
 def _solve(operator: Bellman, system: PolicySystem, pi: Floats, b: Floats) -> tuple[Floats, float]:

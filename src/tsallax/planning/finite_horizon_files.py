@@ -12,8 +12,7 @@ from tsallax.errors import InvalidInput
 from tsallax.files import npz
 from tsallax.planning import mdp_files
 from tsallax.planning.mdp import MDP
-from tsallax.planning.solution_files import read_regularizer
-from tsallax.regularizer import Regularizer
+from tsallax.planning.solution_files import REGULARIZER, read_regularizer, regularizer_arrays
 
 FORMAT = npz.Format(
     name="tsallax-finite-horizon-solution",
@@ -23,9 +22,7 @@ FORMAT = npz.Format(
     required={
         "values": ("f", 2),
         "errors": ("f", 1),
-        "regularizer": ("U", 0),
-        "alpha": ("f", 0),
-        "q": ("f", 0),
+        **REGULARIZER,
         "seconds": ("f", 0),
         "tolerance": ("f", 0),
         **mdp_files.FORMAT.required,
@@ -36,13 +33,10 @@ FORMAT = npz.Format(
 
 def write(path: str | PathLike[str], fields: Mapping[str, Any]) -> None:
     """Write the fields of a `FiniteHorizonSolution`, its MDP included, whole or not at all."""
-    regularizer: Regularizer = fields["regularizer"]
     arrays = {
         "values": fields["values"],
         "errors": fields["errors"],
-        "regularizer": regularizer.name,
-        "alpha": float(regularizer.alpha),
-        "q": regularizer.q,
+        **regularizer_arrays(fields["regularizer"]),
         "seconds": float(fields["seconds"]),
         "tolerance": float(fields["tolerance"]),
         **mdp_files.arrays_of(fields["mdp"]),

@@ -7,6 +7,10 @@ It repeats two steps until the enclosure of V* that a sweep proves is narrow eno
 
 An enclosure is widened by the rounding of its sweep, which grows with max|v|.  So there is a
 smallest error that can be proven: a tolerance below it is refused with that number.
+
+A method whose error ceases to fall is restarted without the first guess, which may have misled it,
+then replaced by value iteration, which contracts, and at last by policy iteration: many sweeps add
+up their rounding to about max|v| eps/(1 - gamma)^2, the linear systems of policy iteration do not.
 """
 
 import math
@@ -16,17 +20,13 @@ from typing import NamedTuple
 
 from tsallax.interrupts import interruptible
 from tsallax.planning.methods import METHODS, Method
-from tsallax.planning.methods.value_iteration import ValueIteration
-from tsallax.planning.operator import Certificate, Iterate, Operator
+from tsallax.planning.methods.policy_iteration import PolicyIteration
+from tsallax.planning.methods.value_iteration import MAX_STALLS, ValueIteration
+from tsallax.planning.operator import SMALLEST_NUMBER, Certificate, Iterate, Operator
 from tsallax.progress import Report
 
-MAX_STALLS = 40
-"""Certificates of value iteration without progress, after which its error counts as final."""
-
 ROUNDING_STALLS = 20
-"""The same for every method, where the error is mostly rounding."""
-
-SMALLEST = 2.0**-1074
+"""Certificates without progress, after which an error that is mostly rounding counts as final."""
 
 
 class Target(NamedTuple):
@@ -40,7 +40,7 @@ class Target(NamedTuple):
     def error(self, certificate: Certificate) -> float:
         """The largest error that is small enough, given what the certificate proves of V*."""
         relative = self.relative_tolerance * value_bounds(certificate)[0]
-        return max(self.tolerance, relative, SMALLEST)
+        return max(self.tolerance, relative, SMALLEST_NUMBER)
 
 
 class Outcome(NamedTuple):
@@ -62,6 +62,8 @@ def iterate_to(
     """
     begin = time.monotonic()
     make_method: Callable[[float], Method] = METHODS[method]
+    contracts = make_method is ValueIteration
+    others: list[Callable[[float], Method]] = [] if contracts else [ValueIteration, PolicyIteration]
     state = make_method(target.tolerance).init()
     # value iteration contracts by gamma: half of that is the least that counts as progress
     progress_factor = 0.5 + 0.5 * operator.discount
@@ -77,7 +79,8 @@ def iterate_to(
                 sweeps += iterate.sweeps + 1
                 error, tolerance = certificate.error, target.error(certificate)
                 if best is None:
-                    first, size, guessed = error, certificate.size, certificate.size > 0.0
+                    first, size = error, certificate.size
+                    guessed = size > 0.0 and not contracts
                     limit = target.max_sweeps or _sufficient_sweeps(operator, size, tolerance)
                 if best is None or error < smallest:
                     smallest, best = error, iterate
@@ -86,25 +89,25 @@ def iterate_to(
                 report(_progress(first, error, tolerance))
                 if error <= tolerance:
                     return Outcome(certificate, iterations, sweeps, "")
-                contracts = make_method is ValueIteration
+                current = make_method(tolerance)
+                stuck = stalled >= current.max_stalls
+                exhausted = stuck and not (guessed or others)
                 reason = (
                     _overflow(operator, certificate, stalled, size)
-                    or _out_of_reach(operator, certificate, tolerance, smallest, stalled, contracts)
+                    or _out_of_reach(operator, certificate, tolerance, smallest, stalled, exhausted)
                     or _spent(target, limit, sweeps, time.monotonic() - begin, smallest, tolerance)
                 )
                 if reason:
                     break
-                current = make_method(tolerance)
-                if stalled < current.max_stalls:
+                if not stuck:
                     iterate, state = current.step(operator, certificate, state)
                 else:
-                    # the first guess may have misled the method: restart without it, and the
-                    # second time with value iteration, which contracts
-                    make_method = make_method if guessed else ValueIteration
-                    state = make_method(tolerance).init()
                     iterate = certificate.iterate(certificate.updated)
-                    iterate = operator.start(None) if guessed else iterate
-                    guessed, reached, stalled = False, math.inf, 0
+                    if guessed:
+                        iterate, guessed = operator.start(None), False
+                    else:
+                        make_method = others.pop(0)
+                    state, reached, stalled = make_method(tolerance).init(), math.inf, 0
                 del certificate  # the next sweep reuses the memory of its policy
     except KeyboardInterrupt:
         if best is None:
@@ -139,7 +142,7 @@ def _overflow(
     """The reason to stop where numbers are too large, or "" where they are not."""
     largest = operator.scale / (1.0 - operator.discount)
     overflow = not math.isfinite(certificate.error)
-    stuck = stalled > MAX_STALLS or (stalled > 2 and _is_rounding(certificate))
+    stuck = stalled >= MAX_STALLS or (stalled > 2 and _is_rounding(certificate))
     if (overflow or stuck) and min(initial_size, certificate.size) > 10 * largest:
         return (
             f"initial_value reaches {initial_size:.3g}, far beyond the values of this MDP, which "
@@ -156,21 +159,21 @@ def _is_rounding(certificate: Certificate) -> bool:
 
 def _out_of_reach(
     operator: Operator, c: Certificate, tolerance: float, smallest: float, stalled: int,
-    contracts: bool,
+    exhausted: bool,
 ) -> str:  # fmt: skip
     """The reason to stop where the tolerance is below rounding, or "" where it may not be.
 
     No certificate can have less than the rounding of values around V*, which the first test
     estimates from below: rounding is at least proportional to max|v|, and an iterate that differs
     from V* by a constant gains nothing, since row sums are known to rounding only.  The factor of
-    one half is for the details.  In the other cases the error has ceased to fall, though the method
-    `contracts`, or to no more than a few times the rounding.
+    one half is a margin.  In the other cases the error has ceased to fall, though no other
+    method is left (`exhausted`), or to no more than a few times the rounding.
     """
     least, largest = value_bounds(c)
-    final = 0.5 * c.rounding * ((least - tolerance) / max(largest, SMALLEST))
+    final = 0.5 * c.rounding * ((least - tolerance) / max(largest, SMALLEST_NUMBER))
     if final > tolerance and c.error <= 0.5 * least:
-        provable = 4.0 * c.rounding * (largest / max(c.size, SMALLEST))
-    elif (contracts and stalled > MAX_STALLS) or (
+        provable = 4.0 * c.rounding * (largest / max(c.size, SMALLEST_NUMBER))
+    elif exhausted or (
         _is_rounding(c) and stalled > (2 if c.rounding > tolerance else ROUNDING_STALLS)
     ):
         provable = 1.5 * smallest

@@ -13,9 +13,10 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
+from tsallax.planning.kernels import PARALLEL_TRANSITIONS, thread_blocks
 from tsallax.planning.kernels import sparse_linear as kernel
+from tsallax.planning.kernels.breadth_first import breadth_first_order
 from tsallax.planning.kernels.mdp_arrays import Floats, MDPArrays
-from tsallax.planning.threads import PARALLEL_TRANSITIONS, thread_blocks
 
 MAX_ITERATIONS = 100
 """Steps of BiCGSTAB before it is given up."""
@@ -24,6 +25,8 @@ _SYMMETRIC: dict[str, Any] = {
     "permc_spec": "MMD_AT_PLUS_A", "diag_pivot_thresh": 0.0, "options": {"SymmetricMode": True},
 }  # fmt: skip
 
+Order = NDArray[np.uint32]
+"""A numbering of the states: the i-th is order[i]."""
 Map = Callable[[NDArray[Any], NDArray[Any]], None]
 """f(x, out)"""
 Matrix = tuple[NDArray[np.unsignedinteger], NDArray[np.uint32], NDArray[Any]]
@@ -38,7 +41,14 @@ def policy_matrix(
     return matrix
 
 
-def permuted(matrix: Matrix, order: NDArray[np.uint32]) -> Matrix:
+def order_to_ends(m: MDPArrays) -> Order:
+    """The states by their distance to a terminal state, the farthest first."""
+    nearest_first, _ = breadth_first_order(m, np.flatnonzero(m.pointer[1:] == m.pointer[:-1]))
+    order: Order = nearest_first[::-1].copy()
+    return order
+
+
+def permuted(matrix: Matrix, order: Order) -> Matrix:
     """The matrix whose i-th row and column are those of order[i], its rows sorted."""
     rank, start = kernel.renumber(matrix[0], order)
     new = (start, np.empty_like(matrix[1]), np.empty_like(matrix[2]))
@@ -52,11 +62,18 @@ def permuted(matrix: Matrix, order: NDArray[np.uint32]) -> Matrix:
 class PolicySystem:
     """The matrix A = I - gamma T_pi of a policy, factored once and solved for any right side.
 
-    `matrix` is `permuted` into `order`, a numbering of the states for which the factors are good.
+    `order` is a numbering of the states for which incomplete factors are good.
     """
 
-    def __init__(self, matrix: Matrix, order: NDArray[np.uint32]) -> None:
-        self._order, self._matrix = order, matrix
+    def __init__(
+        self,
+        m: MDPArrays,
+        pi: Floats,
+        order: Order,
+        precision: type[np.floating[Any]] = np.float64,
+    ) -> None:
+        self._order = order
+        self._matrix = matrix = permuted(policy_matrix(m, pi, precision), order)
         start, indices, data = matrix
         factor = data.copy()
         diagonal = kernel.incomplete_lu(start, indices, factor)

@@ -8,6 +8,9 @@ floats, and its bounds include the operator's rounding.
 
 from typing import Any, NamedTuple, Protocol
 
+UNIT_ROUNDOFF = 2.0**-53
+SMALLEST_NUMBER = 2.0**-1074
+
 Array = Any
 """A value function v(s), as the operator stores it."""
 

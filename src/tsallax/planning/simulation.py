@@ -17,10 +17,10 @@ from tsallax.planning.bellman import Floats, check_problem, kernel_arrays
 from tsallax.planning.finite_horizon import FiniteHorizonSolution
 from tsallax.planning.forms import frozen
 from tsallax.planning.kernels import episodes as kernel
+from tsallax.planning.kernels import thread_blocks
 from tsallax.planning.mdp import MDP
 from tsallax.planning.solution import Solution
 from tsallax.planning.step_policies import read_policies, read_stationary
-from tsallax.planning.threads import thread_blocks
 from tsallax.regularizer import Hard
 
 NEGLIGIBLE_WEIGHT = 1e-6
@@ -146,11 +146,12 @@ def simulate(
     if isinstance(policy, FiniteHorizonSolution) and limit == policy.horizon:
         final_value = policy.final_value
     _run(mdp, policy, limit, found, empty)
-    record_of = None
+    steps: dict[str, Any] = dict.fromkeys(kernel.Record._fields)
     if record:
         offsets = np.concatenate(([0], np.cumsum(found.length)))
-        record_of = _record(offsets, int(offsets[-1]))
-        _run(mdp, policy, limit, _new_episodes(seeds, n), record_of)
+        recorded = _record(offsets, int(offsets[-1]))
+        _run(mdp, policy, limit, _new_episodes(seeds, n), recorded)
+        steps = {name: frozen(array) for name, array in recorded._asdict().items()}
     if final_value is not None:
         reached = np.where(found.running, final_value[np.maximum(found.state, 0)], 0.0)
         found.returns[:] += reached
@@ -163,10 +164,7 @@ def simulate(
         final_states=frozen(found.state),
         max_steps=limit,
         truncation_bias=0.0 if final_value is not None else _truncation_bias(mdp, limit),
-        offsets=None if record_of is None else frozen(record_of.offsets),
-        states=None if record_of is None else frozen(record_of.states),
-        actions=None if record_of is None else frozen(record_of.actions),
-        rewards=None if record_of is None else frozen(record_of.rewards),
+        **steps,
     )
 
 

@@ -185,27 +185,24 @@ class Solution(BaseSolution):
         return cls(**solution_files.read(path, max_bytes))
 
 
-class NotConverged(RuntimeError):
+class _WithSolution(BaseException):
+    """An exception with the solution so far, which pickles keep."""
+
+    def __init__(self, message: str, solution: Any) -> None:
+        super().__init__(message)
+        self.solution = solution
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return type(self), (str(self), self.solution)
+
+
+class NotConverged(_WithSolution, RuntimeError):
     """The tolerance was not reached; `solution` has what was, its enclosure still valid.
 
     Where the values overflow, the enclosure is infinite.  With a horizon, `solution` is a
     `FiniteHorizonSolution`, of a model from functions a `FunctionalSolution`.
     """
 
-    def __init__(self, message: str, solution: Any) -> None:
-        super().__init__(message)
-        self.solution = solution
 
-    def __reduce__(self) -> tuple[Any, ...]:
-        return type(self), (str(self), self.solution)
-
-
-class SolveInterrupted(KeyboardInterrupt):
+class SolveInterrupted(_WithSolution, KeyboardInterrupt):
     """A solve was interrupted by Ctrl-C; `solution` has what was reached, its enclosure valid."""
-
-    def __init__(self, message: str, solution: Any) -> None:
-        super().__init__(message)
-        self.solution = solution
-
-    def __reduce__(self) -> tuple[Any, ...]:
-        return type(self), (str(self), self.solution)

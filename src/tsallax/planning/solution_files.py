@@ -21,12 +21,13 @@ import numpy as np
 from tsallax.errors import InvalidInput
 from tsallax.files import npz
 from tsallax.planning import mdp_files
-from tsallax.planning.bellman import UNIT_ROUNDOFF, Bellman, Floats
+from tsallax.planning.bellman import Bellman, Floats
 from tsallax.planning.forms import frozen, named
 from tsallax.planning.mdp import MDP
 from tsallax.planning.methods import METHODS
+from tsallax.planning.operator import UNIT_ROUNDOFF
 from tsallax.planning.policies import read_policy, sum_by_state
-from tsallax.regularizer import Regularizer, by_name
+from tsallax.regularizer import PARAMETERS, Regularizer, by_name
 
 BY_STATE = ("value", "lower", "upper")
 BY_PAIR = ("pair_policy",)
@@ -38,6 +39,7 @@ NUMBERS = {
     "method": ("U", 0),
     "tolerance": ("f", 0),
 }
+REGULARIZER = {"regularizer": ("U", 0), "alpha": ("f", 0), "q": ("f", 0)}
 ROUNDING_FACTOR = 4
 """How many times the bound on the rounding of a sweep a proof may be missed by."""
 
@@ -58,9 +60,7 @@ FORMAT = npz.Format(
     writer="Solution.save",
     required={
         **dict.fromkeys(BY_STATE + BY_PAIR, ("f", 1)),
-        "regularizer": ("U", 0),
-        "alpha": ("f", 0),
-        "q": ("f", 0),
+        **REGULARIZER,
         **NUMBERS,
         **mdp_files.FORMAT.required,
     },
@@ -71,12 +71,9 @@ FORMAT = npz.Format(
 
 def write(path: str | PathLike[str], fields: Mapping[str, Any]) -> None:
     """Write the fields of a `Solution`, its MDP included, to a file, whole or not at all."""
-    regularizer: Regularizer = fields["regularizer"]
     arrays = {
         **{key: fields[key] for key in (*BY_STATE, *BY_PAIR, *NUMBERS)},
-        "regularizer": regularizer.name,
-        "alpha": float(regularizer.alpha),
-        "q": regularizer.q,
+        **regularizer_arrays(fields["regularizer"]),
         **mdp_files.arrays_of(fields["mdp"]),
     }
     for key in ("seconds", "tolerance"):
@@ -92,11 +89,17 @@ def read(path: str | PathLike[str], max_bytes: int | None = None) -> dict[str, A
         raise error.of(path) from None
 
 
+def regularizer_arrays(regularizer: Regularizer) -> dict[str, Any]:
+    """The name and the numbers of a regulariser, as a file has them."""
+    return {
+        "regularizer": regularizer.name, "alpha": float(regularizer.alpha), "q": regularizer.q
+    }  # fmt: skip
+
+
 def read_regularizer(arrays: Mapping[str, Any]) -> Regularizer:
     """The regulariser of a file, from its name and its numbers."""
     name = str(arrays["regularizer"])
-    parameters = {"hard": (), "tsallis": ("alpha", "q")}.get(name, ("alpha",))
-    return by_name(name, **{key: float(arrays[key]) for key in parameters})
+    return by_name(name, **{key: float(arrays[key]) for key in PARAMETERS.get(name, ())})
 
 
 def _fields(arrays: dict[str, Any]) -> dict[str, Any]:

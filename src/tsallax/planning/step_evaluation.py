@@ -19,15 +19,16 @@ from tsallax.planning.step_policies import PolicyOfStep
 
 
 class StepEvaluation(NamedTuple):
-    """What policies are worth over T steps, and what they visit."""
+    """What policies are worth over T steps, and what they visit: the fields of an `Evaluation`."""
 
     value: Floats  # v_0(s)
-    following: Floats  # v_1(s), of which the action values of the first step are made
-    error: float  # a bound on |value - v_0|
+    pair_q: Floats  # of the first step
     visitation: Floats  # of every state, discounted and summed over the steps
     pair_visitation: Floats
     entropy: float
     expected_return: float  # the final value included
+    regularized_return: float
+    error: float  # a bound on |value - v_0|
 
 
 def evaluate_steps(
@@ -55,6 +56,8 @@ def evaluate_steps(
         entropy += float(d @ operator.entropy(np.require(pi, np.float64, ["C", "W"])))
         d = mdp.discount * (mdp.transitions.T @ taken)
     expected_return += float(d @ final_value)
+    pair_q = operator.action_values(following)
+    total = expected_return + operator.alpha * entropy
     return StepEvaluation(
-        v, following, error, visitation, pair_visitation, entropy, expected_return
+        v, pair_q, visitation, pair_visitation, entropy, expected_return, total, error
     )

@@ -48,17 +48,12 @@ def read_policies(mdp: MDP, policy: Any, horizon: int) -> PolicyOfStep:
 
 def require_same_mdp(mdp: MDP, other: MDP) -> None:
     """Refuse a solution of an MDP with other transitions, rewards or discount."""
-    if not same_mdp(mdp, other):
-        raise InvalidInput("the solution is of another MDP")
-
-
-def same_mdp(one: MDP, other: MDP) -> bool:
-    """Whether two MDPs have the same transitions, rewards and discount."""
-    if one is other:
-        return True
-    a, b = one.transitions, other.transitions
+    if mdp is other:
+        return
+    a, b = mdp.transitions, other.transitions
     arrays = [
         (a.indptr, b.indptr), (a.indices, b.indices), (a.data, b.data),
-        (one.rewards, other.rewards), (one.pointer, other.pointer),
+        (mdp.rewards, other.rewards), (mdp.pointer, other.pointer),
     ]  # fmt: skip
-    return one.discount == other.discount and all(np.array_equal(x, y) for x, y in arrays)
+    if mdp.discount != other.discount or not all(np.array_equal(x, y) for x, y in arrays):
+        raise InvalidInput("the solution is of another MDP")

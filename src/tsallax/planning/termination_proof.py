@@ -18,20 +18,18 @@ to a few digits, which is enough, as any w that passes the check will do.
 """
 
 import math
-from typing import Any
 from weakref import WeakKeyDictionary
 
 import numpy as np
 
 from tsallax.errors import InvalidInput
 from tsallax.planning.forms import frozen, named
-from tsallax.planning.kernels.breadth_first import breadth_first_order
 from tsallax.planning.kernels.end_components import endless_pairs
 from tsallax.planning.kernels.mdp_arrays import Floats, MDPArrays, action_values
-from tsallax.planning.linear_systems import PolicySystem, permuted, policy_matrix
+from tsallax.planning.linear_systems import Order, PolicySystem, order_to_ends
 from tsallax.planning.mdp import MDP
+from tsallax.planning.operator import UNIT_ROUNDOFF
 
-UNIT_ROUNDOFF = 2.0**-53
 MAX_POLICIES = 200
 """Policies after which the search for w is given up."""
 SUFFICIENT_DECREASE = 0.9
@@ -56,8 +54,7 @@ def longest_durations(mdp: MDP, arrays: MDPArrays) -> Floats:
 def _proven_durations(mdp: MDP, arrays: MDPArrays) -> Floats:
     _refuse_endless(mdp, arrays)
     undiscounted = arrays._replace(discount=1.0, rewards=np.zeros(mdp.n_pairs))
-    order, _ = breadth_first_order(arrays, np.flatnonzero(mdp.terminal))
-    order = order[::-1].copy()
+    order = order_to_ends(arrays)
     w = np.where(mdp.terminal, 0.0, 1.0)
     following = np.empty(mdp.n_pairs)
     action_values(undiscounted, w, following)
@@ -90,10 +87,10 @@ def _slowest(mdp: MDP, following: Floats) -> tuple[Floats, Floats]:
 
 
 def _duration(
-    mdp: MDP, arrays: MDPArrays, pi: Floats, w: Floats, longest: Floats, order: Any
+    mdp: MDP, arrays: MDPArrays, pi: Floats, w: Floats, longest: Floats, order: Order
 ) -> Floats:
     """The expected number of steps of a policy, from the guess w, `longest` being T_pi w."""
-    system = PolicySystem(permuted(policy_matrix(arrays, pi), order), order)
+    system = PolicySystem(arrays, pi, order)
     steps = np.where(mdp.terminal, 0.0, 1.0)
     residual = steps + longest - w
     x, left = system.solve(residual, LINEAR_TOLERANCE)

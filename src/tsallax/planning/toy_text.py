@@ -116,8 +116,9 @@ def _entries(name: str, table: Any, n_states: int) -> tuple[Any, tuple[Any, ...]
                             f"{name}: P[{state}][{action}] leads to state {successor} "
                             f"of 0 to {n_states - 1}"
                         )
-                    if chance != 0:
-                        rows.append((len(pairs), chance, int(successor), reward, bool(ends)))
+                    outcome = float(chance), int(successor), float(reward), bool(ends)
+                    if outcome[0] != 0:
+                        rows.append((len(pairs), *outcome))
                 pairs.append((state, int(action)))
         except (TypeError, ValueError, KeyError, IndexError) as error:
             if isinstance(error, InvalidInput):

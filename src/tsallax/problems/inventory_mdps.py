@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 from tsallax import checks
 from tsallax.planning.functional_mdp import FunctionalMDP
 from tsallax.planning.mdp import MDP
+from tsallax.problems.lattice import point
 
 Floats = NDArray[np.float64]
 
@@ -44,6 +45,9 @@ def inventory(
 
     capacity, max_order = checks.count("capacity", capacity), checks.count("max_order", max_order)
     lead_time = checks.count("lead_time", lead_time)
+    amounts = {"price": price, "order_cost": order_cost, "fixed_cost": fixed_cost}
+    for name, amount in {**amounts, "holding_cost": holding_cost}.items():
+        checks.number(name, amount)
     p = poisson.pmf(np.arange(capacity + 1), checks.number("demand", demand, above=0))
     p[-1] += 1.0 - p.sum()
 
@@ -94,11 +98,13 @@ def perishables(
     FunctionalMDP(729 states, 9 actions, 729 post-decision states, 25 events, discount 0.99)
     """
     size = checks.count("max_order", max_order) + 1
-    means = [checks.number("demand", mean, above=0) for mean in demand]
+    means = [checks.number("demand", mean, above=0) for mean in point("demand", demand).tolist()]
+    order_cost_a, order_cost_b = point("order_cost", order_cost).tolist()
+    price_a, price_b = point("price", price).tolist()
     issued = _issued(3 * max_order, means, checks.probability("substitution", substitution))
     units = np.arange(3 * max_order + 1)
-    revenue = np.einsum("abij,i->ab", issued, price[0] * units)
-    revenue += np.einsum("abij,j->ab", issued, price[1] * units)
+    revenue = np.einsum("abij,i->ab", issued, price_a * units)
+    revenue += np.einsum("abij,j->ab", issued, price_b * units)
     # indexed by [none of a taken beside the oldest, none of b, total a, total b, issued a, b]
     along_a = np.cumsum(issued, axis=2)
     tables = np.stack([
@@ -113,7 +119,7 @@ def perishables(
         expected = jnp.asarray(revenue)[
             fresh_a + middle_a + oldest_a, fresh_b + middle_b + oldest_b
         ]
-        reward = expected - order_cost[0] * order_a - order_cost[1] * order_b
+        reward = expected - order_cost_a * order_a - order_cost_b * order_b
         return (fresh_a, middle_a, fresh_b, middle_b, order_a, order_b), reward, True
 
     def evolve(post, event):  # type: ignore[no-untyped-def]

@@ -6,6 +6,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from tsallax import checks
+from tsallax.planning.forms import numbers, read_value
 from tsallax.planning.functional_mdp import FunctionalMDP
 from tsallax.planning.mdp import MDP
 
@@ -34,11 +35,13 @@ def savings(
     >>> savings(assets=100)
     FunctionalMDP(300 states, 100 actions, 300 post-decision states, 3 events, discount 0.95)
     """
-    n, levels = checks.count("assets", assets, at_least=2), len(incomes)
+    earned = read_value("incomes", incomes, max(numbers(incomes, "incomes").size, 1))
+    for name, amount in {"interest": interest, "largest": largest}.items():
+        checks.number(name, amount)
+    n, levels = checks.count("assets", assets, at_least=2), len(earned)
     keep = checks.probability("persistence", persistence)
     matrix = np.full((levels, levels), (1.0 - keep) / max(levels - 1, 1))
     np.fill_diagonal(matrix, keep if levels > 1 else 1.0)
-    earned = np.asarray(incomes, np.float64)
 
     def worth(position):  # type: ignore[no-untyped-def]
         return largest * (position / (n - 1)) ** 2

@@ -60,7 +60,7 @@ class MDPArrays(NamedTuple):
     limit: int
 
 
-@njit(cache=True, nogil=True)
+@njit()
 def cumulative_rows(indptr: Any, data: Any, out: Any) -> None:
     """Cumulative sums of each row, for `draw`."""
     for i in range(len(indptr) - 1):
@@ -70,7 +70,7 @@ def cumulative_rows(indptr: Any, data: Any, out: Any) -> None:
             out[k] = total
 
 
-@njit(cache=True, nogil=True)
+@njit()
 def _greedy(row: Any, u: Any) -> Any:
     """The position of a maximum, drawn uniformly from all maxima."""
     top, ties = row[0], 0
@@ -79,7 +79,7 @@ def _greedy(row: Any, u: Any) -> Any:
             top, ties = x, 1
         elif x == top:
             ties += 1
-    left = int(u * ties)
+    left = min(int(u * ties), ties - 1)  # u may have been rounded to 1
     for i in range(len(row)):
         if row[i] == top:
             if left == 0:
@@ -88,7 +88,7 @@ def _greedy(row: Any, u: Any) -> Any:
     return _NONE
 
 
-@njit(cache=True, nogil=True)
+@njit()
 def _uniform(row: Any, u: Any) -> Any:
     """The position of an entry above -inf, drawn uniformly from all of them."""
     n = 0
@@ -105,7 +105,7 @@ def _uniform(row: Any, u: Any) -> Any:
     return _NONE
 
 
-@njit(cache=True, nogil=True)
+@njit()
 def choose(t: Any, rule: Any, s: Any, u: Any) -> Any:
     """Draw a pair of state s: uniformly with probability epsilon, else from the policy."""
     state = np.uint64(s)
@@ -128,7 +128,7 @@ def choose(t: Any, rule: Any, s: Any, u: Any) -> Any:
     return first + np.uint64(t.at[k - _ONE])
 
 
-@njit(cache=True, nogil=True)
+@njit()
 def _value(t: Any, rule: Any, s: Any) -> Any:
     """The regularised maximum of Q(s, .), 0 for a terminal state."""
     first, last = t.pointer[s], t.pointer[s + _ONE]
@@ -139,7 +139,7 @@ def _value(t: Any, rule: Any, s: Any) -> Any:
     return regularized_maximum(row, last - first, top, rule.alpha, rule.shape, 0.0, t.p, t.at)[1]
 
 
-@njit(cache=True, nogil=True)
+@njit()
 def update(t: Any, rule: Any, i: Any, reward: Any, s: Any, ended: Any) -> None:
     """Move Q_i towards reward + gamma value(Q(s, .)), towards the reward alone if `ended`."""
     pair = np.uint64(i)
@@ -152,7 +152,7 @@ def update(t: Any, rule: Any, i: Any, reward: Any, s: Any, ended: Any) -> None:
     t.visits[pair] += 1
 
 
-@njit(cache=True, nogil=True)
+@njit()
 def simulate(
     m: Any, t: Any, rule: Any, uniforms: Any, place: Any, total: Any, returns: Any, lengths: Any
 ) -> Any:
@@ -186,7 +186,7 @@ def simulate(
     return episodes
 
 
-@njit(cache=True, nogil=True)
+@njit()
 def values_and_policy(t: Any, rule: Any, value: Any, policy: Any) -> None:
     """Write value(Q(s, .)) of every state and policy(Q(s, .)) of every pair into zeros."""
     for s in range(len(value)):

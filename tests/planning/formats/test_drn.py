@@ -1,17 +1,13 @@
-"""DRN files: Storm agrees with what is read and written, and damaged lines are refused."""
+"""DRN files: what Storm writes is read, and damaged lines are refused."""
 
 from pathlib import Path
 
-import numpy as np
 import pytest
 
-from exchange_cases import example, models
-from mdp_checks import optimal_values, same
+from exchange_cases import example
 from tsallax.errors import InvalidInput
-from tsallax.planning.formats import text_lines
 from tsallax.planning.mdp import MDP
 
-NO_STORM = "stormpy has wheels for Linux on x86-64 only"
 BY_STORM = """// Exported by storm
 // Original model type: MDP
 @type: MDP
@@ -55,33 +51,6 @@ def by_storm(tmp_path: Path) -> Path:
     return path
 
 
-@pytest.mark.parametrize("block", [64, 1 << 22])
-@pytest.mark.parametrize("mdp", [*models().values(), example()], ids=[*models(), "example"])
-def test_a_file_holds_the_whole_mdp_bit_by_bit(mdp: MDP, block, tmp_path: Path, monkeypatch):
-    monkeypatch.setattr(text_lines, "BLOCK", block)
-    mdp.save(tmp_path / "a.drn")
-    loaded = MDP.load(tmp_path / "a.drn")
-    assert same(loaded, mdp)
-    loaded.save(tmp_path / "b.drn")
-    assert (tmp_path / "a.drn").read_bytes() == (tmp_path / "b.drn").read_bytes()
-
-
-@pytest.mark.parametrize("mdp", models().values(), ids=models())
-def test_storm_finds_the_same_values_and_writes_the_model_back(mdp: MDP, tmp_path: Path):
-    stormpy = pytest.importorskip("stormpy", reason=NO_STORM)
-    mdp.save(tmp_path / "a.drn")
-    model = stormpy.build_model_from_drn(str(tmp_path / "a.drn"))
-    formula = f'R{{"reward"}}max=? [Cdiscount={mdp.discount}]'
-    found = stormpy.model_checking(model, stormpy.parse_property(formula)).get_value_vector()
-    expected = optimal_values(mdp)
-    np.testing.assert_allclose(found[: mdp.n_states], expected, rtol=1e-5, atol=1e-5)
-    assert not any(found[mdp.n_states :])
-    stormpy.io.export_to_drn(model, str(tmp_path / "b.drn"))
-    again = MDP.load(tmp_path / "b.drn", mdp.discount)
-    np.testing.assert_array_equal(again.terminal, mdp.terminal)
-    np.testing.assert_allclose(optimal_values(again), expected, atol=1e-6)
-
-
 def test_what_storm_writes_is_read(by_storm: Path):
     mdp = MDP.load(by_storm, 0.9, rewards="r")
     assert mdp.action_names == ("a", "b", "unnamed")
@@ -120,6 +89,8 @@ def test_what_storm_writes_is_read(by_storm: Path):
         ("2 : 0.5", "2 : nan", "state 0, choice 0: the probability of reaching state 2 is nan"),
         ("2 : 0.5", "2 : [0.1, 0.9]", "line 18: not of the form target : probability"),
         ("2 : 0.5", "2 : 0.5 : 1", "line 18: not of the form target : probability"),
+        ("2 : 0.5", "2 0.5", "line 18: not of the form target : probability"),
+        ("2 : 0.5", "2 :: 0.5", "line 18: not of the form target : probability"),
         ("2 : 0.5", "2 : half", "line 18: a probability is not a number"),
         ("2 : 0.5", "2 : 0.4", "sum to 0.9"),
         ("1/3", "1/0", "is nan"),
@@ -153,7 +124,6 @@ def test_damaged_lines_are_refused_by_number(old, new, match, by_storm: Path):
     [
         ("// discount: x", "line 1: discount is damaged"),
         ("// discount: 2", "the discount in the file is not a number"),
-        ("// discount: 2", "discount in the file"),
         ('// action_names: ["\\ud800"]', "line 1: action_names is damaged"),
         ("// action_names: [1]", "line 1: action_names is damaged"),
         ("// action_names: " + "[" * 10_000, "line 1: action_names is damaged"),
@@ -162,9 +132,8 @@ def test_damaged_lines_are_refused_by_number(old, new, match, by_storm: Path):
 )
 def test_damaged_comments_of_tsallax_are_refused(line, match, by_storm: Path):
     by_storm.write_text(f"{line}\n{BY_STORM}")
-    discount = None if "discount must" in match else 0.9
     with pytest.raises(InvalidInput, match=match):
-        MDP.load(by_storm, discount, rewards="r")
+        MDP.load(by_storm, 0.9, rewards="r")
 
 
 def test_a_long_file_without_a_model_is_refused_early(tmp_path: Path):

@@ -47,8 +47,8 @@ def test_long_ways_are_left_to_policy_iteration_for_good(regularizer):
         assert newton[-1]
         assert newton == sorted(newton)
         operator = Bellman(mdp, regularizer)
-        rented = [state.history[-1][1] for state in found if not state.newton]
-        assert max(rented) <= operator.newton_cost(1.0)
+        spent = [state.history[-1][1] for state in found if not state.newton]
+        assert max(spent) <= operator.newton_cost(1.0)
 
 
 @pytest.mark.parametrize("discount", [0.9, 0.99, 0.999])

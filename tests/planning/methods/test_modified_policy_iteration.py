@@ -5,6 +5,7 @@ import math
 import numpy as np
 import pytest
 
+from patient_problems import chain, cycle
 from planning_problems import BY_NAME
 from solution_checks import covering, every_check
 from tsallax import Hard, Sparse, evaluate, problems, solve
@@ -59,6 +60,18 @@ def test_evaluations_grow_where_the_value_of_the_policy_is_missing():
         problems.garnet(200, 1, 3, discount=0.99), Hard(), 1e-9, "modified_policy_iteration"
     )
     assert solution.iterations < 40
+
+
+@pytest.mark.parametrize("problem", [chain, cycle], ids=lambda problem: problem.__name__)
+@pytest.mark.parametrize("regularizer", [Hard(), Sparse(0.1)], ids=str)
+def test_a_tolerance_below_the_rounding_of_many_sweeps_is_reached(problem, regularizer):
+    """States that take turns: sweeps end in a cycle of rounded values, 1e-7 from the optimum."""
+    mdp = problem(0.999)
+    solution = solve(mdp, regularizer, 1e-8, "modified_policy_iteration")
+    assert solution.error <= 1e-8
+    best = solve(mdp, regularizer, 1e-8)
+    assert np.all(solution.lower <= best.upper)
+    assert np.all(best.lower <= solution.upper)
 
 
 @pytest.mark.parametrize(

@@ -6,11 +6,12 @@ import numpy as np
 import pytest
 
 from oracle import exact_mdp, optimal_value
-from patient_problems import PROBLEMS, grid
+from patient_problems import PROBLEMS, chain, grid
 from planning_problems import BY_NAME, CHOICES
 from solution_checks import assert_enclosed, covering, every_check
 from tsallax import MDP, Hard, Soft, Sparse, Tsallis, evaluate, solve
 from tsallax.planning.bellman import MAX_FACTORIZATION_WORK, Bellman
+from tsallax.planning.linear_systems import PolicySystem
 from tsallax.planning.methods.policy_iteration import LOOSE_RESIDUAL, PolicyIteration
 from tsallax.problems import garnet
 
@@ -56,14 +57,7 @@ def test_steps_are_monotone_and_below_the_optimum():
 @pytest.mark.parametrize("regularizer", [Hard(), Sparse(1.0), Tsallis(1.0, 1.5)], ids=str)
 def test_better_states_far_away_are_found_in_few_steps(gap, regularizer):
     """A row of states without an end, in which policies head for one cheap pair after another."""
-    n = 300
-    transitions = np.zeros((n, 2, n))
-    for s in range(n):
-        for action, step in enumerate((-1, 1)):
-            transitions[s, action, np.clip(s + step, 0, n - 1)] += 0.8
-            transitions[s, action, np.clip(s - step, 0, n - 1)] += 0.2
-    costs = np.random.default_rng(0).uniform(1, 3, size=(n, 2))
-    mdp = MDP(transitions, -costs, 1.0 - gap)
+    mdp = chain(1.0 - gap, 300)
     for method in ("auto", "policy_iteration"):
         assert solve(mdp, regularizer, 1e-6 / gap, method).iterations <= 35
 
@@ -144,7 +138,7 @@ def test_random_graphs_are_not_factored():
     operator = Bellman(garnet(3000, 1, 4, discount=1 - 1e-6), Hard())
     certificate = operator.certify(operator.start(None))
     order = np.arange(3000, dtype=np.uint32)
-    system = operator._policy_system(certificate, order, np.float64)
+    system = PolicySystem(operator.arrays, certificate.policy.weights, order)
     assert system.factorization_work(MAX_FACTORIZATION_WORK / 10) == np.inf
     tolerance = 1e-12 * certificate.size
     v, residual = operator.policy_value(certificate, certificate.updated, 1e-8, order)

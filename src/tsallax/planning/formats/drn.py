@@ -27,7 +27,7 @@ from tsallax.planning.formats import explicit_model as explicit
 from tsallax.planning.formats import text_lines
 from tsallax.planning.formats.action_labels import actions_of_labels
 from tsallax.planning.formats.explicit_model import SINK, TERMINAL, ExplicitModel
-from tsallax.planning.formats.text_lines import Lines
+from tsallax.planning.formats.text_lines import Lines, joined
 from tsallax.provenance import __version__
 
 UNLABELLED = b"__NOLABEL__"
@@ -210,8 +210,7 @@ class _Body:
         state, action, comment = kind == ord("s"), kind == ord("a"), kind == ord("/")
         branch = (kind >= ord("0")) & (kind <= ord("9"))
         other = (kind != 0) & ~(state | action | comment | branch)
-        if other.any():
-            lines.refuse(int(np.argmax(other)), "neither state, action nor branch")
+        lines.refuse_any(other, "neither state, action nor branch")
         structure = state | action
         states = np.cumsum(state) + self.n_states
         choices = np.cumsum(action) + self.n_choices
@@ -219,39 +218,26 @@ class _Body:
         self._add_states(lines, state)
         self._add_actions(lines, action, states[action] - 1)
         self._add_branches(lines, branch, choices[branch] - 1)
-        if comment.any():
-            self._add_comments(lines, comment, states[comment] - 1)
+        self._add_comments(lines, comment, states[comment] - 1)
         if len(kind):
             self.n_states, self.n_choices = int(states[-1]), int(choices[-1])
 
     def _check_order(self, lines: Lines, structure: Any, action: Any, branch: Any) -> None:
         """Branches follow an action and actions follow a state."""
         at = np.flatnonzero(structure)
-        if not len(at):
-            if branch.any() and self.last_is_state:
-                lines.refuse(int(np.argmax(branch)), "a branch without an action")
-            return
-        if self.n_states == 0 and action[at[0]]:
+        if len(at) and self.n_states == 0 and action[at[0]]:
             lines.refuse(int(at[0]), "an action without a state")
-        before = np.searchsorted(at, np.flatnonzero(branch)) - 1
-        inside = np.where(before >= 0, action[at[np.maximum(before, 0)]], not self.last_is_state)
-        if not inside.all():
-            lines.refuse(
-                int(np.flatnonzero(branch)[np.argmin(inside)]), "a branch without an action"
-            )
-        self.last_is_state = not action[at[-1]]
+        last = np.maximum.accumulate(np.where(structure, np.arange(len(action)), -1))
+        inside = np.where(last >= 0, action[last], not self.last_is_state)
+        lines.refuse_any(branch & ~inside, "a branch without an action")
+        if len(at):
+            self.last_is_state = not action[at[-1]]
 
     def _add_states(self, lines: Lines, chosen: Any) -> None:
-        ends = np.append(lines.begin[1:], len(lines.data))
-        content = lines.data.tobytes()
-        at = np.flatnonzero(chosen)
-        for index, (line, a, b) in enumerate(
-            zip(at.tolist(), lines.begin[at].tolist(), ends[at].tolist()), self.n_states
-        ):
-            match = _STATE.match(content[a:b])
+        for index, (line, text) in enumerate(lines.whole_lines(chosen), self.n_states):
+            match = _STATE.match(text)
             if match is None:
                 lines.refuse(line, "not a state with rewards and labels")
-                return
             if int(match[1]) != index:
                 lines.refuse(line, f"state {int(match[1])} where state {index} is due")
             if match[2] is not None:
@@ -268,7 +254,7 @@ class _Body:
         value = text_lines.real_number(words[self.column].strip())
         if value is None:
             lines.refuse(line, "a reward is not a number")
-        elif value:
+        if value:
             self.state_rewards[state] = value
 
     def _add_actions(self, lines: Lines, chosen: Any, state: Any) -> None:
@@ -280,8 +266,7 @@ class _Body:
         wrong = (part.words != 2) & (part.words != 2 + count)
         spelled = [word == b"action" for word in part.texts(keyword)]
         wrong[part.line[keyword]] |= ~np.array(spelled)
-        if wrong.any():
-            part.refuse(int(np.argmax(wrong)), f"not an action with {count} rewards")
+        part.refuse_any(wrong, f"not an action with {count} rewards")
         reward = np.zeros(len(part.number))
         place = part.place == 2 + self.column
         reward[part.line[place]] = part.floats(place, "a reward")
@@ -296,9 +281,9 @@ class _Body:
         if not chosen.any():
             return
         part = text_lines.chosen_lines(lines, chosen, b":")
-        wrong = part.words != 2
-        if wrong.any() or np.count_nonzero(part.data == ord(":")) != len(part.number):
-            part.refuse(int(np.argmax(wrong)), "not of the form target : probability")
+        colons = np.searchsorted(part.begin, np.flatnonzero(part.data == ord(":")), "right") - 1
+        wrong = (part.words != 2) | (np.bincount(colons, minlength=len(part.number)) != 1)
+        part.refuse_any(wrong, "not of the form target : probability")
         target = part.integers(part.place == 0, "a target")
         n_states = self.header.n_states
         assert n_states is not None
@@ -308,21 +293,15 @@ class _Body:
         self.branches_of.append(choice)
 
     def _add_comments(self, lines: Lines, chosen: Any, state: Any) -> None:
-        ends = np.append(lines.begin[1:], len(lines.data))
-        content = lines.data.tobytes()
-        at = np.flatnonzero(chosen)
-        for line, s, a, b in zip(
-            at.tolist(), state.tolist(), lines.begin[at].tolist(), ends[at].tolist()
-        ):
-            text = content[a:b].strip()[2:].decode(errors="replace")
+        for (line, content), s in zip(lines.whole_lines(chosen), state.tolist()):
+            text = content.strip()[2:].decode(errors="replace")
             if s < 0:
                 continue
             if text.startswith("initial "):
                 value = text_lines.real_number(text[8:].encode())
                 if value is None:
                     lines.refuse(line, "an initial probability is not a number")
-                else:
-                    self.initial[s] = value
+                self.initial[s] = value
             elif text.startswith('"'):
                 try:
                     name = json.loads(text)
@@ -341,11 +320,9 @@ class _Body:
             raise InvalidInput(f"has {n_states} states, but @nr_states is {header.n_states}")
         if header.n_choices not in (None, n_choices):
             raise InvalidInput(f"has {n_choices} choices, but @nr_choices is {header.n_choices}")
-        pointer = np.append(0, np.cumsum(np.bincount(_joined(self.choices_of), minlength=n_states)))
-        indptr = np.append(
-            0, np.cumsum(np.bincount(_joined(self.branches_of), minlength=n_choices))
-        )
-        rewards = _joined(self.choice_rewards, float)
+        pointer = np.append(0, np.cumsum(np.bincount(joined(self.choices_of), minlength=n_states)))
+        indptr = np.append(0, np.cumsum(np.bincount(joined(self.branches_of), minlength=n_choices)))
+        rewards = joined(self.choice_rewards, float)
         by_state = np.zeros(n_states)
         by_state[list(self.state_rewards)] = list(self.state_rewards.values())
         with np.errstate(all="ignore"):
@@ -358,16 +335,12 @@ class _Body:
             initial = np.zeros(n_states)
             initial[list(self.initial)] = list(self.initial.values())
         action, action_names = actions_of_labels(
-            _joined(self.label_of), [*self.labels], UNLABELLED, header.action_names
+            joined(self.label_of), [*self.labels], UNLABELLED, header.action_names
         )
         names = [self.names[s] for s in range(n_states)] if len(self.names) == n_states else None
         if names is not None and names[0].startswith("[") and len(set(names)) < n_states:
             names = None
         return ExplicitModel(
-            pointer, indptr, _joined(self.targets), _joined(self.chances, float), rewards,
+            pointer, indptr, joined(self.targets), joined(self.chances, float), rewards,
             masks[TERMINAL], masks[SINK], initial, action, action_names, names, header.discount,
         )  # fmt: skip
-
-
-def _joined(parts: list[Any], dtype: Any = np.int64) -> Any:
-    return np.concatenate(parts) if parts else np.empty(0, dtype)

@@ -26,7 +26,7 @@ from tsallax.planning.formats import explicit_model as explicit
 from tsallax.planning.formats import text_lines
 from tsallax.planning.formats.action_labels import actions_of_labels
 from tsallax.planning.formats.explicit_model import SINK, TERMINAL, ExplicitModel
-from tsallax.planning.formats.text_lines import Lines
+from tsallax.planning.formats.text_lines import Lines, joined
 
 LABELS = ("init", "deadlock", TERMINAL, SINK)
 MAX_FIRST_LINE = 1 << 20
@@ -58,20 +58,11 @@ def write(path: str | PathLike[str], model: ExplicitModel) -> None:
     text_lines.write_text(file.with_suffix(".lab"), _label_text(model))
     text_lines.write_text(file.with_suffix(".sta"), _state_text(model))
     text_lines.write_text(file.with_suffix(".srew"), [f"{model.n_states} 0\n"])
-    paid = np.repeat(model.rewards, np.diff(model.indptr)) != 0
-    header = f"{model.n_states} {model.n_choices} "
     rewards = np.repeat(model.rewards, np.diff(model.indptr))
-    text_lines.write_text(
-        file.with_suffix(".trew"),
-        _branch_text(model, f"{header}{np.count_nonzero(paid)}\n", rewards, paid, None),
-    )
-    every = np.ones(len(model.target), bool)
-    text_lines.write_text(
-        file,
-        _branch_text(
-            model, f"{header}{len(model.target)}\n", model.probability, every, _labels_of(model)
-        ),
-    )
+    paid = np.flatnonzero(rewards)
+    text_lines.write_text(file.with_suffix(".trew"), _branch_text(model, rewards, paid, None))
+    every, labels = np.arange(len(model.target)), _labels_of(model)
+    text_lines.write_text(file, _branch_text(model, model.probability, every, labels))
 
 
 def _labels_of(model: ExplicitModel) -> list[str] | None:
@@ -86,13 +77,12 @@ def _labels_of(model: ExplicitModel) -> list[str] | None:
 
 
 def _branch_text(
-    model: ExplicitModel, header: str, values: Any, chosen: Any, labels: list[str] | None
+    model: ExplicitModel, values: Any, chosen: Any, labels: list[str] | None
 ) -> Iterator[str]:
     """A header and one line for each chosen branch."""
-    yield header
+    yield f"{model.n_states} {model.n_choices} {len(chosen)}\n"
     choice_of = np.repeat(np.arange(model.n_choices), np.diff(model.indptr))
     state_of = np.repeat(np.arange(model.n_states), np.diff(model.pointer))
-    chosen = np.flatnonzero(chosen)
     for first in range(0, len(chosen), _LINES_AT_ONCE):
         at = chosen[first : first + _LINES_AT_ONCE]
         choice = choice_of[at]
@@ -208,8 +198,6 @@ def _read_transitions(path: Path) -> tuple[ExplicitModel, bool]:
     if stated is not None and len(stated) == 3 and stated[1] != len(starts):
         raise InvalidInput(f"has {len(starts)} choices, but its header says {stated[1]}")
     action, names = actions_of_labels(label_of[order][starts], labels)
-    if not labels or labels == [b""]:
-        action = None
     nothing = np.zeros(n_states, bool)
     model = ExplicitModel(
         pointer, indptr, target, probability, np.zeros(len(starts)), nothing, nothing,
@@ -225,8 +213,7 @@ def _read_columns(file: BinaryIO, first: int, chain: bool) -> tuple[list[Any], l
     n_numbers = 3 if chain else 4
     for lines in text_lines.read_blocks(file, first):
         wrong = (lines.words != 0) & (lines.words != n_numbers) & (lines.words != n_numbers + 1)
-        if wrong.any():
-            lines.refuse(int(np.argmax(wrong)), f"not {n_numbers} numbers and a label")
+        lines.refuse_any(wrong, f"not {n_numbers} numbers and a label")
         filled = np.flatnonzero(lines.words)
         integers = lines.integers(lines.place < n_numbers - 1, "a state or choice")
         whole = [*integers.reshape(-1, n_numbers - 1).T]
@@ -241,13 +228,11 @@ def _read_columns(file: BinaryIO, first: int, chain: bool) -> tuple[list[Any], l
         for part, values in zip(parts, (*whole, chance, label[filled])):
             part.append(values)
     kinds = (np.int64, np.int64, np.int64, np.float64, np.int64)
-    joined = [np.concatenate(p) if p else np.empty(0, k) for p, k in zip(parts, kinds)]
-    missing = joined[4] == -1
-    if missing.any() and labels:
-        joined[4][missing] = labels.setdefault(b"", len(labels))
-    elif missing.any():
-        labels[b""], joined[4] = 0, np.zeros(len(missing), np.int64)
-    return joined, [*labels]
+    *columns, label_of = (joined(part, kind) for part, kind in zip(parts, kinds))
+    missing = label_of == -1
+    if missing.any():
+        label_of[missing] = labels.setdefault(b"", len(labels))
+    return [*columns, label_of], [*labels]
 
 
 def _read_state_rewards(file: BinaryIO, model: ExplicitModel, prism: bool) -> Any:
@@ -255,8 +240,7 @@ def _read_state_rewards(file: BinaryIO, model: ExplicitModel, prism: bool) -> An
     result = np.zeros(model.n_states)
     for lines in _after_header(file, prism):
         wrong = (lines.words != 0) & (lines.words != 2)
-        if wrong.any():
-            lines.refuse(int(np.argmax(wrong)), "not a state and its reward")
+        lines.refuse_any(wrong, "not a state and its reward")
         state = lines.integers(lines.place == 0, "a state")
         lines.require(state < model.n_states, lines.place == 0, f"no state of {model.n_states}")
         result[state] = lines.floats(lines.place == 1, "a reward")
@@ -275,11 +259,13 @@ def _read_branch_rewards(file: BinaryIO, model: ExplicitModel, prism: bool) -> A
     (state, choice, target, value, _), _ = _read_columns(file, number + 1, chain)
     if not len(state):
         return np.zeros(model.n_choices)
-    if int(max(state.max(), target.max())) >= model.n_states:
-        raise InvalidInput(f"names state {int(max(state.max(), target.max()))} of {model.n_states}")
+    highest = int(max(state.max(), target.max()))
+    if highest >= model.n_states:
+        raise InvalidInput(f"names state {highest} of {model.n_states}")
     row = model.pointer[state] + choice
-    if (choice >= np.diff(model.pointer)[state]).any():
-        at = int(np.argmax(choice >= np.diff(model.pointer)[state]))
+    absent = np.flatnonzero(choice >= np.diff(model.pointer)[state])
+    if len(absent):
+        at = int(absent[0])
         raise InvalidInput(f"state {state[at]} has no choice {choice[at]}")
     if model.n_choices * model.n_states >= 2**63:
         raise InvalidInput("has too many states and choices")

@@ -81,14 +81,9 @@ def _layout(variables: list[Any]) -> list[tuple[str, str | None, int, int]] | No
 
 def _values(rows: NDArray[np.uint8], start: int, size: int, kind: str) -> NDArray[Any]:
     """The integers that some bits of each row hold."""
-    value = np.zeros(len(rows), np.uint64)
-    for byte in range(start // 8, (start + size - 1) // 8 + 1):
-        shift = 8 * byte - start
-        part = rows[:, byte].astype(np.uint64)
-        value |= part << np.uint64(shift) if shift >= 0 else part >> np.uint64(-shift)
-    if size < 64:
-        value &= np.uint64((1 << size) - 1)
-        if kind == "int":
-            negative = (value >> np.uint64(size - 1)) == 1
-            value[negative] |= np.uint64(((1 << 64) - 1) ^ ((1 << size) - 1))
-    return value.view(np.int64) if kind == "int" else value
+    holding = rows[:, start // 8 : (start + size - 1) // 8 + 1]
+    bits = np.unpackbits(holding, axis=1, bitorder="little")[:, start % 8 : start % 8 + size]
+    packed = np.packbits(bits, axis=1, bitorder="little")
+    value = np.pad(packed, ((0, 0), (0, 8 - packed.shape[1]))).view("<u8")[:, 0]
+    sign = np.uint64(1 << (size - 1))
+    return ((value ^ sign) - sign).view(np.int64) if kind == "int" else value

@@ -10,7 +10,7 @@ import warnings
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from os import PathLike
-from typing import Any, BinaryIO
+from typing import Any, BinaryIO, NoReturn
 
 import numpy as np
 from numpy.typing import NDArray
@@ -66,9 +66,22 @@ class Lines:
             word = np.flatnonzero(chosen)[int(np.argmin(fits))]
             self.refuse(int(self.line[word]), problem)
 
-    def refuse(self, line: int, problem: str) -> None:
+    def refuse_any(self, wrong: NDArray[np.bool_], problem: str) -> None:
+        """Refuse the first of the lines that are wrong."""
+        if wrong.any():
+            self.refuse(int(np.argmax(wrong)), problem)
+
+    def refuse(self, line: int, problem: str) -> NoReturn:
         """Refuse a line of this block."""
         raise InvalidInput(f"line {int(self.number[line])}: {problem}")
+
+    def whole_lines(self, chosen: NDArray[np.bool_]) -> Iterator[tuple[int, bytes]]:
+        """The chosen lines, each with its position in this block."""
+        at = np.flatnonzero(chosen)
+        content = self.data.tobytes() if len(at) else b""
+        ends = np.append(self.begin[1:], len(self.data))
+        for line, a, b in zip(at.tolist(), self.begin[at].tolist(), ends[at].tolist()):
+            yield line, content[a:b]
 
     def texts(self, chosen: NDArray[np.bool_]) -> list[bytes]:
         """The chosen words."""
@@ -138,6 +151,11 @@ def split_lines(data: Bytes, number: Positions, separators: bytes = b"") -> Line
     line = np.repeat(np.arange(len(number)), words)
     place = np.arange(len(start)) - bounds[line]
     return Lines(data, number, begin, start, end, line, place, words)
+
+
+def joined(parts: list[Any], dtype: Any = np.int64) -> Any:
+    """What was read block by block as one array, empty where there was no block."""
+    return np.concatenate(parts) if parts else np.empty(0, dtype)
 
 
 def chosen_lines(lines: Lines, chosen: NDArray[np.bool_], separators: bytes = b"") -> Lines:

@@ -163,12 +163,6 @@ class _Archive:
     n_choices: int
     n_branches: int
 
-    def entities(self, kind: str) -> int:
-        """Number of states, choices or branches."""
-        return {
-            "states": self.n_states, "choices": self.n_choices, "branches": self.n_branches
-        }[kind]  # fmt: skip
-
     def content(self, name: str) -> bytes:
         """The bytes of a member."""
         if name not in self.members:
@@ -344,17 +338,20 @@ def _rewards(
     description = structures[key]
     if "probability-type" in description:
         raise InvalidInput(f"the rewards {_shown(name)} have a probability-type: they are random")
+    sizes = {
+        "states": archive.n_states, "choices": archive.n_choices, "branches": archive.n_branches
+    }  # fmt: skip
     result = np.zeros(archive.n_choices)
     kinds = description.get("applies-to")
     if not isinstance(kinds, list) or not kinds:
         raise InvalidInput(f"applies-to of the rewards {_shown(name)} is not a list")
     for kind in kinds:
-        if kind not in ("states", "choices", "branches"):
+        if not isinstance(kind, str) or kind not in sizes:
             raise InvalidInput(f"rewards on {_shown(kind)} are not read")
         values = archive.values(
             f"annotations/rewards/{key}/{kind}/values.bin",
             _object(description, "type"),
-            archive.entities(kind),
+            sizes[kind],
         )
         with np.errstate(all="ignore"):
             if kind == "states":
@@ -395,10 +392,10 @@ def _state_names(archive: _Archive, valuations: dict[str, Any]) -> list[str] | N
 def _discount(index: dict[str, Any]) -> float | None:
     """The discount that tsallax keeps among the parameters of the file."""
     file = index.get("file-data")
-    parameters = file.get("parameters") if isinstance(file, dict) else None
-    if not isinstance(parameters, dict) or "discount" not in parameters:
-        return None
     if not isinstance(file, dict) or file.get("tool") != "tsallax":
+        return None
+    parameters = file.get("parameters")
+    if not isinstance(parameters, dict) or "discount" not in parameters:
         return None
     return explicit.file_discount(parameters["discount"])
 

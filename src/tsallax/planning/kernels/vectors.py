@@ -8,7 +8,7 @@ machine.  Plain loops instead make a whole sweep, one core of an AMD EPYC, slowe
     sparse (threshold, policy)  1.0   1.2   1.25
     soft (exp)                  1.2   1.3   1.4
 
-The price is this file, which uses Numba's documented extension API (`intrinsic`, data models).
+The cost is this module, which uses Numba's documented extension API (`intrinsic`, data models).
 """
 
 import math

@@ -15,7 +15,7 @@ from tsallax.planning.operator import Certificate, Iterate, Operator
 
 
 class Method(Protocol):
-    """A way to solve v = Uv; whatever it remembers between two steps is in its state.
+    """A way to solve v = Uv; all that one step passes on to the next is in its state.
 
     max_stalls: certificates without a smaller error after which it is to be restarted.
     """

@@ -31,11 +31,11 @@ class AutomaticState(NamedTuple):
 class Automatic:
     """Modified policy iteration, and policy iteration once that is estimated to be quicker.
 
-    As in the ski rental problem, sweeps are rented and Newton's method is bought, at a price that
-    the operator knows about.  It is bought once the rent still to pay is estimated to exceed the
-    price: from the sweeps of the last policy, where its value is all that is missing, and else from
-    the decrease of the error over the last policies.  The latter counts after a few sweeps only, as
-    rewards have to spread before the error falls.
+    Sweeps cost the more the longer they go on, policy iteration costs about `newton_cost` of the
+    operator: a ski rental problem.  The method changes once the remaining cost of sweeps is
+    estimated to exceed that: from the sweeps of the last policy, where its value is all that is
+    missing, and else from the decrease of the error over the last policies.  The latter counts
+    after a few sweeps only, as rewards have to spread before the error falls.
     """
 
     tolerance: float

@@ -33,13 +33,13 @@ class ModifiedPolicyIteration:
 
     The number of sweeps, `min_sweeps` or more, adapts.  It doubles while the error falls fast, and
     while the policy's own value is what is missing: where a sweep of U changes v hardly less
-    uniformly than the last sweep of the policy did.  Elsewhere it is halved for good, since a long
+    uniformly than the last sweep of the policy did.  Elsewhere its limit is halved, since a long
     evaluation of a poor policy costs more than it gives.  The first few policies are not judged,
-    as rewards have not spread yet, and the first one is not evaluated at all: it sees one reward
-    ahead, and its traces in v can take long to fade.  Sweeps also end when the change has become
-    uniform, because the enclosure accounts for the rest.  How uniform follows from the ratio of the
-    last two spans of Uv - v, as in inexact Newton methods (Eisenstat and Walker 1996): a policy
-    that is about to change needs no accurate value.
+    as rewards have not spread yet, and the first one is not evaluated at all: it is greedy for the
+    first reward alone, and its effect on v can take long to decay.  Sweeps also end when the change
+    has become uniform, because the enclosure accounts for the rest.  How uniform follows from the
+    ratio of the last two spans of Uv - v, as in inexact Newton methods (Eisenstat and Walker 1996):
+    a policy that is about to change needs no accurate value.
     """
 
     tolerance: float

@@ -5,13 +5,16 @@ from typing import ClassVar
 
 from tsallax.planning.operator import Certificate, Iterate, Operator
 
+MAX_STALLS = 41
+"""Certificates without progress, after which the error of value iteration counts as final."""
+
 
 @dataclass(frozen=True)
 class ValueIteration:
     """v <- Uv: the sweep of the certificate is all the work."""
 
     tolerance: float
-    max_stalls: ClassVar[int] = 10**9
+    max_stalls: ClassVar[int] = MAX_STALLS
 
     def init(self) -> None:
         """Value iteration has no state."""
