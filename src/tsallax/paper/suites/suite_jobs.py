@@ -18,7 +18,8 @@ from tsallax import checks
 from tsallax.deep import options
 from tsallax.deep.deep_q_config import DeepQConfig
 from tsallax.errors import InvalidInput
-from tsallax.paper.suites.suite_rows import SUITE_SUFFIX, Key, SuiteRow, read_suite_rows
+from tsallax.paper.fleets.row_files import SUITE_SUFFIX
+from tsallax.paper.suites.suite_rows import Key, SuiteRow, read_suite_rows
 from tsallax.paper.suites.suite_tasks import OURS, Suite, SuiteTask, suite_agents
 
 SAVE_SECONDS = 300.0
