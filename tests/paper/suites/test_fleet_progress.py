@@ -14,7 +14,7 @@ from tsallax.paper.suites.suite_jobs import Protocol, SuiteJob
 @pytest.fixture
 def job(tmp_path: Path) -> SuiteJob:
     (made,) = plan(tmp_path)
-    made.progress_file.parent.mkdir()
+    made.files.state.parent.mkdir()
     return made
 
 
@@ -52,6 +52,6 @@ def test_entries_after_the_checkpoint_are_dropped(job: SuiteJob):
              '{"counts": [], "evaluations": [[5, 2, [1, "x"]]]}'],
 )  # fmt: skip
 def test_a_damaged_file_is_refused(job: SuiteJob, text: str):
-    job.progress_file.write_text(text)
-    with refused("damaged", source=job.progress_file):
+    job.files.state.write_text(text)
+    with refused("damaged", source=job.files.state):
         read_progress(job, 100)

@@ -13,7 +13,7 @@ from tsallax.paper.sweep.job_status import read_status, read_statuses, status_of
 @pytest.fixture
 def job(tmp_path):
     (job,) = plan(small(), tmp_path)
-    job.status_file.parent.mkdir()
+    job.files.state.parent.mkdir()
     return job
 
 
@@ -38,8 +38,8 @@ def test_status_reads_back_as_it_was_written(job):
 
 def test_a_damaged_file_or_one_of_an_earlier_version_is_no_status(job):
     write_status(job, STATUS)
-    text = job.status_file.read_text()
+    text = job.files.state.read_text()
     earlier = {k: v for k, v in json.loads(text).items() if k != "reached_threshold"}
     for damaged in ("", text[:30], "\x00" * 8, "[]", json.dumps(earlier)):
-        job.status_file.write_text(damaged)
+        job.files.state.write_text(damaged)
         assert read_status(job) is None

@@ -4,7 +4,6 @@ They are kept beside the fleet's checkpoint, in a file that is written before it
 after the checkpoint are dropped when both are read.
 """
 
-import json
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -14,8 +13,7 @@ import numpy as np
 from tsallax import checks
 from tsallax.deep.fleet import Fleet
 from tsallax.deep.training_schedule import passes_multiple
-from tsallax.errors import InvalidInput
-from tsallax.files.atomic import whole
+from tsallax.paper.fleets.fleet_files import read_state, write_state
 from tsallax.paper.result import tidy
 from tsallax.paper.suites.suite_jobs import CURVE_POINTS, SuiteJob
 from tsallax.paper.suites.suite_rows import Point
@@ -69,38 +67,29 @@ class FleetProgress:
 
 def write_progress(job: SuiteJob, progress: FleetProgress) -> None:
     """Write the curves of a job's fleet, with all that is needed to resume it."""
-    data = {
-        **job.description,
-        "counts": progress.counts,
-        "evaluations": progress.evaluations,
-    }
-    with whole(job.progress_file) as draft:
-        draft.write_text(json.dumps(data, allow_nan=False), encoding="utf-8")
+    curves = {"counts": progress.counts, "evaluations": progress.evaluations}
+    write_state(job.files, {**job.description, **curves})
 
 
 def read_progress(job: SuiteJob, step: int) -> FleetProgress:
     """The curves of a job's fleet up to a step, that of its checkpoint."""
-    try:
-        data: dict[str, Any] = json.loads(job.progress_file.read_text(encoding="utf-8"))
-        n = len(job.runs)
-        counts = [(_step(at), [int(c) for c in found]) for at, found in data["counts"]]
+
+    def parse(state: dict[str, Any]) -> FleetProgress:
+        counts = [(_step(at), [int(c) for c in found]) for at, found in state["counts"]]
         evaluations = [
             (_step(at), int(episodes), [None if x is None else _number(x) for x in found])
-            for at, episodes, found in data["evaluations"]
+            for at, episodes, found in state["evaluations"]
         ]
         sizes = [len(found) for _, found in counts] + [len(found) for *_, found in evaluations]
-        if any(size != n for size in sizes):
+        if any(size != len(job.runs) for size in sizes):
             raise ValueError
-    except (OSError, ValueError, KeyError, TypeError):
-        raise InvalidInput(
-            f"damaged: remove it and {job.checkpoint_file.name} to train its runs again",
-            source=job.progress_file,
-        ) from None
-    return FleetProgress(
-        step,
-        [entry for entry in counts if entry[0] <= step],
-        [entry for entry in evaluations if entry[0] <= step],
-    )
+        return FleetProgress(
+            step,
+            [entry for entry in counts if entry[0] <= step],
+            [entry for entry in evaluations if entry[0] <= step],
+        )
+
+    return read_state(job.files.state, parse)
 
 
 def _step(value: Any) -> int:

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from tsallax.deep.fleet import Fleet
-from tsallax.files.atomic import whole
+from tsallax.paper.fleets.fleet_files import write_state
 from tsallax.paper.sweep.jobs import Job
 from tsallax.paper.sweep.rows import WINDOW, Key
 from tsallax.paper.sweep.tasks import TASKS
@@ -48,15 +48,13 @@ def status_of(job: Job, fleet: Fleet, written: set[Key]) -> Status:
 
 def write_status(job: Job, status: Status) -> None:
     """Write the status of a job for other processes, with all that is needed to resume it."""
-    data = {**job.description, **dataclasses.asdict(status)}
-    with whole(job.status_file) as draft:
-        draft.write_text(json.dumps(data), encoding="utf-8")
+    write_state(job.files, {**job.description, **dataclasses.asdict(status)})
 
 
 def read_status(job: Job) -> Status | None:
     """The status that another process has written; None where there is none."""
     try:
-        data: dict[str, Any] = json.loads(job.status_file.read_text(encoding="utf-8"))
+        data: dict[str, Any] = json.loads(job.files.state.read_text(encoding="utf-8"))
         return Status(**{field.name: data[field.name] for field in dataclasses.fields(Status)})
     except (OSError, ValueError, KeyError, TypeError):
         return None

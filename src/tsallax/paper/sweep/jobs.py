@@ -1,9 +1,4 @@
-"""Fleets to train: what is left of a sweep, cut into jobs.
-
-A folder holds the state of a sweep: `rows/*.jsonl` the finished runs, `fleets/*.json` the runs,
-options and status of each fleet, `fleets/*.npz` its last checkpoint. Every run without a row is
-still to be trained, so a sweep resumes after a crash, with other options or on another machine.
-"""
+"""Fleets to train: what is left of a sweep, cut into jobs (`tsallax.paper.fleets.fleet_files`)."""
 
 import dataclasses
 import hashlib
@@ -17,6 +12,12 @@ from tsallax.deep import options
 from tsallax.deep.ddpg_config import DDPGConfig
 from tsallax.deep.deep_q_config import DeepQConfig
 from tsallax.errors import InvalidInput
+from tsallax.paper.fleets.fleet_files import (
+    FleetFiles,
+    begun_fleets,
+    files_of_fleet,
+    require_equal,
+)
 from tsallax.paper.sweep.rows import Key, Row, RowFolder
 from tsallax.paper.sweep.specification import Run, Sweep, learner_config, runs_of
 from tsallax.paper.sweep.tasks import Variant
@@ -47,24 +48,14 @@ class Job:
         kind = "ddpg" if self.actions is None else f"{self.actions}"
         return f"{self.task}-{kind}-{hashlib.sha256(text.encode()).hexdigest()[:8]}"
 
-    @property
-    def rows_file(self) -> Path:
-        """The file of its rows."""
-        return Path(self.folder) / "rows" / f"{self.name}.jsonl"
-
-    @property
-    def checkpoint_file(self) -> Path:
-        """The file of its fleet."""
-        return Path(self.folder) / "fleets" / f"{self.name}.npz"
-
-    @property
-    def status_file(self) -> Path:
-        """The file of its runs, options and status."""
-        return Path(self.folder) / "fleets" / f"{self.name}.json"
+    @cached_property
+    def files(self) -> FleetFiles:
+        """Its files."""
+        return files_of_fleet(self.folder, self.name)
 
     @property
     def description(self) -> dict[str, Any]:
-        """Its runs, options and protocol, as `status_file` holds them."""
+        """Its runs, options and protocol, as the file of its state holds them."""
         return {
             "task": self.task,
             "actions": self.actions,
@@ -88,25 +79,24 @@ def plan_jobs(
     """
     for n in sweep.actions:
         sweep.task.levels(n)
-    folder = rows.folder
+    folder, name = rows.folder, sweep.task.name
     done = {row.key: row for row in rows.read()}
     shared: dict[str, Any] = {
-        "task": sweep.task.name, "episodes": sweep.episodes, "steps": sweep.steps,
+        "task": name, "episodes": sweep.episodes, "steps": sweep.steps,
         "options": sweep.options, "evaluated": sweep.evaluated,
         "folder": str(folder.absolute()),
         "device": device, "save_seconds": save_seconds,
     }  # fmt: skip
     for row in done.values():
-        if row.task == sweep.task.name:
+        if row.task == name:
             _require_same_protocol(row, sweep, folder)
-    name = sweep.task.name
     known = {key[1:] for key in done if key[0] == name}
     pending = [r for r in runs_of(sweep) if (r.variant.name, r.actions, r.seed) not in known]
     jobs = []
-    for runs, protocol in _begun_fleets(folder, sweep.task.name):
+    for _, (runs, protocol) in begun_fleets(folder, name, _runs_and_protocol):
         job = Job(actions=runs[0].actions, runs=runs, **shared)
         if all(job.key(run) in done for run in runs):  # left by a crash
-            job.checkpoint_file.unlink(missing_ok=True)
+            job.files.checkpoint.unlink(missing_ok=True)
         if not set(runs) & set(pending):
             continue
         _require_same_fleet(protocol, sweep, runs[0], folder)
@@ -119,26 +109,11 @@ def plan_jobs(
     return jobs
 
 
-def _begun_fleets(folder: Path, task: str) -> list[tuple[tuple[Run, ...], dict[str, Any]]]:
-    """The runs of every fleet that has a checkpoint, and its protocol."""
-    found = []
-    for checkpoint in sorted((folder / "fleets").glob(f"{task}-*.npz")):
-        path = checkpoint.with_suffix(".json")
-        try:
-            data = json.loads(path.read_text(encoding="utf-8"))
-            runs = tuple(
-                Run(Variant(**each["variant"]), each["actions"], each["seed"])
-                for each in data["runs"]
-            )
-            given = options.with_current_names(data["options"])
-            found.append((runs, {**data["asked"], "options": given}))
-        except FileNotFoundError:
-            continue
-        except (ValueError, KeyError, TypeError, AttributeError):
-            raise InvalidInput(
-                f"damaged: remove it and {checkpoint.name} to train its runs again", source=path
-            ) from None
-    return found
+def _runs_and_protocol(state: dict[str, Any]) -> tuple[tuple[Run, ...], dict[str, Any]]:
+    runs = tuple(
+        Run(Variant(**each["variant"]), each["actions"], each["seed"]) for each in state["runs"]
+    )
+    return runs, {**state["asked"], "options": options.with_current_names(state["options"])}
 
 
 def _require_same_protocol(row: Row, sweep: Sweep, folder: Path) -> None:
@@ -147,7 +122,7 @@ def _require_same_protocol(row: Row, sweep: Sweep, folder: Path) -> None:
     config = learner_config(sweep.task, variant, sweep.options)
     expected = _relevant_options(variant, config)
     defaults = options.to_mapping(type(config)())  # of options that are newer than the row
-    _require_equal(folder, {**defaults, **row.config}, expected)
+    require_equal(folder, {**defaults, **row.config}, expected)
     ended = row.episodes == sweep.episodes or row.steps >= sweep.steps
     most = sweep.steps + expected["train_freq"] - 1
     if not ended or row.episodes > sweep.episodes or row.steps > most:
@@ -156,7 +131,7 @@ def _require_same_protocol(row: Row, sweep: Sweep, folder: Path) -> None:
             f"{sweep.episodes} episodes in at most {sweep.steps} steps: use another --out",
             source=folder,
         )
-    _require_equal(folder, {"evaluated": row.evaluated}, {"evaluated": sweep.evaluated})
+    require_equal(folder, {"evaluated": row.evaluated}, {"evaluated": sweep.evaluated})
 
 
 def _require_same_fleet(protocol: dict[str, Any], sweep: Sweep, run: Run, folder: Path) -> None:
@@ -165,7 +140,7 @@ def _require_same_fleet(protocol: dict[str, Any], sweep: Sweep, run: Run, folder
         _relevant_options(run.variant, learner_config(sweep.task, run.variant, given))
         for given in (protocol["options"], sweep.options)
     )
-    _require_equal(folder, {**found, **protocol}, {**expected, **_protocol(sweep)})
+    require_equal(folder, {**found, **protocol}, {**expected, **_protocol(sweep)})
 
 
 def _relevant_options(variant: Variant, config: DeepQConfig | DDPGConfig) -> dict[str, Any]:
@@ -174,13 +149,6 @@ def _relevant_options(variant: Variant, config: DeepQConfig | DDPGConfig) -> dic
     if variant.explore != "epsilon":
         found.pop("epsilon", None)
     return found
-
-
-def _require_equal(folder: Path, found: dict[str, Any], expected: dict[str, Any]) -> None:
-    for name, value in expected.items():
-        if found.get(name) != value:
-            problem = f"holds runs with {name} {found.get(name)}, not {value}: use another --out"
-            raise InvalidInput(problem, source=folder)
 
 
 def _protocol(of: Sweep | Job) -> dict[str, int]:
