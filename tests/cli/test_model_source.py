@@ -1,9 +1,11 @@
 """Models from functions that are named on the command line."""
 
+import sys
+
 import pytest
 
 from tsallax import InvalidInput
-from tsallax.cli.model_source import make_model, names_function
+from tsallax.cli.model_source import make_model, names_function, search_current_folder
 
 MODELS = """
 import tsallax
@@ -96,3 +98,15 @@ def test_a_file_that_is_no_python_is_refused(tmp_path):
     path.write_text("def (:")
     with pytest.raises(InvalidInput, match="SyntaxError"):
         make_model(f"{path}:f")
+
+
+def test_only_a_source_with_a_module_adds_the_current_folder_once(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(sys, "path", [*sys.path])
+    before = [*sys.path]
+    search_current_folder(None)
+    search_current_folder("CartPole-v1")
+    assert sys.path == before
+    for _ in range(2):
+        search_current_folder("maze:Maze-v0")
+        assert sys.path == [str(tmp_path), *before]
