@@ -161,7 +161,7 @@ def _reproduce(
         from tsallax.paper.sweep.execution import check_resources, train_sweeps
 
         sweeps = [_sweep(name, quick, given) for name in tasks]
-        where = {name: given.get(name) for name in ("device", "ray", "at_once")}
+        where: dict[str, Any] = {name: given.get(name) for name in ("device", "ray", "at_once")}
         where["processes"] = given.get("processes", 1)
         check_resources(**where)
     if figures:

@@ -17,14 +17,6 @@ if TYPE_CHECKING:
 
 UNFINISHED = 3
 """The exit code where the time limit came before the end of training."""
-QUICK: dict[str, Any] = {
-    "seeds": 2, "steps": 1_000, "eval_every": 500, "eval_episodes": 2, "final_episodes": 5,
-}  # fmt: skip
-QUICK_OPTIONS: dict[str, Any] = {
-    "net_arch": [32, 32], "buffer_size": 2_000, "learning_starts": 200, "batch_size": 32,
-    "tau": None,
-    "target_update_interval": 250,
-}  # fmt: skip
 
 
 def reproduce_suites(names: Sequence[str], out: Path, quick: bool, given: dict[str, Any]) -> None:
@@ -33,7 +25,7 @@ def reproduce_suites(names: Sequence[str], out: Path, quick: bool, given: dict[s
     `given` are the options of the command line. The page is made also where the time limit came
     first, if there is a finished run.
     """
-    from tsallax.paper.report import write_page, write_suite_tables
+    from tsallax.paper.report import write_page, write_tables
     from tsallax.paper.suites.suite_execution import train_suites
     from tsallax.paper.suites.suite_rows import read_suite_rows
 
@@ -45,7 +37,7 @@ def reproduce_suites(names: Sequence[str], out: Path, quick: bool, given: dict[s
     )
     rows = read_suite_rows(out)
     if rows:
-        write_suite_tables(rows, out)
+        write_tables(rows, out)
         typer.echo(f"The report is in {write_page(out)}")
     if not finished:
         problem = f"not all runs are finished after {given['time_limit']:g} s"
@@ -73,10 +65,10 @@ def suite_request(name: str, quick: bool, given: dict[str, Any]) -> Request:
         for option in ("tasks", "variants", "alphas", "levels")
         if option in given
     }
-    changes: dict[str, Any] = dict(QUICK) if quick else {}
-    changes |= {key: given[key] for key in ("seeds", "steps") if key in given}
+    usual = default_request(suite, quick)
+    changes: dict[str, Any] = {key: given[key] for key in ("seeds", "steps") if key in given}
     changes["tasks"] = choose("task", words.get("tasks"), list(suite.tasks))
-    options = {**(QUICK_OPTIONS if quick else {}), **key_values("--set", given.get("set"))}
+    options = {**usual.options, **key_values("--set", given.get("set"))}
     if suite is not CLASSIC or "variants" in words or "alphas" in words:
         ours: dict[str, dict[str, Any]] = {OURS: {}} if suite is CLASSIC else {}
         agents = {**ours, **suite_agents(words.get("alphas", DEFAULT_ALPHAS))}
@@ -89,7 +81,7 @@ def suite_request(name: str, quick: bool, given: dict[str, Any]) -> Request:
         if suite is CLASSIC:
             raise InvalidInput("--levels is for control: the actions of classic are discrete")
         changes["levels"] = tuple(_level(word) for word in words["levels"])
-    return dataclasses.replace(default_request(suite), **changes, options=options)
+    return dataclasses.replace(usual, **changes, options=options)
 
 
 def _level(word: str) -> int:

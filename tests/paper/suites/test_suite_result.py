@@ -3,7 +3,7 @@
 import pytest
 
 from small_suites import example_rows
-from tsallax.paper.suites.suite_result import compare, hardware_of, summarize_suite
+from tsallax.paper.suites.suite_result import compare, summarize_suite
 from tsallax.statistics import Estimate
 
 
@@ -71,11 +71,3 @@ def test_control_has_a_column_for_each_agent_and_each_published_one():
     cells = table(result, "control-cells")
     assert [cell["greedy"] for cell in cells] == [2000.0, 500.0]
     assert cells[0]["best_evaluation"] == 20.0
-    command = result.parameters["commands"]
-    chosen = "--tasks Hopper --variants sparse-auto,epsilon --alphas auto"
-    assert command == [f"tsallax reproduce control {chosen} --seeds 2 --steps 200"]
-
-
-def test_hardware_is_that_of_the_rows():
-    rows = example_rows("tsallax", [1.0, 2.0], provenance={})
-    assert hardware_of(rows) is None

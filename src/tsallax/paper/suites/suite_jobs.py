@@ -118,10 +118,20 @@ class Request:
     final_episodes: int | None = None
 
 
-def default_request(suite: Suite) -> Request:
-    """All of a suite."""
+def default_request(suite: Suite, quick: bool = False) -> Request:
+    """All of a suite, or a miniature: small networks, few seeds, few steps."""
     agents = {OURS: {}} if suite.levels == (None,) else suite_agents()
-    return Request(suite, tuple(suite.tasks), agents, suite.levels, suite.seeds)
+    full = Request(suite, tuple(suite.tasks), agents, suite.levels, suite.seeds)
+    if not quick:
+        return full
+    options = {
+        "net_arch": [32, 32], "buffer_size": 2_000, "learning_starts": 200, "batch_size": 32,
+        "tau": None, "target_update_interval": 250,
+    }  # fmt: skip
+    return dataclasses.replace(
+        full, seeds=2, steps=1_000, options=options, eval_every=500, eval_episodes=2,
+        final_episodes=5,
+    )  # fmt: skip
 
 
 def protocol_of(request: Request, task: SuiteTask) -> Protocol:
@@ -226,6 +236,12 @@ def _described(state: dict[str, Any]) -> dict[str, Any]:
 def _require_same(folder: Path, row: SuiteRow, run: SuiteRun, protocol: Protocol) -> None:
     """Refuse to mix runs of two protocols."""
     require_equal(folder, row.config, run.config)
-    cycle = run.config["train_freq"]
-    expected = {"steps": -(-protocol.steps // cycle) * cycle, "evaluated": protocol.final_episodes}
+    steps = whole_cycles(protocol.steps, run.config)
+    expected = {"steps": steps, "evaluated": protocol.final_episodes}
     require_equal(folder, vars(row), expected)
+
+
+def whole_cycles(steps: int, config: Mapping[str, Any]) -> int:
+    """The steps that a run makes where so many are asked for: those of whole cycles."""
+    cycle = config.get("train_freq", 1)
+    return int(-(-steps // cycle) * cycle)

@@ -61,6 +61,11 @@ class SuiteRow:
         return self.suite, self.task, self.agent, self.levels, self.seed
 
     @property
+    def table(self) -> str:
+        """The table that shows it."""
+        return self.suite
+
+    @property
     def label(self) -> str:
         """The run in words."""
         return f"{self.task}, {self.agent}, seed {self.seed}"

@@ -75,6 +75,11 @@ class Row:
         return self.task, self.algorithm, self.actions, self.seed
 
     @property
+    def table(self) -> str:
+        """The table that shows it."""
+        return self.task
+
+    @property
     def label(self) -> str:
         """The run in words."""
         return f"{self.algorithm}, {self.actions} actions, seed {self.seed}"

@@ -9,6 +9,7 @@ from typing import Any
 from tsallax.paper.sweep.job_status import Status
 from tsallax.paper.sweep.jobs import Job
 from tsallax.paper.sweep.tasks import TASKS
+from tsallax.wording import plural
 
 Show = Callable[[Mapping[str, Status]], None]
 """Displays the statuses of jobs, by name; one without a status has not begun."""
@@ -27,7 +28,7 @@ def status_display(jobs: Sequence[Job], show: bool | None = None) -> Iterator[Sh
     elif not terminal:
         written = time.monotonic()
         runs = sum(len(job.runs) for job in jobs)
-        sys.stderr.write(f"{runs} run{'s' * (runs != 1)} to train\n")
+        sys.stderr.write(f"{plural(runs, 'run')} to train\n")
 
         def write_lines(statuses: Mapping[str, Status]) -> None:
             nonlocal written
@@ -61,8 +62,7 @@ def columns(job: Job, status: Status | None) -> tuple[str, ...]:
         return what, "waits", "", "", "", ""
     best = "" if status.best is None else f"best {status.best:.4g}"
     if status.share >= 1:
-        count = f"{status.finished} run{'s' * (status.finished != 1)}"
-        return what, "done", count, "", best, _duration(status.seconds)
+        return what, "done", plural(status.finished, "run"), "", best, _duration(status.seconds)
     speed = f"{1e3 * status.seconds / status.steps:.2f} ms a step" if status.steps else ""
     left = status.seconds / status.share - status.seconds if status.share > 0 else None
     eta = "" if left is None else f"ETA {_duration(left)}"

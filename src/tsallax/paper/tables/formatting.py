@@ -1,6 +1,6 @@
 """Numbers, intervals and lists as text."""
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 
 from tsallax.paper.result import tidy
 from tsallax.paper.sweep.tasks import Task
@@ -70,6 +70,16 @@ def episodes(times: Array, mean: Estimate) -> str:
     if count == len(times):
         return shown(mean, 0)
     return f"{number(mean.value, 0)} (≥, {count} of {len(times)})"
+
+
+def span(values: Collection[int]) -> str:
+    """The smallest and the largest of some numbers.
+
+    >>> span([3, 3]), span([1000, 50, 70])
+    ('3', '50 to 1,000')
+    """
+    low, high = min(values), max(values)
+    return f"{low:,}" if low == high else f"{low:,} to {high:,}"
 
 
 def listed(words: Sequence[str], most: int = 6) -> str:
