@@ -30,7 +30,7 @@ def test_classic_goes_from_the_command_to_the_page(tmp_path: Path, capsys: pytes
         (line,) = csv.DictReader(file)
     assert float(line["tsallax"]) == pytest.approx(row.greedy, abs=0.01)
     page = (tmp_path / "index.html").read_text()
-    for text in ("Classic control", "CartPole-v1", "A quick run", "tsallax reproduce classic"):
+    for text in ("Classic control", "CartPole-v1", "fewer steps", "tsallax reproduce classic"):
         assert text in page
     assert "Lee, Choi" not in page
     before = (tmp_path / "classic-returns.csv").read_bytes()

@@ -67,6 +67,7 @@ def _alpha(cell: SuiteCell) -> Any:
 
 
 def _others(cell: SuiteCell) -> dict[str, Any]:
-    """The options in which agents that are compared must not differ."""
-    config = cell.rows[0].config
-    return {name: value for name, value in config.items() if name not in ("alpha", "support")}
+    """The options in which agents that are compared must not differ, and the steps."""
+    row = cell.rows[0]
+    config = {name: value for name, value in row.config.items() if name not in ("alpha", "support")}
+    return {**config, "steps": row.steps}

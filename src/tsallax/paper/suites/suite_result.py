@@ -20,6 +20,9 @@ from tsallax.statistics import MIN_RUNS, Estimate, iqm
 from tsallax.wording import plural
 
 ABOVE, BELOW, LEVEL, TOO_FEW = "above", "below", "intervals overlap", "too few runs"
+OTHER_STEPS = "different steps"
+SAME_STEPS = 1.01
+"""Up to this ratio of their steps, runs count as equally long: cycles and programs round them."""
 
 
 def summarize_suite(name: str, rows: Sequence[SuiteRow]) -> Result:
@@ -63,22 +66,26 @@ def _against_peer(runs: SuiteRuns, published: Sequence[Line]) -> tuple[Line, ...
         cells = [cell for cell in (ours, peer) if cell is not None]
         if not cells:
             continue
+        steps = [cell.rows[0].steps for cell in cells]
         few = min(len(cell.rows) for cell in cells) < MIN_RUNS
         for step in (*runs.suite.tasks[place[0]].milestones, None):
             means = [None if cell is None else _mean(cell, step) for cell in (ours, peer)]
             if means == [None, None]:
                 continue
-            last = step is None
-            said = [_said(one) for one in published if last and one["task"] == place[0]]
+            last, compared = step is None, compare(*means)
+            if compared:
+                longer = last and not _are_equal(steps)
+                compared = OTHER_STEPS if longer else TOO_FEW if few else compared
+            said = [one for one in published if last and one["task"] == place[0]]
             lines.append(
                 {
                     "task": place[0],
-                    "steps": cells[0].rows[0].steps if step is None else step,
+                    "steps": _steps(steps) if step is None else step,
                     OURS: _text(means[0]),
                     PEER: _text(means[1]),
-                    "compared": TOO_FEW if few and None not in means else compare(*means),
+                    "compared": compared,
                     "runs": " and ".join(str(len(cell.rows)) for cell in cells),
-                    "published": listed(said),
+                    "published": listed([str(_said(one, steps, _source(one))) for one in said]),
                 }
             )
     return tuple(lines)
@@ -104,21 +111,21 @@ def compare(ours: Estimate | None, peer: Estimate | None) -> str:
 
 def _by_agent(runs: SuiteRuns, published: Sequence[Line]) -> tuple[Line, ...]:
     """A line for each task and number of levels: our agents, then what others publish."""
-    sources = dict.fromkeys(f"{one['source']} {one['agent']}" for one in published)
+    sources = dict.fromkeys(map(_source, published), "")
     lines: list[Line] = []
     for place in runs.places:
         cells = {agent: runs.cells.get((place, agent)) for agent in runs.agents}
         known = [cell for cell in cells.values() if cell is not None]
+        steps = [cell.rows[0].steps for cell in known]
         line: dict[str, str | int | float] = {
             "task": place[0],
             "levels": "" if place[1] is None else place[1],
-            "steps": known[0].rows[0].steps,
+            "steps": _steps(steps),
             "runs": span([len(cell.rows) for cell in known]),
         }
         line |= {agent: _text(None if cell is None else cell.mean) for agent, cell in cells.items()}
         mine = [one for one in published if one["task"] == place[0]]
-        line |= dict.fromkeys(sources, "")
-        line |= {f"{one['source']} {one['agent']}": one["return"] for one in mine}
+        line |= sources | {_source(one): _said(one, steps) for one in mine}
         lines.append(line)
     return tuple(lines)
 
@@ -216,6 +223,13 @@ def _caption(runs: SuiteRuns) -> tuple[str, ...]:
         f"the mean of {span(evaluated)} episodes of each run; a run is never stopped early, and "
         "its last network counts, not its best."
     )
+    full = [runs.suite.tasks[place[0]].steps for place in runs.places]
+    short = (
+        f"Runs have {span([row.steps for row in runs.rows])} steps, those of the full table "
+        f"{span(full)}: returns are those after as many steps as stand beside them."
+        if any(row.steps < runs.suite.tasks[row.task].steps for row in runs.rows)
+        else ""
+    )
     ends = (
         "Brackets hold 95 % intervals by a bootstrap over runs."
         if counts[0] >= MIN_RUNS
@@ -239,7 +253,7 @@ def _caption(runs: SuiteRuns) -> tuple[str, ...]:
         if PEER in runs.agents
         else ""
     )
-    return tuple(part for part in (first, ends, alike, speed, rest) if part)
+    return tuple(part for part in (first, short, ends, alike, speed, rest) if part)
 
 
 def _parameters(runs: SuiteRuns) -> dict[str, Any]:
@@ -271,6 +285,26 @@ def decimals(value: float) -> int:
     return 2 if abs(value) < 10 else 1 if abs(value) < 1000 else 0
 
 
-def _said(one: Line) -> str:
-    value = float(one["return"])
-    return f"{number(value, decimals(value))} ({one['source']} {one['agent']})"
+def _are_equal(steps: Sequence[int]) -> bool:
+    return max(steps) <= SAME_STEPS * min(steps)
+
+
+def _steps(steps: Sequence[int]) -> int | str:
+    """The steps of runs, as a range where they are not equally long."""
+    return steps[0] if _are_equal(steps) else span(steps)
+
+
+def _source(one: Line) -> str:
+    return f"{one['source']} {one['agent']}"
+
+
+def _said(one: Line, ours: Sequence[int], source: str = "") -> str | float:
+    """A published return with its source, and with its steps where ours are others.
+
+    >>> _said({"return": 3542.0, "steps": 1_000_000}, [300_000])
+    '3542 (1,000,000 steps)'
+    """
+    value, steps = float(one["return"]), int(one["steps"])
+    other = "" if _are_equal([steps, *ours]) else f"{steps:,} steps"
+    notes = ", ".join(note for note in (source, other) if note)
+    return f"{number(value, decimals(value))} ({notes})" if notes else value
