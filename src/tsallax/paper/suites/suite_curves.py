@@ -3,7 +3,7 @@
 from matplotlib.ticker import FuncFormatter
 
 from tsallax.paper.result import Chart, Picture
-from tsallax.paper.suites.suite_cells import Place, SuiteRuns
+from tsallax.paper.suites.suite_cells import SuiteRuns, label
 from tsallax.paper.tables.formatting import listed
 from tsallax.paper.tables.mean_curves import chart_series
 from tsallax.plotting import draw_curve, legend_below, panel_grid
@@ -23,7 +23,7 @@ def curves_chart(runs: SuiteRuns, kind: str) -> Chart:
         x, *curve = found
         way, _, alpha = agent.partition("-")
         groups = {"exploration": way, "alpha": alpha} if place[1] is not None else {"agent": agent}
-        series.append(chart_series(panel(place), agent, groups, x, curve, True))
+        series.append(chart_series(label(place), agent, groups, x, curve, True))
     title = f"{runs.suite.title}: {LABELS[kind]} while learning"
     return Chart(f"{runs.suite.name}-{kind}", title, "steps", f"mean {LABELS[kind]}", tuple(series))
 
@@ -42,7 +42,7 @@ def curves_figure(runs: SuiteRuns, kind: str) -> Picture:
             x, *curve = found
             marker = "o" if len(x) == 1 else ""
             draw_curve(axes, x, curve, COLOURS[i % len(COLOURS)], label=agent, marker=marker)
-        axes.set_title(panel(place), loc="left")
+        axes.set_title(label(place), loc="left")
         axes.xaxis.set_major_formatter(FuncFormatter(_thousands))
     for axes in panels[::columns]:
         axes.set_ylabel(LABELS[kind])
@@ -53,15 +53,6 @@ def curves_figure(runs: SuiteRuns, kind: str) -> Picture:
         "than six runs."
     )
     return Picture(f"{runs.suite.name}-{kind}-curves", figure, alt)
-
-
-def panel(place: Place) -> str:
-    """The name of a panel.
-
-    >>> panel(("Hopper", 3)), panel(("CartPole-v1", None))
-    ('Hopper, 3 levels', 'CartPole-v1')
-    """
-    return place[0] if place[1] is None else f"{place[0]}, {place[1]} levels"
 
 
 def _thousands(value: float, place: object = None) -> str:

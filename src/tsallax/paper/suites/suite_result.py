@@ -7,10 +7,17 @@ import numpy as np
 
 from tsallax.paper.result import Result, Table
 from tsallax.paper.result import Row as Line
-from tsallax.paper.suites.alpha_comparison import compare_alphas
-from tsallax.paper.suites.suite_cells import SuiteCell, SuiteRuns, gather_suite
+from tsallax.paper.suites.alpha_comparison import alpha_rows
+from tsallax.paper.suites.suite_cells import (
+    SuiteCell,
+    SuiteRuns,
+    decimals,
+    gather_suite,
+    label,
+    shown_return,
+)
 from tsallax.paper.suites.suite_commands import commands_for_suite
-from tsallax.paper.suites.suite_curves import curves_chart, curves_figure, panel
+from tsallax.paper.suites.suite_curves import curves_chart, curves_figure
 from tsallax.paper.suites.suite_rows import SuiteRow
 from tsallax.paper.suites.suite_tasks import CLASSIC, OURS, PEER, published_returns
 from tsallax.paper.tables.formatting import blank_or_number, listed, number, shown, span
@@ -34,7 +41,7 @@ def summarize_suite(name: str, rows: Sequence[SuiteRow]) -> Result:
     main = _against_peer(runs, published) if runs.suite is CLASSIC else _by_agent(runs, published)
     tables = [
         Table(f"{name}-returns", "greedy return after training", main, "open"),
-        Table(f"{name}-alpha", "alpha that follows the support", _alphas(runs), "open"),
+        Table(f"{name}-alpha", "alpha that follows the support", alpha_rows(runs), "open"),
         Table(f"{name}-speed", "steps per second", _speeds(runs), "open"),
         Table(f"{name}-published", "published returns", tuple(published), "folded"),
         Table(f"{name}-cells", "every agent on every task", _cells(runs), "folded"),
@@ -81,8 +88,8 @@ def _against_peer(runs: SuiteRuns, published: Sequence[Line]) -> tuple[Line, ...
                 {
                     "task": place[0],
                     "steps": _steps(steps) if step is None else step,
-                    OURS: _text(means[0]),
-                    PEER: _text(means[1]),
+                    OURS: shown_return(means[0]),
+                    PEER: shown_return(means[1]),
                     "compared": compared,
                     "runs": " and ".join(str(len(cell.rows)) for cell in cells),
                     "published": listed([str(_said(one, steps, _source(one))) for one in said]),
@@ -123,27 +130,11 @@ def _by_agent(runs: SuiteRuns, published: Sequence[Line]) -> tuple[Line, ...]:
             "steps": _steps(steps),
             "runs": span([len(cell.rows) for cell in known]),
         }
-        line |= {agent: _text(None if cell is None else cell.mean) for agent, cell in cells.items()}
+        line |= {a: shown_return(None if cell is None else cell.mean) for a, cell in cells.items()}
         mine = [one for one in published if one["task"] == place[0]]
         line |= sources | {_source(one): _said(one, steps) for one in mine}
         lines.append(line)
     return tuple(lines)
-
-
-def _alphas(runs: SuiteRuns) -> tuple[Line, ...]:
-    """A line for each task and way to explore with an automatic alpha and fixed ones."""
-    return tuple(
-        {
-            "task": panel(one.place),
-            "explore": one.way,
-            "automatic": _text(one.automatic.mean),
-            "best fixed": _text(one.fixed.mean),
-            "its alpha": one.fixed.rows[0].config["alpha"],
-            "fixed alphas": listed([f"{alpha:g}" for alpha in one.alphas]),
-            "automatic is": one.verdict,
-        }
-        for one in compare_alphas(runs)
-    )
 
 
 def _speeds(runs: SuiteRuns) -> tuple[Line, ...]:
@@ -154,7 +145,7 @@ def _speeds(runs: SuiteRuns) -> tuple[Line, ...]:
     lines: list[Line] = []
     for place in runs.places:
         mine = {agent: runs.cells.get((place, agent)) for agent in runs.agents}
-        line: dict[str, str | int | float] = {"task": panel(place)}
+        line: dict[str, str | int | float] = {"task": label(place)}
         for agent, cell in mine.items():
             line[agent] = "" if cell is None else shown(cell.speed, 0)
         lines.append(line)
@@ -263,26 +254,13 @@ def _parameters(runs: SuiteRuns) -> dict[str, Any]:
         "seeds": sorted({row.seed for row in runs.rows}),
         "evaluation_episodes": sorted({row.evaluated for row in runs.rows}),
         "options": {
-            f"{panel(place)}, {agent}": cell.rows[0].config
+            f"{label(place)}, {agent}": cell.rows[0].config
             for (place, agent), cell in runs.cells.items()
         },
         "versions": versions_of(runs.rows),
         "dates": dates_of(runs.rows),
         "commands": commands_for_suite(runs),
     }
-
-
-def _text(one: Estimate | None) -> str:
-    return "" if one is None else shown(one, decimals(one.value))
-
-
-def decimals(value: float) -> int:
-    """Decimals of a return, so that it has about three digits.
-
-    >>> decimals(0.61), decimals(-76.6), decimals(9360.0)
-    (2, 1, 0)
-    """
-    return 2 if abs(value) < 10 else 1 if abs(value) < 1000 else 0
 
 
 def _are_equal(steps: Sequence[int]) -> bool:

@@ -12,13 +12,12 @@ from tsallax.paper.fleets.fleet_device import (
     use_device,
 )
 from tsallax.paper.fleets.processes import train_side_by_side
-from tsallax.paper.sweep.job_status import Status, read_statuses
+from tsallax.paper.sweep.job_status import Status, read_statuses, status_display
 from tsallax.paper.sweep.job_training import train_in_process, train_job
 from tsallax.paper.sweep.jobs import SAVE_SECONDS, Job, plan_jobs
 from tsallax.paper.sweep.ray_workers import require_ray, train_on_ray
 from tsallax.paper.sweep.rows import Row, RowFolder
 from tsallax.paper.sweep.specification import Sweep
-from tsallax.paper.sweep.status_table import status_display
 
 AT_ONCE = {"cpu": 1, "gpu": 81}
 """Agents of a fleet. A CPU trains them one after another: one finished run is better than two
