@@ -12,7 +12,7 @@ import tsallax
 from command_line import assert_error, call
 from tsallax.cli import app
 
-COMMANDS = ("solve", "reproduce", "report", "train", "evaluate", "plot", "config")
+COMMANDS = tuple(app.commands().commands)
 
 
 def fail_with(monkeypatch: pytest.MonkeyPatch, error: BaseException) -> None:

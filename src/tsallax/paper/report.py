@@ -1,8 +1,8 @@
 """Run the paper's experiments and write them down: figures, data, parameters and one page.
 
 Every experiment leaves `name`.png, `name`.svg, `name`.csv and `name`.json in the folder; the page
-`index.html` shows all that the folder holds, also from earlier runs.  A file appears whole or not
-at all: it is written under another name and renamed.
+`index.html` shows all that the folder holds, also from earlier runs.  A file appears complete or
+not at all: it is written under another name and renamed.
 """
 
 import dataclasses

@@ -27,7 +27,7 @@ def test_evaluations_are_due_at_multiples_and_milestones_but_not_at_the_end(job:
     protocol = Protocol(1000, 300, 10, 100, milestones=(450,))
     job = SuiteJob(job.suite, job.task, job.env, None, job.runs, protocol, job.folder)
     progress = FleetProgress()
-    due = {at: progress.look(job, fleet(at, 1, 1)) for at in (150, 300, 450, 600, 910, 1000)}
+    due = {at: progress.record(job, fleet(at, 1, 1)) for at in (150, 300, 450, 600, 910, 1000)}
     assert due == {150: None, 300: 10, 450: 100, 600: 10, 910: 10, 1000: None}
 
 

@@ -70,9 +70,6 @@ def test_an_environment_that_cannot_be_made_is_refused_before_any_training(
 
 
 def test_impossible_resources_are_refused(tmp_path: Path):
-    with refused("--processes"):
-        train_suites([small()], tmp_path, processes=0)
-    with refused("time_limit"):
-        train_suites([small()], tmp_path, time_limit=0)
-    with refused("device"):
-        train_suites([small()], tmp_path, device="tpu")
+    for words, wrong in (("--processes", {"processes": 0}), ("time_limit", {"time_limit": 0})):
+        with refused(words):
+            train_suites([small()], tmp_path, **wrong)

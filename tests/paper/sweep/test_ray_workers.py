@@ -42,7 +42,7 @@ def ray() -> Iterator[Any]:
 
 
 def needs_ray(test: Any) -> Any:
-    """Slow, and at the mercy of a busy machine: a Ray may take its time to start."""
+    """Slow: Ray takes seconds to start, on a busy machine a minute."""
     return pytest.mark.slow(imports_ray(test))
 
 

@@ -26,13 +26,13 @@ class FleetProgress:
     """What happened to the members of a fleet, by step."""
 
     step: int = 0
-    """The last one that was looked at."""
+    """The last one that was recorded."""
     counts: list[tuple[int, list[int]]] = field(default_factory=list)
     """Steps, and the number of episodes of each member by then."""
     evaluations: list[tuple[int, int, list[float | None]]] = field(default_factory=list)
     """Steps, episodes of each member's evaluation, and their mean returns, but of diverged ones."""
 
-    def look(self, job: SuiteJob, fleet: Fleet) -> int | None:
+    def record(self, job: SuiteJob, fleet: Fleet) -> int | None:
         """Record the episodes of a fleet; the number of evaluation episodes that are due."""
         before, now, protocol = self.step, fleet.steps, job.protocol
         self.step = now

@@ -83,7 +83,11 @@ def _against_peer(runs: SuiteRuns, published: Sequence[Line]) -> tuple[Line, ...
             if compared:
                 longer = last and not _are_equal(steps)
                 compared = OTHER_STEPS if longer else TOO_FEW if few else compared
-            said = [one for one in published if last and one["task"] == place[0]]
+            others = [
+                str(_published(one, steps, _source(one)))
+                for one in published
+                if last and one["task"] == place[0]
+            ]
             lines.append(
                 {
                     "task": place[0],
@@ -92,7 +96,9 @@ def _against_peer(runs: SuiteRuns, published: Sequence[Line]) -> tuple[Line, ...
                     PEER: shown_return(means[1]),
                     "compared": compared,
                     "runs": " and ".join(str(len(cell.rows)) for cell in cells),
-                    "published": listed([str(_said(one, steps, _source(one))) for one in said]),
+                    "published": listed(
+                        [str(_published(one, steps, _source(one))) for one in others]
+                    ),
                 }
             )
     return tuple(lines)
@@ -132,7 +138,7 @@ def _by_agent(runs: SuiteRuns, published: Sequence[Line]) -> tuple[Line, ...]:
         }
         line |= {a: shown_return(None if cell is None else cell.mean) for a, cell in cells.items()}
         mine = [one for one in published if one["task"] == place[0]]
-        line |= sources | {_source(one): _said(one, steps) for one in mine}
+        line |= sources | {_source(one): _published(one, steps) for one in mine}
         lines.append(line)
     return tuple(lines)
 
@@ -224,8 +230,8 @@ def _caption(runs: SuiteRuns) -> tuple[str, ...]:
     ends = (
         "Brackets hold 95 % intervals by a bootstrap over runs."
         if counts[0] >= MIN_RUNS
-        else "Brackets hold 95 % intervals by a bootstrap over runs, from six runs on; those "
-        "around means of fewer runs are their range, which is no such interval."
+        else "Brackets hold 95 % intervals by a bootstrap over runs, from six runs on; around "
+        "means of fewer runs they hold their range, which is not a 95 % interval."
     )
     speed = (
         "Steps per second are those of all agents of a program together, compilation included, "
@@ -276,10 +282,10 @@ def _source(one: Line) -> str:
     return f"{one['source']} {one['agent']}"
 
 
-def _said(one: Line, ours: Sequence[int], source: str = "") -> str | float:
+def _published(one: Line, ours: Sequence[int], source: str = "") -> str | float:
     """A published return with its source, and with its steps where ours are others.
 
-    >>> _said({"return": 3542.0, "steps": 1_000_000}, [300_000])
+    >>> _published({"return": 3542.0, "steps": 1_000_000}, [300_000])
     '3542 (1,000,000 steps)'
     """
     value, steps = float(one["return"]), int(one["steps"])

@@ -96,7 +96,7 @@ class _Training:
         def after_segment(fleet: Fleet) -> bool:
             nonlocal ended
             self.segment, ended = fleet.seconds - ended, fleet.seconds
-            episodes = self.progress.look(job, fleet)
+            episodes = self.progress.record(job, fleet)
             if episodes is not None:
                 begin = time.monotonic()
                 self.progress.evaluations.append(

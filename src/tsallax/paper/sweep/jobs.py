@@ -77,8 +77,6 @@ def plan_jobs(
 
     A new fleet has at most `at_once` agents. A folder with runs of another protocol is refused.
     """
-    for n in sweep.actions:
-        sweep.task.levels(n)
     folder, name = rows.folder, sweep.task.name
     done = {row.key: row for row in rows.read()}
     shared: dict[str, Any] = {

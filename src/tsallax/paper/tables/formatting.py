@@ -39,24 +39,16 @@ def blank_or_number(value: float | None) -> float | str:
     return "" if value is None else tidy(value, 6)
 
 
-def interval(one: Estimate, decimals: int = 2) -> str:
-    """The interval in brackets, or nothing.
-
-    >>> interval(Estimate(0.5, 0.4, 0.65)), interval(Estimate(0.5))
-    ('[0.40, 0.65]', '')
-    """
-    if one.low is None or one.high is None:
-        return ""
-    return f"[{number(one.low, decimals)}, {number(one.high, decimals)}]"
-
-
 def shown(one: Estimate, decimals: int = 2) -> str:
-    """A number with its interval.
+    """A number with its interval, if it has one.
 
     >>> shown(Estimate(-4.0, -4.2, -3.9), 1), shown(Estimate(-4.0), 1)
     ('−4.0 [−4.2, −3.9]', '−4.0')
     """
-    return f"{number(one.value, decimals)} {interval(one, decimals)}".rstrip()
+    value = number(one.value, decimals)
+    if one.low is None or one.high is None:
+        return value
+    return f"{value} [{number(one.low, decimals)}, {number(one.high, decimals)}]"
 
 
 def episodes(times: Array, mean: Estimate) -> str:
