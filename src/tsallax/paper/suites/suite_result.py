@@ -96,9 +96,7 @@ def _against_peer(runs: SuiteRuns, published: Sequence[Line]) -> tuple[Line, ...
                     PEER: shown_return(means[1]),
                     "compared": compared,
                     "runs": " and ".join(str(len(cell.rows)) for cell in cells),
-                    "published": listed(
-                        [str(_published(one, steps, _source(one))) for one in others]
-                    ),
+                    "published": listed(others),
                 }
             )
     return tuple(lines)
