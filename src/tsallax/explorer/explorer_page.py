@@ -24,7 +24,7 @@ from tsallax.explorer.exploration import (
     solve_settings,
 )
 from tsallax.explorer.state_layout import Floats, named_positions, read_positions
-from tsallax.files.atomic import whole
+from tsallax.files.atomic import write_text
 from tsallax.interrupts import interruptible
 from tsallax.planning.bellman import check_problem
 from tsallax.planning.functional_mdp import FunctionalMDP
@@ -97,9 +97,7 @@ def explore(
     with bar("solving", progress) as share:
         found = solve_settings(stored, grid, indices, tolerance, share)
     link = None if report is None else os.path.relpath(report, target.parent)
-    text = render_explorer(found, places, name, link)
-    with whole(target) as draft:
-        draft.write_text(text, encoding="utf-8")
+    write_text(target, render_explorer(found, places, name, link))
     return target
 
 

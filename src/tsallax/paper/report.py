@@ -16,7 +16,7 @@ from typing import Any
 
 from tsallax import checks, provenance
 from tsallax.errors import InvalidInput
-from tsallax.files.atomic import whole
+from tsallax.files.atomic import whole, write_text
 from tsallax.paper.experiments import EXPERIMENTS, PLANNING
 from tsallax.paper.page.html_page import files_of, render_page
 from tsallax.paper.result import Result, write_csv
@@ -128,7 +128,7 @@ def write_result(result: Result, folder: Path, *, seconds: float) -> None:
             write_csv(table.rows, file)
     for chart in result.charts:
         text = json.dumps(dataclasses.asdict(chart), ensure_ascii=False, allow_nan=False)
-        _write_text(folder / f"{chart.name}.chart.json", f"{text}\n")
+        write_text(folder / f"{chart.name}.chart.json", f"{text}\n")
     record = {
         "name": result.name,
         "title": result.title,
@@ -148,16 +148,11 @@ def write_result(result: Result, folder: Path, *, seconds: float) -> None:
         "environment": provenance.of_planning(),
     }
     text = json.dumps(record, indent=1, ensure_ascii=False)
-    _write_text(folder / f"{result.name}.json", f"{text}\n")
+    write_text(folder / f"{result.name}.json", f"{text}\n")
 
 
 def write_page(folder: Path) -> Path:
     """Write index.html from all results that the folder holds, and return its path."""
     page = folder / "index.html"
-    _write_text(page, render_page(folder))
+    write_text(page, render_page(folder))
     return page
-
-
-def _write_text(file: Path, text: str) -> None:
-    with whole(file) as draft:
-        draft.write_text(text, encoding="utf-8")

@@ -5,7 +5,7 @@ import pytest
 import small_suites
 import small_sweeps
 from refusals import refused
-from tsallax.paper.fleets.fleet_files import files_of_fleet, write_state
+from tsallax.paper.fleets.fleet_files import write_state
 from tsallax.paper.suites.suite_training import train_suite_job
 from tsallax.paper.sweep.job_training import train_job
 
@@ -19,13 +19,6 @@ KINDS = [
 def kind(request):
     """How to plan the jobs of a folder, and how to train one."""
     return request.param
-
-
-def test_names_of_files(tmp_path):
-    files = files_of_fleet(str(tmp_path), "a-1", ".suite.jsonl")
-    assert [path.relative_to(tmp_path).as_posix() for path in files[1:]] == [
-        "rows/a-1.suite.jsonl", "fleets/a-1.npz", "fleets/a-1.json"
-    ]  # fmt: skip
 
 
 def test_a_fleet_that_another_process_trains_is_refused(kind, tmp_path):

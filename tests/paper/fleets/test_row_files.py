@@ -34,17 +34,6 @@ def test_rows_are_read_back_each_once_and_not_as_those_of_the_other_kind(kind, m
 
 
 @both_kinds
-@pytest.mark.parametrize("cut", [1, 40, 10_000])
-def test_a_row_is_appended_to_whole_lines(kind, make, cut, tmp_path):
-    path = written(kind, tmp_path, make(0), make(1))
-    text = path.read_bytes()
-    path.write_bytes(text[: max(text.index(b"\n") + 1, len(text) - cut)])
-    assert kind.read_file(path) == [make(0)]
-    kind.append(make(1), path)
-    assert path.read_bytes() == text
-
-
-@both_kinds
 def test_two_different_rows_of_a_run_are_refused_unless_in_time_and_place(kind, make, tmp_path):
     one = written(kind, tmp_path, make(0), make(1))
     again = dataclasses.replace(make(0), seconds=77.0, agents=9, provenance={"device": "another"})

@@ -51,7 +51,7 @@ def test_a_command_has_all_that_was_asked_for():
         "tsallax reproduce classic --quick --tasks CartPole-v1 --set batch_size=16",
         "tsallax reproduce control",
         "tsallax reproduce control --tasks Hopper,Ant --variants sparse-auto,epsilon --seeds 2 "
-        "--steps 300000 --set gamma=0.9 --set net_arch=64,32 --set huber=null",
+        "--steps 300000 --set gamma=0.9 --set net_arch=64,32 --set huber=None",
         "tsallax reproduce control --tasks Ant --variants soft-1 --alphas 1 --levels 3,7",
     ):
         assert commands_of(asked(command)) == [command]

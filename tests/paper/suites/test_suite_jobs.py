@@ -92,7 +92,7 @@ def test_a_fleet_that_was_begun_continues_with_all_its_runs(tmp_path: Path):
 def test_impossible_requests_are_refused(tmp_path: Path):
     for changes, words in [
         ({"seeds": 0}, "seeds"),
-        ({"steps": -1}, "steps"),
+        ({"steps": 0}, "steps"),
         ({"final_episodes": 1}, "final_episodes"),
         ({"options": {**OPTIONS, "n_envs": 2}}, "one environment"),
     ]:

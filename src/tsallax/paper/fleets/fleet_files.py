@@ -13,7 +13,7 @@ from typing import Any, NamedTuple, TypeVar
 
 from tsallax.deep.fleet import Fleet, Member
 from tsallax.errors import InvalidInput
-from tsallax.files.atomic import whole
+from tsallax.files.atomic import write_text
 
 T = TypeVar("T")
 
@@ -76,8 +76,7 @@ def load_fleet(
 
 def write_state(files: FleetFiles, data: Mapping[str, Any]) -> None:
     """Write the state of a fleet."""
-    with whole(files.state) as draft:
-        draft.write_text(json.dumps(data, allow_nan=False), encoding="utf-8")
+    write_text(files.state, json.dumps(data, allow_nan=False))
 
 
 def read_state(path: Path, parse: Callable[[dict[str, Any]], T]) -> T:

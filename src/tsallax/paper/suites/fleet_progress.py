@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from tsallax import checks
+from tsallax.checks import count, number
 from tsallax.deep.fleet import Fleet
 from tsallax.deep.training_schedule import passes_multiple
 from tsallax.paper.fleets.fleet_files import read_state, write_state
@@ -75,10 +75,10 @@ def read_progress(job: SuiteJob, step: int) -> FleetProgress:
     """The curves of a job's fleet up to a step, that of its checkpoint."""
 
     def parse(state: dict[str, Any]) -> FleetProgress:
-        counts = [(_step(at), [int(c) for c in found]) for at, found in state["counts"]]
+        counts = [(count("step", at), [int(n) for n in found]) for at, found in state["counts"]]
         evaluations = [
-            (_step(at), int(episodes), [None if x is None else _number(x) for x in found])
-            for at, episodes, found in state["evaluations"]
+            (count("step", at), int(n), [None if x is None else number("return", x) for x in found])
+            for at, n, found in state["evaluations"]
         ]
         sizes = [len(found) for _, found in counts] + [len(found) for *_, found in evaluations]
         if any(size != len(job.runs) for size in sizes):
@@ -90,11 +90,3 @@ def read_progress(job: SuiteJob, step: int) -> FleetProgress:
         )
 
     return read_state(job.files.state, parse)
-
-
-def _step(value: Any) -> int:
-    return checks.count("step", value)
-
-
-def _number(value: Any) -> float:
-    return checks.number("return", value)

@@ -1,11 +1,12 @@
 """The commands that train the runs of a suite again, from their rows."""
 
 from collections.abc import Hashable, Iterable, Sequence
-from typing import Any, NamedTuple, TypeVar
+from typing import NamedTuple, TypeVar
 
 from tsallax.paper.suites.suite_cells import SuiteCell, SuiteRuns
 from tsallax.paper.suites.suite_jobs import Request, agent_options, default_request, whole_cycles
 from tsallax.paper.suites.suite_tasks import AUTO, DEFAULT_ALPHAS, OURS, PEER, suite_agents
+from tsallax.paper.tables.commands import set_flags
 
 T = TypeVar("T")
 K = TypeVar("K", bound=Hashable)
@@ -60,23 +61,11 @@ def _settings(cell: SuiteCell, usual: Request) -> Settings:
     alpha = cell.agent.partition("-")[2] or AUTO
     own = {OURS: {}, **suite_agents([alpha])}[cell.agent]
     expected = agent_options(task, own, usual.options)
-    differ = {
-        name: value
-        for name, value in row.config.items()
-        if name not in own and expected.get(name) != value
-    }
-    options = tuple(f"--set {name}={_text(value)}" for name, value in differ.items())
+    options = tuple(set_flags(row.config, expected, own))
     steps = whole_cycles(usual.steps or task.steps, row.config)
     return Settings(
         max(row.seed for row in cell.rows) + 1, None if row.steps == steps else row.steps, options
     )
-
-
-def _text(value: Any) -> str:
-    """A value as `--set` reads it."""
-    if value is None:
-        return "null"
-    return ",".join(map(str, value)) if isinstance(value, list) else str(value)
 
 
 def _agents(agents: Sequence[str], usual: Request) -> list[str]:

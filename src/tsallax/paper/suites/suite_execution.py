@@ -5,7 +5,6 @@ import sys
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from pathlib import Path
 
 import numpy as np
 
@@ -116,7 +115,7 @@ def _display(job: SuiteJob, show: bool | None) -> Iterator[Callable[[Fleet], Non
             lines = show is not False and not sys.stderr.isatty()
             if lines and time.monotonic() - shown > LINE_SECONDS:
                 shown = time.monotonic()
-                sys.stderr.write(f"{Path(job.name).name}: {text}\n")
+                sys.stderr.write(f"{job.name}: {text}\n")
                 sys.stderr.flush()
 
         yield display

@@ -102,7 +102,7 @@ class SuiteJob:
 
 @dataclass(frozen=True)
 class Request:
-    """What to train of a suite; None stands for the suite's own."""
+    """What to train of a suite, and how to evaluate it."""
 
     suite: Suite
     tasks: Sequence[str]
@@ -110,18 +110,22 @@ class Request:
     """The agents by name, with the options in which they differ."""
     levels: Sequence[int | None]
     seeds: int
+    eval_every: int
+    eval_episodes: int
+    final_episodes: int
     steps: int | None = None
+    """None for those of each task."""
     options: Mapping[str, Any] = dataclasses.field(default_factory=dict)
     """Options of all agents, instead of the suite's."""
-    eval_every: int | None = None
-    eval_episodes: int | None = None
-    final_episodes: int | None = None
 
 
 def default_request(suite: Suite, quick: bool = False) -> Request:
     """All of a suite, or a miniature: small networks, few seeds, few steps."""
     agents = {OURS: {}} if suite.levels == (None,) else suite_agents()
-    full = Request(suite, tuple(suite.tasks), agents, suite.levels, suite.seeds)
+    full = Request(
+        suite, tuple(suite.tasks), agents, suite.levels, suite.seeds, suite.eval_every,
+        suite.eval_episodes, suite.final_episodes,
+    )  # fmt: skip
     if not quick:
         return full
     options = {
@@ -136,15 +140,13 @@ def default_request(suite: Suite, quick: bool = False) -> Request:
 
 def protocol_of(request: Request, task: SuiteTask) -> Protocol:
     """The protocol of a task; evaluations on the way come before its end."""
-    suite = request.suite
-    steps = checks.count("steps", request.steps or task.steps, below=MAX_STEPS)
+    asked = task.steps if request.steps is None else request.steps
+    steps = checks.count("steps", asked, below=MAX_STEPS)
     return Protocol(
         steps=steps,
-        eval_every=checks.count("eval_every", request.eval_every or suite.eval_every),
-        eval_episodes=checks.count("eval_episodes", request.eval_episodes or suite.eval_episodes),
-        final_episodes=checks.count(
-            "final_episodes", request.final_episodes or suite.final_episodes, at_least=2
-        ),
+        eval_every=checks.count("eval_every", request.eval_every),
+        eval_episodes=checks.count("eval_episodes", request.eval_episodes),
+        final_episodes=checks.count("final_episodes", request.final_episodes, at_least=2),
         milestones=tuple(at for at in task.milestones if at < steps),
     )
 

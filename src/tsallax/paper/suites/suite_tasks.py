@@ -70,21 +70,14 @@ CLASSIC = Suite(
     final_episodes=100,
 )
 
+MUJOCO = (
+    "InvertedDoublePendulum", "Pusher", "Swimmer", "Hopper", "HalfCheetah", "Walker2d", "Ant",
+    "Humanoid",
+)  # fmt: skip
 CONTROL = Suite(
     "control",
     "MuJoCo control with factored actions",
-    _by_name(
-        [
-            SuiteTask("InvertedDoublePendulum", "InvertedDoublePendulum-v5", 1_000_000),
-            SuiteTask("Pusher", "Pusher-v5", 1_000_000),
-            SuiteTask("Swimmer", "Swimmer-v5", 1_000_000),
-            SuiteTask("Hopper", "Hopper-v5", 1_000_000),
-            SuiteTask("HalfCheetah", "HalfCheetah-v5", 1_000_000),
-            SuiteTask("Walker2d", "Walker2d-v5", 1_000_000),
-            SuiteTask("Ant", "Ant-v5", 1_000_000),
-            SuiteTask("Humanoid", "Humanoid-v5", 1_000_000),
-        ]
-    ),
+    _by_name([SuiteTask(name, f"{name}-v5", 1_000_000) for name in MUJOCO]),
     seeds=5,
     eval_every=50_000,
     eval_episodes=10,
