@@ -6,8 +6,8 @@ from typing import Any
 from small_suites import example_row
 from tsallax.cli.app import commands
 from tsallax.cli.suite_command import suite_request
+from tsallax.paper.suites import suite_commands
 from tsallax.paper.suites.suite_cells import gather_suite
-from tsallax.paper.suites.suite_commands import commands_for_suite
 from tsallax.paper.suites.suite_jobs import Request, agent_options, protocol_of, whole_cycles
 
 
@@ -42,7 +42,7 @@ def asked(command: str) -> Request:
 
 def commands_of(*requests: Request) -> list[str]:
     rows = [row for request in requests for row in rows_of(request)]
-    return commands_for_suite(gather_suite(requests[0].suite.name, rows))
+    return suite_commands.commands_for_suite(gather_suite(requests[0].suite.name, rows))
 
 
 def test_a_command_has_all_that_was_asked_for():
@@ -68,7 +68,10 @@ def test_runs_with_other_seeds_steps_or_options_have_a_command_of_their_own():
     assert sorted(commands_of(*map(asked, parts))) == sorted(parts)
 
 
-def test_runs_of_another_library_have_its_script():
-    peer = dataclasses.replace(example_row(), agent="sb3-dqn", config={"policy": "MlpPolicy"})
-    alone = commands_for_suite(gather_suite("classic", [peer]))
-    assert alone == ["python benchmarks/sb3_classic.py --out DIR"]
+def test_runs_of_another_library_have_its_script_or_none():
+    def commands(agent: str) -> list[str]:
+        row = dataclasses.replace(example_row(), agent=agent, config={"policy": "MlpPolicy"})
+        return suite_commands.commands_for_suite(gather_suite("classic", [row]))
+
+    assert commands("sb3-dqn") == ["python benchmarks/sb3_classic.py --out DIR"]
+    assert commands("sb3-sac") == []
