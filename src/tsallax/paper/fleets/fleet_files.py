@@ -76,7 +76,7 @@ def load_fleet(
 
 def write_state(files: FleetFiles, data: Mapping[str, Any]) -> None:
     """Write the state of a fleet."""
-    write_text(files.state, json.dumps(data, allow_nan=False))
+    write_text(files.state, json.dumps(data))
 
 
 def read_state(path: Path, parse: Callable[[dict[str, Any]], T]) -> T:

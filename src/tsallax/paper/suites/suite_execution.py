@@ -79,14 +79,16 @@ def train_suites(
     finished, diverged = True, []
     for job in jobs:
         if deadline is not None and time.time() >= deadline:
-            return False
+            finished = False
+            break
         with _display(job, progress) as show:
             try:
                 finished = train_suite_job(job, show) and finished
             except DivergedRuns as error:
                 diverged.append(str(error))
-    if diverged:
+    if diverged and finished:
         raise InvalidInput("; ".join(diverged))
+    sys.stderr.writelines(f"{problem}\n" for problem in diverged)
     return finished
 
 
