@@ -63,7 +63,7 @@ def test_a_damaged_file_or_one_of_an_earlier_version_is_no_status(job):
 def shown_job(actions=9, seed=0):
     variant = DDPG if actions is None else Variant("sparse", "sparse", 0.1)
     runs = (Run(variant, actions, seed), Run(variant, actions, seed + 1))
-    return Job("reacher", actions, runs, 100, 5000, {}, 20, "folder")
+    return Job(small(), runs, "folder")
 
 
 def test_columns_of_a_job():

@@ -16,7 +16,6 @@ from tsallax.deep.fleet import Fleet
 from tsallax.paper.fleets.fleet_files import write_state
 from tsallax.paper.sweep.jobs import Job
 from tsallax.paper.sweep.rows import WINDOW, Key
-from tsallax.paper.sweep.tasks import TASKS
 from tsallax.wording import plural
 
 LINE_SECONDS = 60.0
@@ -45,11 +44,11 @@ def status_of(job: Job, fleet: Fleet, written: set[Key]) -> Status:
     """The status of a fleet; `written` are the keys of all rows."""
     recent = [float(np.mean(r.returns[-WINDOW:])) for r in fleet.records if r.returns]
     return Status(
-        share=fleet.share(job.episodes, job.steps),
+        share=fleet.share(job.sweep.episodes, job.sweep.steps),
         steps=fleet.steps,
         seconds=fleet.seconds,
         finished=sum(job.key(run) in written for run in job.runs),
-        reached_threshold=sum(mean >= TASKS[job.task].threshold for mean in recent),
+        reached_threshold=sum(mean >= job.sweep.task.threshold for mean in recent),
         best=max(recent) if recent else None,
         process=os.getpid(),
     )
@@ -111,7 +110,7 @@ def status_display(jobs: Sequence[Job], show: bool | None = None) -> Iterator[Sh
 
 def columns(job: Job, status: Status | None) -> tuple[str, ...]:
     """A job in columns: what, share done, runs finished, speed, best return, time left."""
-    parts = [TASKS[job.task].title, "DDPG" if job.actions is None else f"{job.actions:,} actions"]
+    parts = [job.sweep.task.title, "DDPG" if job.actions is None else f"{job.actions:,} actions"]
     if len(job.runs) > 1:
         parts.append(f"{len(job.runs)} agents")
     else:
@@ -126,7 +125,7 @@ def columns(job: Job, status: Status | None) -> tuple[str, ...]:
     speed = f"{1e3 * status.seconds / status.steps:.2f} ms a step" if status.steps else ""
     left = status.seconds / status.share - status.seconds if status.share > 0 else None
     eta = "" if left is None else f"ETA {_duration(left)}"
-    reached = f"{status.reached_threshold} at {TASKS[job.task].threshold:g}"
+    reached = f"{status.reached_threshold} at {job.sweep.task.threshold:g}"
     return what, f"{100 * status.share:.0f}%", reached, speed, best, eta
 
 

@@ -3,6 +3,7 @@
 import time
 from collections.abc import Callable
 from dataclasses import asdict
+from typing import Any
 
 import numpy as np
 
@@ -16,7 +17,6 @@ from tsallax.paper.sweep.job_status import Status, status_of, write_status
 from tsallax.paper.sweep.jobs import Job
 from tsallax.paper.sweep.rows import EVERY, WINDOW, Key, Row, RowFolder, compact, first_episode_at
 from tsallax.paper.sweep.specification import learner_config
-from tsallax.paper.sweep.tasks import TASKS
 
 OnStatus = Callable[[Status], None]
 STATUS_SECONDS = 1.0
@@ -50,6 +50,7 @@ def train_in_process(job: Job, check: Callable[[], None]) -> None:
 
 def _train(job: Job, rows: RowFolder, written: set[Key], on_status: OnStatus) -> None:
     fleet = _load_fleet(job)
+    limits: dict[str, Any] = {"episodes": job.sweep.episodes, "steps": job.sweep.steps}
     saved = reported = time.monotonic()
     write_status(job, status_of(job, fleet, written))
 
@@ -68,7 +69,7 @@ def _train(job: Job, rows: RowFolder, written: set[Key], on_status: OnStatus) ->
 
     _write_rows(job, fleet, rows, written)
     try:
-        fleet.learn(episodes=job.episodes, steps=job.steps, callback=after_piece, progress=False)
+        fleet.learn(**limits, callback=after_piece, progress=False)
     except KeyboardInterrupt:
         if fleet.whole:
             fleet.save(job.files.checkpoint)
@@ -83,8 +84,8 @@ def _train(job: Job, rows: RowFolder, written: set[Key], on_status: OnStatus) ->
 
 
 def _load_fleet(job: Job) -> Fleet:
-    task = TASKS[job.task]
-    members = [Member(learner_config(task, r.variant, job.options), r.seed) for r in job.runs]
+    task, given = job.sweep.task, job.sweep.options
+    members = [Member(learner_config(task, r.variant, given), r.seed) for r in job.runs]
     levels = None if job.actions is None else task.levels(job.actions)
     return load_fleet(job.files, task.env, members, levels)
 
@@ -101,8 +102,9 @@ def _write_rows(job: Job, fleet: Fleet, rows: RowFolder, written: set[Key]) -> N
 
 
 def _row(job: Job, fleet: Fleet, i: int) -> Row:
-    run, record, task = job.runs[i], fleet.records[i], TASKS[job.task]
-    greedy, sampled = (fleet.evaluate(i, job.evaluated, deterministic=d) for d in (True, False))
+    run, record, task = job.runs[i], fleet.records[i], job.sweep.task
+    episodes = job.sweep.evaluated
+    greedy, sampled = (fleet.evaluate(i, episodes, deterministic=d) for d in (True, False))
     assert record.finished_at is not None
     return Row(
         task=task.name,
@@ -119,7 +121,7 @@ def _row(job: Job, fleet: Fleet, i: int) -> Row:
         greedy_error=greedy.standard_error,
         sampled=sampled.mean,
         sampled_error=sampled.standard_error,
-        evaluated=job.evaluated,
+        evaluated=episodes,
         every=EVERY,
         returns=compact(record.returns),
         seconds=round(fleet.seconds, 1),

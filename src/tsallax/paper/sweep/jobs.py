@@ -3,6 +3,7 @@
 import dataclasses
 import hashlib
 import json
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -28,25 +29,25 @@ SAVE_SECONDS = 120.0
 
 @dataclass(frozen=True)
 class Job:
-    """A fleet to train: runs of one task and one number of actions."""
+    """A fleet to train: runs of a sweep with one number of actions."""
 
-    task: str
-    actions: int | None
+    sweep: Sweep
     runs: tuple[Run, ...]
-    episodes: int
-    steps: int
-    options: dict[str, Any]
-    evaluated: int
     folder: str
     device: str | None = None
     save_seconds: float = SAVE_SECONDS
+
+    @property
+    def actions(self) -> int | None:
+        """The number of actions of its runs; None for DDPG."""
+        return self.runs[0].actions
 
     @cached_property
     def name(self) -> str:
         """A name that distinguishes it from other jobs, the same for the same runs."""
         text = json.dumps([dataclasses.asdict(run) for run in self.runs])
         kind = "ddpg" if self.actions is None else f"{self.actions}"
-        return f"{self.task}-{kind}-{hashlib.sha256(text.encode()).hexdigest()[:8]}"
+        return f"{self.sweep.task.name}-{kind}-{hashlib.sha256(text.encode()).hexdigest()[:8]}"
 
     @cached_property
     def files(self) -> FleetFiles:
@@ -57,16 +58,16 @@ class Job:
     def description(self) -> dict[str, Any]:
         """Its runs, options and protocol, as the file of its state holds them."""
         return {
-            "task": self.task,
+            "task": self.sweep.task.name,
             "actions": self.actions,
             "runs": [dataclasses.asdict(run) for run in self.runs],
-            "options": self.options,
-            "asked": _protocol(self),
+            "options": self.sweep.options,
+            "asked": _protocol(self.sweep),
         }
 
     def key(self, run: Run) -> Key:
         """The key of the run's row."""
-        return self.task, run.variant.name, run.actions, run.seed
+        return self.sweep.task.name, run.variant.name, run.actions, run.seed
 
 
 def plan_jobs(
@@ -79,12 +80,10 @@ def plan_jobs(
     """
     folder, name = rows.folder, sweep.task.name
     done = {row.key: row for row in rows.read()}
-    shared: dict[str, Any] = {
-        "task": name, "episodes": sweep.episodes, "steps": sweep.steps,
-        "options": sweep.options, "evaluated": sweep.evaluated,
-        "folder": str(folder.absolute()),
-        "device": device, "save_seconds": save_seconds,
-    }  # fmt: skip
+
+    def job_of(runs: Sequence[Run]) -> Job:
+        return Job(sweep, tuple(runs), str(folder.absolute()), device, save_seconds)
+
     for row in done.values():
         if row.task == name:
             _require_same_protocol(row, sweep, folder)
@@ -92,7 +91,7 @@ def plan_jobs(
     pending = [r for r in runs_of(sweep) if (r.variant.name, r.actions, r.seed) not in known]
     jobs = []
     for _, (runs, protocol) in begun_fleets(folder, name, _runs_and_protocol):
-        job = Job(actions=runs[0].actions, runs=runs, **shared)
+        job = job_of(runs)
         if all(job.key(run) in done for run in runs):  # left by a crash
             job.files.checkpoint.unlink(missing_ok=True)
         if not set(runs) & set(pending):
@@ -102,8 +101,7 @@ def plan_jobs(
         pending = [run for run in pending if run not in runs]
     for size in dict.fromkeys(run.actions for run in pending):
         same = [run for run in pending if run.actions == size]
-        parts = (tuple(same[i : i + at_once]) for i in range(0, len(same), at_once))
-        jobs += [Job(actions=size, runs=runs, **shared) for runs in parts]
+        jobs += [job_of(same[i : i + at_once]) for i in range(0, len(same), at_once)]
     return jobs
 
 
@@ -149,5 +147,5 @@ def _relevant_options(variant: Variant, config: DeepQConfig | DDPGConfig) -> dic
     return found
 
 
-def _protocol(of: Sweep | Job) -> dict[str, int]:
-    return {name: getattr(of, name) for name in ("episodes", "steps", "evaluated")}
+def _protocol(sweep: Sweep) -> dict[str, int]:
+    return {name: getattr(sweep, name) for name in ("episodes", "steps", "evaluated")}
