@@ -120,7 +120,7 @@ def _caption(sweep: Runs, order: Ranking, judged: str) -> tuple[str, ...]:
         "twenty such intervals one is expected to err."
     )
     equal = int(((order.top > 0) & (order.top < 1)).sum())
-    shared = f" The last of them are {equal} equals, of which not all are named." if equal else ""
+    shared = f" The last are among {equal} that are tied." if equal else ""
     count = "five" if len(order.names) >= TOP else str(len(order.names))
     top = f"Our top {count}, ordered by {RULE}: {best}.{shared}" if order.names else ""
     return tuple(part for part in (first, judged, top, _schedule(sweep), ways) if part)
