@@ -55,7 +55,7 @@ def judged(rows, task=REACHER, ranked=False):
     """The claims about these rows, by their statement; those on the top five if `ranked`."""
     data = gather(task, rows)
     order = ranking(data) if ranked else Ranking((), np.zeros(0), np.zeros(0), None)
-    return {claim.says: claim for claim in (*claims(data, order), *updates(data))}
+    return {claim.statement: claim for claim in (*claims(data, order), *updates(data))}
 
 
 def table(result, name):

@@ -50,17 +50,17 @@ def finished_row(seed: int, episodes: int = EPISODES, **changes: Any) -> Row:
 def finished_folder(folder: Path, seeds: int = 2) -> Path:
     """A folder with the rows of the small sweep; gives the file."""
     (job,) = plan(small(seeds), folder, at_once=seeds)
-    job.rows_file.parent.mkdir(parents=True)
+    job.files.rows.parent.mkdir(parents=True)
     for seed in range(seeds):
-        append_row(finished_row(seed), job.rows_file)
-    return job.rows_file
+        append_row(finished_row(seed), job.files.rows)
+    return job.files.rows
 
 
 def begun_folder(folder: Path) -> Job:
     """A folder with a fleet in training, whose checkpoint is empty."""
     (job,) = plan(small(), folder)
-    job.checkpoint_file.parent.mkdir(parents=True)
-    job.checkpoint_file.write_text("")
+    job.files.checkpoint.parent.mkdir(parents=True)
+    job.files.checkpoint.write_text("")
     write_status(job, STATUS)
     return job
 

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import TYPE_CHECKING, Any
+from math import isnan
+from typing import Any
 
 from matplotlib import rc_context
-
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
-    from matplotlib.figure import Figure
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
 
 SPARSE = "#0072B2"
 SOFT = "#D55E00"
@@ -34,6 +33,32 @@ SETTINGS: Any = {
 def paper_style() -> Any:
     """A context in which figures are made and written in the common look."""
     return rc_context(SETTINGS)
+
+
+def panel_grid(
+    count: int, columns: int, width: float, height: float, below: float, share: bool = False
+) -> tuple[Figure, list[Axes]]:
+    """A figure with so many panels, of a size in inches, and with room below them for a legend."""
+    columns = min(columns, count)
+    lines = -(-count // columns)
+    figure = Figure(figsize=(width * columns, height * lines + below), layout="constrained")
+    panels: list[Axes] = list(
+        figure.subplots(lines, columns, sharex=share, sharey=share, squeeze=False).ravel()
+    )
+    for axes in panels[:count]:
+        axes.grid(axis="y")
+        axes.tick_params(colors=GREY)
+    for axes in panels[count:]:
+        axes.set_visible(False)
+    return figure, panels
+
+
+def draw_curve(axes: Axes, x: Any, curve: Any, colour: str, **style: Any) -> None:
+    """Draw a mean with a band between the ends of its interval, where these are not NaN."""
+    mean, low, high = curve
+    axes.plot(x, mean, color=colour, linewidth=1.1, zorder=3, **style)
+    if not isnan(low[0]):
+        axes.fill_between(x, low, high, color=colour, alpha=0.13, linewidth=0, zorder=2)
 
 
 def legend_below(figure: Figure, panels: Iterable[Axes], inches: float) -> None:

@@ -1,9 +1,11 @@
 """Models from functions that are named on the command line."""
 
+import sys
+
 import pytest
 
 from tsallax import InvalidInput
-from tsallax.cli.model_source import make_model, names_function
+from tsallax.cli.model_source import make_model, names_function, search_current_folder
 
 MODELS = """
 import tsallax
@@ -51,7 +53,7 @@ def path(tmp_path):
         ("mdp.npz", False),
     ],
 )
-def test_a_function_is_told_from_an_environment_and_a_file(source, expected):
+def test_a_function_is_distinguished_from_an_environment_and_a_file(source, expected):
     assert names_function(source) is expected
 
 
@@ -84,15 +86,22 @@ def test_what_makes_no_model_is_refused_in_one_line(path, function, message):
     [
         ("no_such_module:f", "cannot be imported: ModuleNotFoundError"),
         ("absent.py:f", "absent.py: no such file"),
+        ("FOLDER/odd.py:f", "SyntaxError"),
     ],
 )
-def test_what_cannot_be_imported_is_refused(source, message):
+def test_what_cannot_be_imported_is_refused(source, message, tmp_path):
+    (tmp_path / "odd.py").write_text("def (:")
     with pytest.raises(InvalidInput, match=message):
-        make_model(source)
+        make_model(source.replace("FOLDER", str(tmp_path)))
 
 
-def test_a_file_that_is_no_python_is_refused(tmp_path):
-    path = tmp_path / "odd.py"
-    path.write_text("def (:")
-    with pytest.raises(InvalidInput, match="SyntaxError"):
-        make_model(f"{path}:f")
+def test_only_a_source_with_a_module_adds_the_current_folder_once(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(sys, "path", [*sys.path])
+    before = [*sys.path]
+    search_current_folder(None)
+    search_current_folder("CartPole-v1")
+    assert sys.path == before
+    for _ in range(2):
+        search_current_folder("maze:Maze-v0")
+        assert sys.path == [str(tmp_path), *before]

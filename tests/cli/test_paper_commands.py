@@ -46,7 +46,7 @@ def test_reproduce_trains_q_learning_and_ddpg(tmp_path: Path, capsys):
 
 def test_the_steps_of_a_sweep_are_scaled_with_its_episodes():
     for episodes in (300, 3000, 30_000):
-        asked = _sweep("pendulum", None, None, None, None, episodes, None, None, False)
+        asked = _sweep("pendulum", False, {"episodes": episodes})
         assert (asked.episodes, asked.steps) == (episodes, 400_000 * episodes // 3000)
 
 

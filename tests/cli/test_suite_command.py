@@ -30,7 +30,7 @@ def test_classic_goes_from_the_command_to_the_page(tmp_path: Path, capsys: pytes
         (line,) = csv.DictReader(file)
     assert float(line["tsallax"]) == pytest.approx(row.greedy, abs=0.01)
     page = (tmp_path / "index.html").read_text()
-    for text in ("Classic control", "CartPole-v1", "A quick run", "tsallax reproduce classic"):
+    for text in ("Classic control", "CartPole-v1", "fewer steps", "tsallax reproduce classic"):
         assert text in page
     assert "Lee, Choi" not in page
     before = (tmp_path / "classic-returns.csv").read_bytes()
@@ -39,11 +39,10 @@ def test_classic_goes_from_the_command_to_the_page(tmp_path: Path, capsys: pytes
 
 
 def test_classic_has_agents_with_other_alphas_that_share_the_preset():
-    alone = suite_request("classic", False, "LunarLander", None, None, None, None, None, None)
+    alone = suite_request("classic", False, {"tasks": "LunarLander"})
     assert list(alone.agents) == ["tsallax"]
-    several = suite_request(
-        "classic", False, "LunarLander", "sparse,tsallax", "1,auto", None, None, None, None
-    )
+    given = {"tasks": "LunarLander", "variants": "sparse,tsallax", "alphas": "1,auto"}
+    several = suite_request("classic", False, given)
     assert list(several.agents) == ["tsallax", "sparse-1", "sparse-auto"]
     task = several.suite.tasks["LunarLander-v3"]
     preset, fixed, follows = (agent_options(task, own, {}) for own in several.agents.values())

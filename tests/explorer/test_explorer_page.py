@@ -2,6 +2,8 @@
 
 import json
 import re
+import zlib
+from base64 import b64decode
 
 import numpy as np
 import pytest
@@ -9,7 +11,7 @@ import pytest
 from refusals import refused
 from tsallax import MDP, explore, problems
 from tsallax.explorer.exploration import solve_settings
-from tsallax.explorer.explorer_page import render_explorer, start_setting
+from tsallax.explorer.explorer_page import TYPES, pack, render_explorer, start_setting
 
 
 def data_of(text):
@@ -70,3 +72,18 @@ def test_wrong_arguments_leave_no_page(tmp_path):
     with refused("200,000,000 states", "at most 10,000"):
         explore(problems.inventory(capacity=199, lead_time=3, max_order=99), path)
     assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize("kind", TYPES)
+def test_packed_arrays_come_back_bit_for_bit(kind):
+    rng = np.random.default_rng(0)
+    given = {"a": rng.integers(0, 200, (3, 5)).astype(kind), "b": np.array([7], kind)}
+    packed = pack(given)
+    plain = zlib.decompress(b64decode(packed["data"]))
+    for name, type_, length in packed["arrays"]:
+        size = np.dtype(type_).itemsize
+        planes = np.frombuffer(plain[: size * length], np.uint8).reshape(size, length)
+        plain = plain[size * length :]
+        found = np.ascontiguousarray(planes.T).view(type_).ravel()
+        np.testing.assert_array_equal(found, given[name].ravel())
+    assert plain == b""

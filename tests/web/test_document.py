@@ -17,4 +17,5 @@ def test_the_policy_names_the_style_and_the_script_of_the_page():
         digest = b64encode(sha256(inside.encode()).digest()).decode()
         assert f"{tag}-src 'sha256-{digest}'" in policy
     assert policy.startswith("default-src 'none'")
+    assert "unsafe" not in policy
     assert "<title>A &lt; B</title>" in text

@@ -1,9 +1,21 @@
-"""Arguments of the command line: KEY=VALUE pairs, and how error messages spell an argument."""
+"""Arguments of the command line: lists, KEY=VALUE pairs, and how error messages spell them."""
 
 from collections.abc import Iterable
 from typing import Any
 
 from tsallax.errors import InvalidInput, Spelling, python_argument
+
+
+def separated(option: str, text: str, kind: type = str, example: str = "") -> list[Any]:
+    """The parts of an argument with commas between them.
+
+    >>> separated("--alphas", "0.1, 1", float, "0.1,1")
+    [0.1, 1.0]
+    """
+    try:
+        return [kind(part.strip()) for part in text.split(",")]
+    except ValueError:
+        raise InvalidInput(f"{option} {text}: must be numbers, such as {example}") from None
 
 
 def key_values(option: str, pairs: Iterable[str] | None) -> dict[str, Any]:

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from tsallax import checks
+from tsallax.cli.model_source import search_current_folder
 from tsallax.cli.output import aligned, training_length, warnings_as_notes
-from tsallax.cli.user_modules import search_current_folder
 
 if TYPE_CHECKING:
     from tsallax.deep.agent import Agent

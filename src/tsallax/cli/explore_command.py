@@ -8,7 +8,8 @@ from typing import Annotated
 import typer
 
 from tsallax import checks
-from tsallax.cli.model_source import DEFAULT_DISCOUNT, PROBLEMS, read_model
+from tsallax.cli.arguments import separated
+from tsallax.cli.model_source import SOURCES, DiscountOption, EnvOptions, read_model
 from tsallax.cli.output import print_line
 from tsallax.errors import InvalidInput
 
@@ -19,12 +20,7 @@ TITLES = {"multigoal": "Four goals on a plane", "unicycle": "Unicycle", "gridwor
 def explore(
     source: Annotated[
         str,
-        typer.Argument(
-            metavar="MODEL",
-            help="A file written by MDP.save (.npz, .umb, .drn, .tra), the id of a Gymnasium "
-            f"toy-text environment, a problem ({', '.join(PROBLEMS)}), or module:function or "
-            "path.py:function.",
-        ),
+        typer.Argument(metavar="MODEL", help=f"{SOURCES}."),
     ] = "multigoal",
     out: Annotated[Path, typer.Option(help="The page to write.")] = Path("explorer.html"),
     alphas: Annotated[
@@ -34,12 +30,7 @@ def explore(
     qs: Annotated[
         str, typer.Option("--q", metavar="X,X,...", help="Entropic indices: 1 is soft, 2 sparse.")
     ] = "1,1.5,2,3",
-    discount: Annotated[
-        float | None,
-        typer.Option(
-            help=f"gamma. Default: that of the model; {DEFAULT_DISCOUNT} for an environment."
-        ),
-    ] = None,
+    discount: DiscountOption = None,
     tolerance: Annotated[
         float | None,
         typer.Option(help="The largest error of a value.  [default: 1e-7 of the largest]"),
@@ -54,13 +45,7 @@ def explore(
     report: Annotated[
         Path | None, typer.Option(help="A page of tsallax report to link to.")
     ] = None,
-    env_option: Annotated[
-        list[str] | None,
-        typer.Option(
-            metavar="KEY=VALUE",
-            help="Passed to gymnasium.make, or to the function of a problem; may be repeated.",
-        ),
-    ] = None,
+    env_option: EnvOptions = None,
 ) -> None:
     """Make a page on which to explore the policies of an MDP: one HTML file, without a network.
 
@@ -85,8 +70,8 @@ def explore(
         page = write_explorer(
             model,
             out,
-            alphas=None if alphas is None else _numbers("--alphas", alphas),
-            qs=_numbers("--q", qs),
+            alphas=None if alphas is None else separated("--alphas", alphas, float, "0.1,1"),
+            qs=separated("--q", qs, float, "0.1,1"),
             tolerance=tolerance,
             positions=None if positions is None else load_positions(positions),
             name=TITLES.get(source, source),
@@ -98,10 +83,3 @@ def explore(
     except InvalidInput as error:
         raise error.of(source) from None
     typer.echo(f"The explorer is in {page}")
-
-
-def _numbers(option: str, text: str) -> list[float]:
-    try:
-        return [float(part) for part in text.split(",")]
-    except ValueError:
-        raise InvalidInput(f"{option} {text}: must be numbers, such as 0.1,1") from None

@@ -1,4 +1,7 @@
-"""Models that a command names: a file, an environment, a problem, or `module:function`."""
+"""Models that a command names: a file, an environment, a problem, or `module:function`.
+
+The options of commands that belong to a model are defined here, too.
+"""
 
 from __future__ import annotations
 
@@ -6,13 +9,15 @@ import importlib
 import importlib.util
 import inspect
 import os
+import sys
 import warnings
 from types import ModuleType
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
 
 from tsallax import checks
 from tsallax.cli.arguments import key_values
-from tsallax.cli.user_modules import search_current_folder
 from tsallax.errors import InvalidInput, place_in_user_code
 
 if TYPE_CHECKING:
@@ -34,6 +39,22 @@ PROBLEMS: dict[str, dict[str, Any]] = {
     "savings": {},
 }
 """The functions of `tsallax.problems`, with values for arguments that have no default."""
+SOURCES = (
+    "A file written by MDP.save (.npz, .umb, .drn, .tra), the id of a Gymnasium toy-text "
+    f"environment, a problem ({', '.join(PROBLEMS)}), or module:function or path.py:function"
+)
+"""The help of an argument that names a model."""
+DiscountOption = Annotated[
+    float | None,
+    typer.Option(help=f"gamma. Default: that of the model; {DEFAULT_DISCOUNT} for an environment."),
+]
+EnvOptions = Annotated[
+    list[str] | None,
+    typer.Option(
+        metavar="KEY=VALUE",
+        help="Passed to gymnasium.make, or to the function of a problem; may be repeated.",
+    ),
+]
 
 
 def read_model(source: str, discount: float | None, options: list[str] | None = None) -> Any:
@@ -94,6 +115,16 @@ def _problem(name: str, discount: float | None, options: dict[str, Any]) -> Any:
     except TypeError as error:
         raise InvalidInput(_reason(error), source=name) from None
     return model if discount is None else model.with_discount(discount)
+
+
+def search_current_folder(source: str | None) -> None:
+    """Let `module:name` name a module of the current folder, as it may in `python -m`.
+
+    Only a source given on the command line may do so, never one that is read from a file.
+    """
+    folder = os.getcwd()
+    if source is not None and ":" in source and folder not in sys.path:
+        sys.path.insert(0, folder)
 
 
 def names_function(source: str) -> bool:

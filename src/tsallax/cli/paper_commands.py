@@ -8,12 +8,19 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from tsallax.cli.arguments import key_values
+from tsallax.cli.arguments import key_values, separated
+from tsallax.cli.suite_command import reproduce_suites
 from tsallax.errors import InvalidInput
 from tsallax.paper.experiments import EXPERIMENTS, LEARNING, PLANNING, TABLES
 
 if TYPE_CHECKING:
     from tsallax.paper.sweep.specification import Sweep
+
+USERS = {
+    **dict.fromkeys(("actions", "episodes", "ray"), LEARNING),
+    **dict.fromkeys(("tasks", "levels", "time_limit"), tuple(TABLES)),
+}
+"""The experiments that have an option of `reproduce`, where not all that train agents have it."""
 
 
 def register(app: typer.Typer) -> None:
@@ -112,101 +119,82 @@ def reproduce(
     one, on another machine too, and trains nothing twice.
     """
     names = what or ["all"]
+    known = (*EXPERIMENTS, *TABLES)
     for name in names:
-        if name not in (*EXPERIMENTS, *TABLES, "all"):
-            known = ", ".join((*EXPERIMENTS, *TABLES))
-            raise InvalidInput(f"cannot reproduce {name!r}: choose from {known}, all")
-    beyond = [name for name in TABLES if name in names]
-    own = {"--tasks": tasks_, "--levels": levels, "--time-limit": time_limit}
-    papers = {"--actions": actions, "--episodes": episodes, "--ray": ray}
-    for option, asked in (papers if beyond else own).items():
-        if asked is not None:
-            users = " and ".join(LEARNING if beyond else TABLES)
-            raise InvalidInput(f"{option} is for {users}: name one of them")
-    if beyond:
-        if set(names) - set(beyond):
-            raise InvalidInput(f"reproduce {' and '.join(beyond)} by itself")
-        from tsallax.cli.suite_command import reproduce_suites
-
-        reproduce_suites(
-            beyond, out, quick=quick, tasks=tasks_, variants=variants, alphas=alphas,
-            levels=levels, seeds=seeds, steps=steps, set_=set_, device=device, at_once=at_once,
-            processes=1 if processes is None else processes, time_limit=time_limit,
-        )  # fmt: skip
-        return
+        if name not in (*known, "all"):
+            raise InvalidInput(f"cannot reproduce {name!r}: choose from {', '.join(known)}, all")
+    suites = [name for name in TABLES if name in names]
+    if suites and set(names) - set(suites):
+        raise InvalidInput(f"reproduce {' and '.join(suites)} by itself")
+    options = {
+        "actions": actions, "variants": variants, "alphas": alphas, "seeds": seeds,
+        "episodes": episodes, "steps": steps, "set": set_, "device": device, "at_once": at_once,
+        "processes": processes, "ray": ray, "tasks": tasks_, "levels": levels,
+        "time_limit": time_limit,
+    }  # fmt: skip
+    given = {name: value for name, value in options.items() if value is not None}
+    for option in given:
+        users = USERS.get(option, (*LEARNING, *TABLES))
+        if not set(users) & set(names):
+            flag = f"--{option.replace('_', '-')}"
+            raise InvalidInput(f"{flag} is for {' and '.join(users)}: name one of them")
     figures = [name for name in PLANNING if name in names or "all" in names]
     tasks = [name for name in LEARNING if name in names]
-    only = {
-        "--actions": actions, "--variants": variants, "--alphas": alphas, "--seeds": seeds,
-        "--episodes": episodes, "--steps": steps, "--set": set_, "--device": device,
-        "--at-once": at_once, "--processes": processes, "--ray": ray,
-    }  # fmt: skip
-    for option, value in only.items():
-        if value is not None and not tasks:
-            raise InvalidInput(f"{option} is for {' and '.join(LEARNING)}: name one of them")
-    sweeps = [
-        _sweep(name, actions, variants, alphas, seeds, episodes, steps, set_, quick)
-        for name in tasks
-    ]
-    count = 1 if processes is None else processes
-    where = {"device": device, "ray": ray, "at_once": at_once, "processes": count}
     try:
-        index = _reproduce(figures, sweeps, out, quick, where)
+        if suites:
+            reproduce_suites(suites, out, quick, given)
+        else:
+            typer.echo(f"The report is in {_reproduce(figures, tasks, out, quick, given)}")
     except KeyboardInterrupt:
-        finished = "finished figures" if not tasks else "finished runs and checkpoints"
-        resumed = ": the same command resumes from there" if tasks else ""
-        raise KeyboardInterrupt(f"{finished} are in {out}{resumed}") from None
-    typer.echo(f"The report is in {index}")
+        left = "finished runs and checkpoints" if tasks or suites else "finished figures"
+        resumed = ": the same command resumes from there" if tasks or suites else ""
+        raise KeyboardInterrupt(f"{left} are in {out}{resumed}") from None
 
 
 def _reproduce(
-    figures: list[str], sweeps: list[Sweep], out: Path, quick: bool, where: dict[str, Any]
+    figures: list[str], tasks: list[str], out: Path, quick: bool, given: dict[str, Any]
 ) -> Path:
     """Compute figures, then train sweeps; the path of the page."""
     from tsallax.paper import report
 
-    if sweeps:
+    if tasks:
         from tsallax.paper.sweep.execution import check_resources, train_sweeps
 
+        sweeps = [_sweep(name, quick, given) for name in tasks]
+        where: dict[str, Any] = {name: given.get(name) for name in ("device", "ray", "at_once")}
+        where["processes"] = given.get("processes", 1)
         check_resources(**where)
     if figures:
         index = report.reproduce(figures, out, quick=quick)
-    if sweeps:
+    if tasks:
         report.write_tables(train_sweeps(sweeps, out, **where), out)
         index = report.write_page(out)
     return index
 
 
-def _sweep(
-    name: str, actions: str | None, variants: str | None, alphas: str | None, seeds: int | None,
-    episodes: int | None, steps: int | None, set_: list[str] | None, quick: bool,
-) -> Sweep:  # fmt: skip
+def _sweep(name: str, quick: bool, given: dict[str, Any]) -> Sweep:
     """What the options ask for."""
     from tsallax.paper.sweep.specification import changed_sweep, paper_sweep
     from tsallax.paper.sweep.tasks import TASKS, choose_variants
 
     task = TASKS[name]
-    asked = paper_sweep(task, quick)
-    given: dict[str, Any] = {"seeds": seeds, "episodes": episodes, "steps": steps}
-    if actions is not None:
-        given["actions"] = tuple(_numbers("--actions", actions, int, "9,121"))
-    if set_:
-        given["options"] = {**asked.options, **key_values("--set", set_)}
-    if episodes is not None and steps is None:
-        scaled = -(-asked.steps * max(episodes, 1) // asked.episodes)
-        given["steps"] = max(scaled, task.length)
-    if variants is not None or alphas is not None:
-        words = None if variants is None else [word.strip() for word in variants.split(",")]
-        numbers = None if alphas is None else _numbers("--alphas", alphas, float, "0.1,0.01")
-        given["variants"] = tuple(choose_variants(words, numbers))
-    return changed_sweep(asked, {k: v for k, v in given.items() if v is not None})
-
-
-def _numbers(option: str, text: str, kind: type, example: str) -> list[Any]:
-    try:
-        return [kind(part) for part in text.split(",")]
-    except ValueError:
-        raise InvalidInput(f"{option} {text}: must be numbers, such as {example}") from None
+    usual = paper_sweep(task, quick)
+    changes: dict[str, Any] = {
+        key: given[key] for key in ("seeds", "episodes", "steps") if key in given
+    }
+    if "episodes" in given and "steps" not in given:
+        scaled = -(-usual.steps * max(given["episodes"], 1) // usual.episodes)
+        changes["steps"] = max(scaled, task.length)
+    if "actions" in given:
+        changes["actions"] = tuple(separated("--actions", given["actions"], int, "9,121"))
+    if "set" in given:
+        changes["options"] = {**usual.options, **key_values("--set", given["set"])}
+    words, alphas = given.get("variants"), given.get("alphas")
+    if words is not None or alphas is not None:
+        names = None if words is None else separated("--variants", words)
+        numbers = None if alphas is None else separated("--alphas", alphas, float, "0.1,0.01")
+        changes["variants"] = tuple(choose_variants(names, numbers))
+    return changed_sweep(usual, changes)
 
 
 def make_page(

@@ -10,7 +10,7 @@ import typer
 
 from tsallax import checks
 from tsallax.cli import worker_process
-from tsallax.cli.model_source import DEFAULT_DISCOUNT, PROBLEMS, read_model
+from tsallax.cli.model_source import SOURCES, DiscountOption, EnvOptions, read_model
 from tsallax.cli.output import print_line
 from tsallax.errors import InvalidInput
 
@@ -26,9 +26,7 @@ def solve(
         str,
         typer.Argument(
             metavar="SOURCE",
-            help="A file written by MDP.save (.npz, .umb, .drn, .tra), the id of a Gymnasium "
-            f"toy-text environment, a problem ({', '.join(PROBLEMS)}), or module:function or "
-            "path.py:function, a function without arguments that returns an MDP or a model from "
+            help=f"{SOURCES}, a function without arguments that returns an MDP or a model from "
             "functions.",
         ),
     ],
@@ -39,12 +37,7 @@ def solve(
     q: Annotated[
         float | None, typer.Option(help="The entropic index, for tsallis: 1 is soft, 2 sparse.")
     ] = None,
-    discount: Annotated[
-        float | None,
-        typer.Option(
-            help=f"gamma. Default: that of the model; {DEFAULT_DISCOUNT} for an environment."
-        ),
-    ] = None,
+    discount: DiscountOption = None,
     tolerance: Annotated[
         float, typer.Option(help="The largest error of the value in any state.")
     ] = 1e-6,
@@ -83,13 +76,7 @@ def solve(
         bool,
         typer.Option("--json", help="Print JSON, for programs; the policy with --show or --all."),
     ] = False,
-    env_option: Annotated[
-        list[str] | None,
-        typer.Option(
-            metavar="KEY=VALUE",
-            help="Passed to gymnasium.make, or to the function of a problem; may be repeated.",
-        ),
-    ] = None,
+    env_option: EnvOptions = None,
     distributed: Annotated[
         bool,
         typer.Option("--distributed", help="Divide the states over the processes of a launcher."),

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from tsallax.cli.arguments import key_values
+from tsallax.cli.model_source import search_current_folder
 from tsallax.cli.output import aligned, print_line, training_length, warnings_as_notes
-from tsallax.cli.user_modules import search_current_folder
 from tsallax.errors import InvalidInput
 
 if TYPE_CHECKING:

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Sequence
+import zlib
+from base64 import b64encode
+from collections.abc import Mapping, Sequence
 from html import escape
 from pathlib import Path
 from typing import Any
@@ -21,9 +23,8 @@ from tsallax.explorer.exploration import (
     check_size,
     solve_settings,
 )
-from tsallax.explorer.packed_arrays import pack
 from tsallax.explorer.state_layout import Floats, named_positions, read_positions
-from tsallax.files.atomic import whole
+from tsallax.files.atomic import write_text
 from tsallax.interrupts import interruptible
 from tsallax.planning.bellman import check_problem
 from tsallax.planning.functional_mdp import FunctionalMDP
@@ -34,6 +35,8 @@ from tsallax.web.document import asset, render_document
 
 CHANCES = 65535
 """Probabilities of transitions are stored in units of one over this."""
+TYPES = {"uint16": "<u2", "int32": "<i4", "float32": "<f4"}
+"""Of the arrays of a page, in the byte order in which they are stored."""
 
 
 @interruptible()
@@ -94,9 +97,7 @@ def explore(
     with bar("solving", progress) as share:
         found = solve_settings(stored, grid, indices, tolerance, share)
     link = None if report is None else os.path.relpath(report, target.parent)
-    text = render_explorer(found, places, name, link)
-    with whole(target) as draft:
-        draft.write_text(text, encoding="utf-8")
+    write_text(target, render_explorer(found, places, name, link))
     return target
 
 
@@ -178,6 +179,28 @@ def _data(found: Exploration, positions: Floats | None, name: str) -> dict[str, 
         "startAlpha": start_alpha,
         "startQ": start_q,
         **pack(arrays),
+    }
+
+
+def pack(arrays: Mapping[str, NDArray[Any]]) -> dict[str, Any]:
+    """Names, types and lengths of the arrays, and compressed text that holds them, for the script.
+
+    Every array is stored by planes of bytes, all first bytes before all second ones, since the high
+    bytes of small numbers are alike; all arrays are compressed together and written in base64.
+
+    >>> packed = pack({"counts": np.array([1, 2], np.uint16)})
+    >>> packed["arrays"], len(packed["data"]) < 30
+    ([['counts', 'uint16', 2]], True)
+    """
+    listed, planes = [], []
+    for name, array in arrays.items():
+        kind = array.dtype.name
+        flat = np.ascontiguousarray(array, TYPES[kind]).reshape(-1)
+        listed.append([name, kind, len(flat)])
+        planes.append(flat.view(np.uint8).reshape(-1, flat.itemsize).T.tobytes())
+    return {
+        "arrays": listed,
+        "data": b64encode(zlib.compress(b"".join(planes), 9)).decode("ascii"),
     }
 
 

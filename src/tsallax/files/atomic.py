@@ -28,3 +28,9 @@ def whole(path: str | PathLike[str]) -> Iterator[Path]:
         os.replace(draft, target)
     finally:
         draft.unlink(missing_ok=True)
+
+
+def write_text(path: str | PathLike[str], text: str) -> None:
+    """Write a file of text in UTF-8, complete or not at all."""
+    with whole(path) as draft:
+        draft.write_text(text, encoding="utf-8")

@@ -38,7 +38,7 @@ class Experiment:
         """Run an experiment of planning."""
         module = import_module(f"tsallax.paper.figures.{self.module or self.name}")
         result: Result = module.compute(report, **(self.quick if quick else {}))
-        return replace(result, title=self.title)
+        return replace(result, title=self.title, quick=quick)
 
 
 def _learning(task: Task, figure: str, help: str) -> Experiment:

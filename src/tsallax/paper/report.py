@@ -1,8 +1,8 @@
 """Run the paper's experiments and write them down: figures, data, parameters and one page.
 
 Every experiment leaves `name`.png, `name`.svg, `name`.csv and `name`.json in the folder; the page
-`index.html` shows all that the folder holds, also from earlier runs.  A file appears whole or not
-at all: it is written under another name and renamed.
+`index.html` shows all that the folder holds, also from earlier runs.  A file appears complete or
+not at all: it is written under another name and renamed.
 """
 
 import dataclasses
@@ -12,10 +12,11 @@ import time
 from collections.abc import Sequence
 from datetime import UTC, datetime
 from pathlib import Path
+from typing import Any
 
 from tsallax import checks, provenance
 from tsallax.errors import InvalidInput
-from tsallax.files.atomic import whole
+from tsallax.files.atomic import whole, write_text
 from tsallax.paper.experiments import EXPERIMENTS, PLANNING
 from tsallax.paper.page.html_page import files_of, render_page
 from tsallax.paper.result import Result, write_csv
@@ -57,7 +58,7 @@ def reproduce(
         begin = time.perf_counter()
         with bar(name, progress) as report:
             result = EXPERIMENTS[name].compute(report, quick=quick)
-        write_result(result, folder, seconds=time.perf_counter() - begin, quick=quick)
+        write_result(result, folder, seconds=time.perf_counter() - begin)
     return write_page(folder)
 
 
@@ -85,41 +86,32 @@ def write_report(
                 with whole(target / file.name) as path:
                     path.write_bytes(file.read_bytes())
             taken.add(file.name)
-    write_tables(read_rows(*sources), target)
-    write_suite_tables(read_suite_rows(*sources), target)
+    write_tables([*read_rows(*sources), *read_suite_rows(*sources)], target)
     return write_page(target)
 
 
-def write_tables(rows: Sequence[Row], folder: Path) -> None:
-    """Write the results of every task that has rows, as quick where a run is shortened."""
-    for name, task in TASKS.items():
-        mine = [row for row in rows if row.task == name]
-        if not mine:
-            continue
+def write_tables(rows: Sequence[Row | SuiteRow], folder: Path) -> None:
+    """Write the results of every task and suite that has rows."""
+    for name in (*TASKS, *SUITES):
+        mine = [row for row in rows if row.table == name]
+        if mine:
+            begin = time.perf_counter()
+            result = _summarized(name, mine)
+            write_result(result, folder, seconds=time.perf_counter() - begin)
+
+
+def _summarized(name: str, rows: Sequence[Any]) -> Result:
+    """The result of the rows of a task or suite; Matplotlib is not imported without rows."""
+    if name in TASKS:
         from tsallax.paper.tables.task_result import summarize_runs
 
-        begin = time.perf_counter()
-        result = summarize_runs(task, mine)
-        short = any(row.episodes < task.episodes and row.steps < task.steps for row in mine)
-        write_result(result, folder, seconds=time.perf_counter() - begin, quick=short)
+        return summarize_runs(TASKS[name], rows)
+    from tsallax.paper.suites.suite_result import summarize_suite
+
+    return summarize_suite(name, rows)
 
 
-def write_suite_tables(rows: Sequence[SuiteRow], folder: Path) -> None:
-    """Write the results of every suite that has rows, as quick where a run is shortened."""
-    for name, suite in SUITES.items():
-        mine = [row for row in rows if row.suite == name]
-        if not mine:
-            continue
-        from tsallax.paper.suites.suite_result import summarize_suite
-
-        begin = time.perf_counter()
-        result = summarize_suite(name, mine)
-        tasks = suite.tasks
-        short = any(row.task in tasks and row.steps < tasks[row.task].steps for row in mine)
-        write_result(result, folder, seconds=time.perf_counter() - begin, quick=short)
-
-
-def write_result(result: Result, folder: Path, *, seconds: float, quick: bool = False) -> None:
+def write_result(result: Result, folder: Path, *, seconds: float) -> None:
     """Write an experiment's figures, data and parameters; the parameters last."""
     from tsallax.plotting import paper_style
 
@@ -135,14 +127,13 @@ def write_result(result: Result, folder: Path, *, seconds: float, quick: bool = 
         ):
             write_csv(table.rows, file)
     for chart in result.charts:
-        with whole(folder / f"{chart.name}.chart.json") as path:
-            text = json.dumps(dataclasses.asdict(chart), ensure_ascii=False, allow_nan=False)
-            path.write_text(f"{text}\n", encoding="utf-8")
+        text = json.dumps(dataclasses.asdict(chart), ensure_ascii=False, allow_nan=False)
+        write_text(folder / f"{chart.name}.chart.json", f"{text}\n")
     record = {
         "name": result.name,
         "title": result.title,
         "caption": list(result.caption),
-        "quick": quick,
+        "quick": result.quick,
         "parameters": dict(result.parameters),
         "comparison": [vars(line) for line in result.comparison],
         "pictures": [
@@ -156,13 +147,12 @@ def write_result(result: Result, folder: Path, *, seconds: float, quick: bool = 
         "date": datetime.now(UTC).isoformat(timespec="seconds"),
         "environment": provenance.of_planning(),
     }
-    with whole(folder / f"{result.name}.json") as path:
-        path.write_text(json.dumps(record, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
+    text = json.dumps(record, indent=1, ensure_ascii=False)
+    write_text(folder / f"{result.name}.json", f"{text}\n")
 
 
 def write_page(folder: Path) -> Path:
     """Write index.html from all results that the folder holds, and return its path."""
-    text = render_page(folder)
-    with whole(folder / "index.html") as path:
-        path.write_text(text, encoding="utf-8")
-    return folder / "index.html"
+    page = folder / "index.html"
+    write_text(page, render_page(folder))
+    return page

@@ -95,6 +95,8 @@ class Result:
     """The heading of its section; that of planning results is in the registry of experiments."""
     hardware: str | None = None
     """Of the runs, where it is not this machine."""
+    quick: bool = False
+    """Whether less was computed, or learned, than in the full experiment."""
 
 
 def chosen(function: Callable[..., Any], **given: Any) -> dict[str, Any]:

@@ -3,9 +3,7 @@
 import json
 import re
 import tomllib
-from base64 import b64encode
 from fnmatch import fnmatch
-from hashlib import sha256
 from html.parser import HTMLParser
 from itertools import pairwise
 from pathlib import Path
@@ -132,15 +130,10 @@ def test_hostile_strings_stay_text(tmp_path):
     assert command == "tsallax reproduce reacher"
 
 
-def test_the_page_lets_nothing_run_but_its_own_script_and_nothing_load(tmp_path):
+def test_a_page_loads_nothing_and_its_scripts_make_no_html(tmp_path):
+    """What its policy allows is tested beside `web/document.py`."""
     write(tmp_path, chart=curves(3))
-    text, tree = made(tmp_path)
-    policy = next(m["content"] for m in tree.all("meta") if "http-equiv" in m)
-    style = re.search("<style>(.*?)</style>", text, re.S)[1]
-    for part in (style, tree.scripts[1]):
-        assert f"'sha256-{b64encode(sha256(part.encode()).digest()).decode()}'" in policy
-    assert "default-src 'none'" in policy
-    assert "unsafe" not in policy
+    text, _ = made(tmp_path)
     assert not re.search(r'style=|href="https?:|src="https?:', text)
     for file in (*SOURCE.rglob("*.js"), *SOURCE.rglob("*.css")):
         words = file.read_text(encoding="utf-8")

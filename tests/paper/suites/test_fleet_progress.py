@@ -14,7 +14,7 @@ from tsallax.paper.suites.suite_jobs import Protocol, SuiteJob
 @pytest.fixture
 def job(tmp_path: Path) -> SuiteJob:
     (made,) = plan(tmp_path)
-    made.progress_file.parent.mkdir()
+    made.files.state.parent.mkdir()
     return made
 
 
@@ -27,7 +27,7 @@ def test_evaluations_are_due_at_multiples_and_milestones_but_not_at_the_end(job:
     protocol = Protocol(1000, 300, 10, 100, milestones=(450,))
     job = SuiteJob(job.suite, job.task, job.env, None, job.runs, protocol, job.folder)
     progress = FleetProgress()
-    due = {at: progress.look(job, fleet(at, 1, 1)) for at in (150, 300, 450, 600, 910, 1000)}
+    due = {at: progress.record(job, fleet(at, 1, 1)) for at in (150, 300, 450, 600, 910, 1000)}
     assert due == {150: None, 300: 10, 450: 100, 600: 10, 910: 10, 1000: None}
 
 
@@ -52,6 +52,6 @@ def test_entries_after_the_checkpoint_are_dropped(job: SuiteJob):
              '{"counts": [], "evaluations": [[5, 2, [1, "x"]]]}'],
 )  # fmt: skip
 def test_a_damaged_file_is_refused(job: SuiteJob, text: str):
-    job.progress_file.write_text(text)
-    with refused("damaged", source=job.progress_file):
+    job.files.state.write_text(text)
+    with refused("damaged", source=job.files.state):
         read_progress(job, 100)

@@ -2,6 +2,7 @@
 
 from pathlib import Path
 from types import SimpleNamespace
+from typing import Any
 
 import pytest
 
@@ -10,6 +11,8 @@ from small_suites import outcome, plan, small
 from tsallax.errors import InvalidInput
 from tsallax.paper.suites import suite_execution
 from tsallax.paper.suites.suite_execution import train_in_process, train_suites
+from tsallax.paper.suites.suite_jobs import SuiteJob
+from tsallax.paper.suites.suite_training import DivergedRuns
 
 
 @pytest.fixture(scope="module")
@@ -55,6 +58,28 @@ def test_a_process_checks_after_each_segment(tmp_path: Path):
         train_in_process(job, interrupt)
 
 
+def test_runs_that_diverge_are_named_at_the_end_and_at_the_time_limit(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+):
+    record = SimpleNamespace(diverged_at=50)
+    fleet = SimpleNamespace(diverged=[0], steps=100, records=[record])
+
+    def train(job: SuiteJob, show: Any) -> bool:
+        if job.runs[0].seed == 0:
+            raise DivergedRuns(job, fleet)
+        return in_time
+
+    monkeypatch.setattr(suite_execution, "train_suite_job", train)
+    for in_time in (True, False):
+        options = {"at_once": 1, "progress": False, "time_limit": 60.0}
+        if in_time:
+            with refused("tsallax, seed 0: the loss was not finite"):
+                train_suites([small()], tmp_path, **options)
+        else:
+            assert not train_suites([small()], tmp_path, **options)
+            assert "tsallax, seed 0: the loss was not finite" in capsys.readouterr().err
+
+
 def test_an_environment_that_cannot_be_made_is_refused_before_any_training(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ):
@@ -70,9 +95,6 @@ def test_an_environment_that_cannot_be_made_is_refused_before_any_training(
 
 
 def test_impossible_resources_are_refused(tmp_path: Path):
-    with refused("--processes"):
-        train_suites([small()], tmp_path, processes=0)
-    with refused("time_limit"):
-        train_suites([small()], tmp_path, time_limit=0)
-    with refused("device"):
-        train_suites([small()], tmp_path, device="tpu")
+    for words, wrong in (("--processes", {"processes": 0}), ("time_limit", {"time_limit": 0})):
+        with refused(words):
+            train_suites([small()], tmp_path, **wrong)

@@ -1,4 +1,4 @@
-"""Rows of suites: what is written is read back, and a damaged one is refused."""
+"""Rows of suites: impossible values are refused, and JAX is not needed."""
 
 import dataclasses
 import json
@@ -11,24 +11,7 @@ import pytest
 
 from refusals import refused
 from small_suites import example_row
-from tsallax.paper.suites.suite_rows import append_suite_row, parse_suite_row, read_suite_rows
-from tsallax.paper.sweep.rows import read_rows
-
-
-def test_rows_are_read_back_and_are_not_rows_of_the_paper(tmp_path: Path):
-    rows = [example_row(seed=seed) for seed in (0, 1)]
-    for row in rows:
-        append_suite_row(row, tmp_path / "a.suite.jsonl")
-    assert read_suite_rows(tmp_path) == rows
-    assert read_suite_rows(tmp_path, tmp_path) == rows
-    assert read_rows(tmp_path) == []
-
-
-def test_two_different_rows_of_one_run_are_refused(tmp_path: Path):
-    append_suite_row(example_row(), tmp_path / "a.suite.jsonl")
-    append_suite_row(example_row(greedy=21.0), tmp_path / "b.suite.jsonl")
-    with refused("a.suite.jsonl", "b.suite.jsonl", "CartPole-v1, tsallax, seed 0", "remove one"):
-        read_suite_rows(tmp_path)
+from tsallax.paper.suites.suite_rows import SUITE_ROWS, append_suite_row
 
 
 @pytest.mark.parametrize(
@@ -58,22 +41,10 @@ def test_two_different_rows_of_one_run_are_refused(tmp_path: Path):
 def test_a_row_with_an_impossible_value_is_refused(name: str, value: Any, tmp_path: Path):
     data = {"format": 1, **dataclasses.asdict(example_row()), name: value}
     with refused(f"{name} cannot be", source="here"):
-        parse_suite_row(json.loads(json.dumps(data)), "here")
+        SUITE_ROWS.parsed(json.loads(json.dumps(data)), "here")
     with refused(f"{name} of a row cannot be"):
         append_suite_row(example_row(**{name: value}), tmp_path / "a.suite.jsonl")
     assert not list(tmp_path.iterdir())
-
-
-def test_other_records_are_refused():
-    data = {"format": 1, **dataclasses.asdict(example_row())}
-    for wrong in (None, [], {"format": 2}, {**data, "format": 0}):
-        with refused("not a row of a table of this version"):
-            parse_suite_row(wrong, "here")
-    with refused("colour missing or unknown"):
-        parse_suite_row({**data, "colour": "red"}, "here")
-    del data["greedy"]
-    with refused("greedy missing or unknown"):
-        parse_suite_row(data, "here")
 
 
 def test_speed_is_that_of_all_agents_together():

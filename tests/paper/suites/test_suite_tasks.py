@@ -1,5 +1,7 @@
 """What suites train: environments that exist, with options that agents accept."""
 
+from importlib.resources import files
+
 import gymnasium
 import pytest
 
@@ -10,7 +12,13 @@ from tsallax.deep.deep_q_agent import DeepQ
 from tsallax.deep.deep_q_config import DeepQConfig
 from tsallax.deep.fleet import Member, _checked_members
 from tsallax.paper.suites.suite_jobs import agent_options
-from tsallax.paper.suites.suite_tasks import CONTROL, SUITES, choose, suite_agents
+from tsallax.paper.suites.suite_tasks import (
+    CONTROL,
+    SUITES,
+    choose,
+    published_returns,
+    suite_agents,
+)
 
 
 @since("1.3")  # Taxi-v4
@@ -53,3 +61,13 @@ def test_names_are_chosen_in_their_order_and_unknown_ones_refused():
     assert choose("task", ["Taxi"], known) == known[:2]
     with refused("unknown task 'Pong'", "CartPole-v1"):
         choose("task", ["Pong"], known)
+
+
+def test_published_returns_are_of_tasks_of_a_suite_and_name_their_protocols():
+    found = [row for suite in SUITES.values() for row in published_returns(suite)]
+    assert {row["task"] for row in found} >= set(CONTROL.tasks)
+    assert all(row["protocol"] and row["steps"] >= 50_000 for row in found)
+    keys = [(row["task"], row["source"], row["agent"]) for row in found]
+    assert len(set(keys)) == len(keys)
+    lines = (files("tsallax.paper.suites") / "published.csv").read_text().splitlines()
+    assert len(found) == len(lines) - 1, "every task is one of a suite"

@@ -108,14 +108,6 @@ def test_an_interrupted_fleet_is_resumed(whole: Path, tmp_path: Path):
     assert outcome(tmp_path) == outcome(whole)
 
 
-def test_a_damaged_checkpoint_is_refused(tmp_path: Path):
-    (job,) = plan(tmp_path)
-    job.checkpoint_file.parent.mkdir(parents=True)
-    job.checkpoint_file.write_bytes(b"not a fleet")
-    with refused("remove it to train its runs from the start"):
-        train_suite_job(job)
-
-
 @pytest.mark.slow
 def test_a_diverging_agent_is_named_and_the_others_have_rows(tmp_path: Path):
     request = small(options={**small().options, "layer_norm": False, "huber": None})
@@ -126,4 +118,4 @@ def test_a_diverging_agent_is_named_and_the_others_have_rows(tmp_path: Path):
     with refused(f"{job.task}: no rows of tsallax, seed {first.seed}: the loss was not finite"):
         train_suite_job(job)
     assert {row.seed for row in read_suite_rows(tmp_path)} == {run.seed for run in others}
-    assert not job.checkpoint_file.exists()
+    assert not job.files.checkpoint.exists()

@@ -1,5 +1,6 @@
-"""The status of a fleet: what it counts, and its file."""
+"""The status of a fleet: what it counts, its file, and its display in lines and tables."""
 
+import dataclasses
 import json
 import os
 from types import SimpleNamespace
@@ -7,13 +8,27 @@ from types import SimpleNamespace
 import pytest
 
 from small_sweeps import STATUS, plan, small
-from tsallax.paper.sweep.job_status import read_status, read_statuses, status_of, write_status
+from tsallax.paper.sweep import job_status
+from tsallax.paper.sweep.job_status import (
+    columns,
+    read_status,
+    read_statuses,
+    status_display,
+    status_of,
+    table_rows,
+    write_status,
+)
+from tsallax.paper.sweep.jobs import Job
+from tsallax.paper.sweep.specification import Run
+from tsallax.paper.sweep.tasks import DDPG, Variant
+
+DONE = dataclasses.replace(STATUS, share=1.0, finished=2)
 
 
 @pytest.fixture
 def job(tmp_path):
     (job,) = plan(small(), tmp_path)
-    job.status_file.parent.mkdir()
+    job.files.state.parent.mkdir()
     return job
 
 
@@ -38,8 +53,53 @@ def test_status_reads_back_as_it_was_written(job):
 
 def test_a_damaged_file_or_one_of_an_earlier_version_is_no_status(job):
     write_status(job, STATUS)
-    text = job.status_file.read_text()
+    text = job.files.state.read_text()
     earlier = {k: v for k, v in json.loads(text).items() if k != "reached_threshold"}
     for damaged in ("", text[:30], "\x00" * 8, "[]", json.dumps(earlier)):
-        job.status_file.write_text(damaged)
+        job.files.state.write_text(damaged)
         assert read_status(job) is None
+
+
+def shown_job(actions=9, seed=0):
+    variant = DDPG if actions is None else Variant("sparse", "sparse", 0.1)
+    runs = (Run(variant, actions, seed), Run(variant, actions, seed + 1))
+    return Job(small(), runs, "folder")
+
+
+def test_columns_of_a_job():
+    what = "Reacher, 9 actions, 2 agents:"
+    assert columns(shown_job(), None) == (what, "waits", "", "", "", "")
+    expected = (what, "25%", "1 at -6", "100.00 ms a step", "best -7.25", "ETA 5:00")
+    assert columns(shown_job(), STATUS) == expected
+    begun = dataclasses.replace(
+        STATUS, share=0.0, steps=0, seconds=0.0, reached_threshold=0, best=None
+    )
+    assert columns(shown_job(), begun) == (what, "0%", "0 at -6", "", "", "")
+    assert columns(shown_job(), DONE) == (what, "done", "2 runs", "", "best -7.25", "1:40")
+    assert columns(shown_job(None), None)[0] == "Reacher, DDPG, 2 agents:"
+
+
+def test_of_many_jobs_those_in_training_are_shown():
+    jobs = [shown_job(seed=2 * i) for i in range(5)]
+    statuses = {jobs[0].name: DONE, jobs[1].name: STATUS}
+    assert table_rows(jobs, statuses) == [columns(one, statuses.get(one.name)) for one in jobs]
+    few = table_rows(jobs, statuses, max_rows=4)
+    assert few[0] == columns(jobs[1], STATUS)
+    assert few[1:] == [("5 fleets: 1 done, 1 in training, 3 waiting",)]
+
+
+def test_statuses_are_lines_in_a_log_and_a_table_on_a_terminal(capsys, monkeypatch):
+    mine, other = shown_job(), shown_job(None)
+    monkeypatch.setattr(job_status, "LINE_SECONDS", -1.0)
+    with status_display([mine, other]) as show:
+        show({mine.name: STATUS})
+    assert capsys.readouterr().err == f"4 runs to train\n{' '.join(columns(mine, STATUS))}\n"
+    with status_display([mine, other], show=False) as show:
+        show({mine.name: STATUS})
+    assert capsys.readouterr().err == ""
+    monkeypatch.setattr("sys.stderr.isatty", lambda: True)
+    with status_display([mine]) as show:
+        show({mine.name: STATUS})
+    shown = capsys.readouterr().err
+    assert "waits" in shown
+    assert "25%" in shown

@@ -11,7 +11,7 @@ from small_sweeps import EPISODES, NAME, OPTIONS, PIECES, Pieces, outcome, plan,
 from tsallax.deep.fleet import Diverged, Fleet, Member
 from tsallax.paper.sweep import job_training, rows
 from tsallax.paper.sweep.job_status import read_status
-from tsallax.paper.sweep.job_training import train_job, use_device
+from tsallax.paper.sweep.job_training import train_job
 from tsallax.paper.sweep.jobs import Job
 from tsallax.paper.sweep.rows import RowFolder, compact, read_file, read_rows
 from tsallax.paper.sweep.specification import learner_config
@@ -67,7 +67,7 @@ def test_an_interrupted_job_is_resumed(whole: Path, tmp_path: Path, monkeypatch,
     assert pieces.count == 7
     assert not outcome(tmp_path)
     assert read_status(job).share == pytest.approx(7 / EPISODES)
-    partial = job.checkpoint_file.with_name(f".{job.checkpoint_file.name}.0123.partial")
+    partial = job.files.checkpoint.with_name(f".{job.files.checkpoint.name}.0123.partial")
     partial.write_text("left by a process that was killed")
     train_job(job)
     assert pieces.count == PIECES
@@ -81,7 +81,7 @@ def test_a_piece_that_was_interrupted_is_not_saved(whole: Path, tmp_path: Path, 
     pieces.interrupted = 8
     with pytest.raises(KeyboardInterrupt):
         train_job(job)
-    assert job.checkpoint_file.is_file()
+    assert job.files.checkpoint.is_file()
     train_job(job)
     assert pieces.count == PIECES + 1
     assert outcome(tmp_path) == outcome(whole)
@@ -119,7 +119,7 @@ def test_a_run_that_another_process_has_finished_has_one_row(whole, tmp_path, mo
         (tmp_path / "rows" / "other.jsonl").write_text(done[0] + "\n")
 
     train_job(job, RowFolder(tmp_path), finish_elsewhere)
-    assert len(read_file(job.rows_file)) == 1
+    assert len(read_file(job.files.rows)) == 1
     assert len(read_rows(tmp_path)) == 2
 
 
@@ -130,22 +130,3 @@ def test_a_run_that_diverges_is_named(tmp_path: Path, monkeypatch):
     monkeypatch.setattr(Fleet, "learn", diverge)
     with refused("Sparse+SparseBellman-0.1, seed 1: "):
         train_job(new_job(tmp_path))
-
-
-def test_a_job_that_another_process_trains_is_refused(tmp_path: Path):
-    fcntl = pytest.importorskip("fcntl")
-    job = new_job(tmp_path)
-    job.rows_file.parent.mkdir(parents=True)
-    with job.rows_file.open("ab") as file:
-        fcntl.flock(file, fcntl.LOCK_EX)
-        with refused("another process", source=tmp_path):
-            train_job(job)
-
-
-def test_a_device_that_this_machine_lacks_is_refused():
-    import jax
-
-    if jax.default_backend() == "gpu":
-        pytest.skip("there is a GPU")
-    with refused("no GPU"):
-        use_device("gpu")

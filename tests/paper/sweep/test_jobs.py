@@ -62,7 +62,7 @@ def test_a_checkpoint_whose_runs_are_finished_is_removed(tmp_path):
     begun = begun_folder(tmp_path / "other")
     shutil.move(tmp_path / "other" / "fleets", tmp_path)
     assert plan(small(), tmp_path) == []
-    assert [path.name for path in (tmp_path / "fleets").iterdir()] == [begun.status_file.name]
+    assert [path.name for path in (tmp_path / "fleets").iterdir()] == [begun.files.state.name]
 
 
 @pytest.mark.parametrize(("changes", "words"), OTHER_PROTOCOLS)
@@ -90,17 +90,10 @@ def test_options_that_mean_the_same_are_the_same_protocol(tmp_path):
 
 def test_fleets_written_with_earlier_names_of_options_are_resumed(tmp_path):
     begun = begun_folder(tmp_path)
-    data = json.loads(begun.status_file.read_text())
+    data = json.loads(begun.files.state.read_text())
     old = {"hidden": [8], "batch": 8, "capacity": 300, "start": 0, "copy_every": 50, "n_step": 1}
-    begun.status_file.write_text(json.dumps({**data, "options": old, "there": 0}))
+    begun.files.state.write_text(json.dumps({**data, "options": old, "there": 0}))
     assert plan(small(), tmp_path) == [begun]
-
-
-def test_a_damaged_status_is_refused_with_its_file(tmp_path):
-    file = begun_folder(tmp_path).status_file
-    file.write_text(file.read_text()[:-30])
-    with refused("damaged", source=file):
-        plan(small(), tmp_path)
 
 
 def test_names_depend_on_the_runs_alone_and_paths_are_absolute(tmp_path, monkeypatch):

@@ -42,7 +42,7 @@ def ray() -> Iterator[Any]:
 
 
 def needs_ray(test: Any) -> Any:
-    """Slow, and at the mercy of a busy machine: a Ray may take its time to start."""
+    """Slow: Ray takes seconds to start, on a busy machine a minute."""
     return pytest.mark.slow(imports_ray(test))
 
 
@@ -103,9 +103,9 @@ def _share(path: Path) -> float:
 @needs_ray
 def test_the_error_of_a_worker_is_raised_in_one_line(ray: Any, tmp_path: Path):
     jobs = plan(small(), tmp_path, at_once=2)
-    jobs[0].checkpoint_file.parent.mkdir()
-    jobs[0].checkpoint_file.write_text("no fleet")
-    with refused(str(jobs[0].checkpoint_file)):
+    jobs[0].files.checkpoint.parent.mkdir()
+    jobs[0].files.checkpoint.write_text("no fleet")
+    with refused(str(jobs[0].files.checkpoint)):
         ray_workers.train_on_ray(jobs, "auto", lambda: None)
     assert ray.is_initialized()
 

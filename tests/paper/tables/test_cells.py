@@ -29,7 +29,7 @@ def test_one_failure_costs_a_rank_and_not_the_mean():
     assert name in order.names[:5]
 
 
-def test_equals_share_the_last_of_the_top_five_however_they_are_listed():
+def test_ties_share_the_last_of_the_top_five_however_they_are_listed():
     best = ["Sparse+Bellman-1", "Soft+Bellman-1", "EpsGrdy+SoftBellman-1"]
     rows = [
         dataclasses.replace(r, greedy=1000.0 if r.algorithm in best else 990.0, reached=500)
@@ -43,7 +43,7 @@ def test_equals_share_the_last_of_the_top_five_however_they_are_listed():
     count = judged(rows, PENDULUM, ranked=True)["Most of the top five explore sparsely"].found
     assert count.value == pytest.approx(1 + 8 * 2 / 22, abs=1e-6)
     late = [dataclasses.replace(r, reached=900) if r.algorithm != best[2] else r for r in rows]
-    assert ranking(gather(PENDULUM, late)).names[0] == best[2], "equals are ordered by episodes"
+    assert ranking(gather(PENDULUM, late)).names[0] == best[2], "ties are broken by episodes"
 
 
 def test_epsilon_greedy_with_the_plain_update_is_one_algorithm(whole, data):

@@ -70,7 +70,7 @@ def test_without_effects_hardly_any_verdict_is_conclusive():
     conclusive = total = 0
     for random in range(6):
         found = judged(made_up_sweep(random=random))
-        mine = [c for says, c in found.items() if "DDPG" not in says and "top five" not in says]
+        mine = [c for name, c in found.items() if "DDPG" not in name and "top five" not in name]
         conclusive += sum(claim.verdict != INCONCLUSIVE for claim in mine)
         total += len(mine)
     assert total == 6 * 12
@@ -89,7 +89,7 @@ def test_ddpg_is_judged_both_ways_where_it_has_six_runs(whole):
     hidden = judged(changed(whole, lambda r: r.actions is None, greedy=-4.0))
     claim = hidden[DDPG.format("with fewer episodes")]
     assert claim.verdict == INCONCLUSIVE, "at the threshold without exploration alone"
-    assert "6 of 6 of DDPG" in claim.more
+    assert "6 of 6 of DDPG" in claim.note
 
 
 def test_a_missing_cell_does_not_make_a_trend():
@@ -105,8 +105,8 @@ def test_where_no_run_reached_the_threshold_episodes_are_inconclusive(whole):
     for other in OTHERS:
         claim = found[FEWER.format(other)]
         assert (claim.verdict, claim.found.value, claim.found.low) == (INCONCLUSIVE, 0.5, None)
-        assert "0 of 108 with sparse exploration" in claim.more
-        assert "108 of 108 with sparse exploration" in claim.more
+        assert "0 of 108 with sparse exploration" in claim.note
+        assert "108 of 108 with sparse exploration" in claim.note
         assert claim.detail.startswith("undecided at 9; ")
         assert TREND.format(other, "episodes") not in found
 
@@ -166,17 +166,17 @@ def test_trends_need_as_many_runs_as_other_verdicts():
 def test_what_is_inconclusive_says_how_many_runs_would_settle_it(data, whole):
     seeds = 3
     for claim in claims(data, ranking(data)):
-        found, said = claim.found, "would settle it" in claim.more
+        found, said = claim.found, "would settle it" in claim.note
         open_ = claim.verdict == INCONCLUSIVE and found.low is not None
         assert said == (open_ and claim.narrows and found.value != claim.null)
-        assert not (said and ("DDPG" in claim.says or "top five" in claim.says))
+        assert not (said and ("DDPG" in claim.statement or "top five" in claim.statement))
         if said:
-            needed = int(claim.more.split("About ")[1].split()[0].replace(",", ""))
+            needed = int(claim.note.split("About ")[1].split()[0].replace(",", ""))
             shrunk = (seeds / needed) ** 0.5
             ends = [found.value + shrunk * (end - found.value) for end in (found.low, found.high)]
             assert not ends[0] < claim.null < ends[1]
     uneven = judged([r for r in whole if r.seed < 2 or r.actions != 9]).values()
-    notes = " ".join(claim.more for claim in uneven)
+    notes = " ".join(claim.note for claim in uneven)
     assert "times as many runs would settle it" in notes
     assert "seeds of every cell" not in notes
 

@@ -8,6 +8,7 @@ from typing import Any
 from tsallax.errors import InvalidInput
 from tsallax.paper.page.html_table import decimal, render_table
 from tsallax.paper.result import Cell
+from tsallax.wording import plural
 
 
 def render_chart(data: dict[str, Any], source: str) -> str:
@@ -25,7 +26,8 @@ def render_chart(data: dict[str, Any], source: str) -> str:
     panels = list(dict.fromkeys(line["panel"] for line in series))
     labels = list(dict.fromkeys(line["label"] for line in series))
     words = (
-        f"A line chart of {y} against {x}: {_count(labels, 'line')} in {_count(panels, 'panel')} "
+        f"A line chart of {y} against {x}: {plural(len(labels), 'line')} in "
+        f"{plural(len(panels), 'panel')} "
         f"({', '.join(panels)}), each with its interval, or the range of fewer than six runs. "
         "The table below has their last values."
     )
@@ -74,7 +76,3 @@ def _ends(series: list[Any], panels: list[str], labels: list[str]) -> list[dict[
             interval = "" if None in (low, high) else f" [{decimal(low)}, {decimal(high)}]"
             rows[line["label"]][line["panel"]] = decimal(y) + interval
     return list(rows.values())
-
-
-def _count(things: list[str], noun: str) -> str:
-    return f"{len(things)} {noun}{'s' * (len(things) != 1)}"

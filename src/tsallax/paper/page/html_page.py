@@ -93,11 +93,12 @@ def _section(folder: Path, record: dict[str, Any]) -> str:
     images = "".join(_image(folder, picture) for picture in record["pictures"])
     shown = f"<figure>{images}<figcaption>{words}</figcaption></figure>"
     less = "smaller grids and fewer cases than" if name in PLANNING else "less learning than in"
-    quick = f'<p class="note">A quick run: {less} the full experiment: the numbers differ.</p>'
+    note = f"A quick run: {less} the full experiment: the numbers differ."
+    note = "Some runs have fewer steps than the full table has." if name in TABLES else note
     parts = [
         f'<section id="{name}" aria-labelledby="{name}-title">',
         f'<h2 id="{name}-title">{escape(str(record["title"]))}</h2>',
-        quick if record["quick"] else "",
+        f'<p class="note">{note}</p>' if record["quick"] else "",
         shown if images else f'<div class="caption">{words}</div>',
         *(_chart(folder, str(item)) for item in record.get("charts", ())),
         _comparison(record["comparison"]),

@@ -1,41 +1,19 @@
 """An alpha that follows the support, next to fixed alphas: by task, whether it is as good."""
 
-from dataclasses import dataclass
 from typing import Any
 
-from tsallax.paper.suites.suite_cells import Place, SuiteCell, SuiteRuns
+from tsallax.paper.result import Row
+from tsallax.paper.suites.suite_cells import Place, SuiteCell, SuiteRuns, label, shown_return
 from tsallax.paper.suites.suite_tasks import AUTO, OURS, WAYS
+from tsallax.paper.tables.formatting import listed
 from tsallax.statistics import MIN_RUNS
 
 BEST, WITHIN, BELOW, TOO_FEW = "best", "within the interval", "below", "too few runs"
 
 
-@dataclass(frozen=True)
-class AlphaComparison:
-    """At one place and for one way to explore: the automatic alpha and the best fixed one."""
-
-    place: Place
-    way: str
-    automatic: SuiteCell
-    fixed: SuiteCell
-    """That with the largest mean return."""
-    alphas: tuple[float, ...]
-    """All fixed alphas."""
-
-    @property
-    def verdict(self) -> str:
-        """Whether the automatic alpha has the best mean, or one within the best one's interval."""
-        found, best = self.automatic.mean, self.fixed.mean
-        if min(len(self.automatic.rows), len(self.fixed.rows)) < MIN_RUNS or best.low is None:
-            return TOO_FEW
-        if found.value >= best.value:
-            return BEST
-        return WITHIN if found.value >= best.low else BELOW
-
-
-def compare_alphas(runs: SuiteRuns) -> list[AlphaComparison]:
-    """The comparisons of all places and ways to explore that have both kinds of alpha."""
-    found = []
+def alpha_rows(runs: SuiteRuns) -> tuple[Row, ...]:
+    """A row for each place and way to explore that has both an automatic alpha and fixed ones."""
+    rows: list[Row] = []
     for place in runs.places:
         for way in WAYS:
             cells = _cells(runs, place, way)
@@ -49,9 +27,29 @@ def compare_alphas(runs: SuiteRuns) -> list[AlphaComparison]:
             ]
             if fixed:
                 best = max(fixed, key=lambda cell: cell.mean.value)
-                alphas = tuple(sorted({float(_alpha(cell)) for cell in fixed}))
-                found.append(AlphaComparison(place, way, automatic, best, alphas))
-    return found
+                alphas = sorted({float(_alpha(cell)) for cell in fixed})
+                rows.append(
+                    {
+                        "task": label(place),
+                        "explore": way,
+                        "automatic": shown_return(automatic.mean),
+                        "best fixed": shown_return(best.mean),
+                        "its alpha": _alpha(best),
+                        "fixed alphas": listed([f"{alpha:g}" for alpha in alphas]),
+                        "automatic is": _verdict(automatic, best),
+                    }
+                )
+    return tuple(rows)
+
+
+def _verdict(automatic: SuiteCell, fixed: SuiteCell) -> str:
+    """Whether the automatic alpha has the best mean, or one within the best one's interval."""
+    found, best = automatic.mean, fixed.mean
+    if min(len(automatic.rows), len(fixed.rows)) < MIN_RUNS or best.low is None:
+        return TOO_FEW
+    if found.value >= best.value:
+        return BEST
+    return WITHIN if found.value >= best.low else BELOW
 
 
 def _cells(runs: SuiteRuns, place: Place, way: str) -> list[SuiteCell]:
@@ -67,6 +65,7 @@ def _alpha(cell: SuiteCell) -> Any:
 
 
 def _others(cell: SuiteCell) -> dict[str, Any]:
-    """The options in which agents that are compared must not differ."""
-    config = cell.rows[0].config
-    return {name: value for name, value in config.items() if name not in ("alpha", "support")}
+    """The options in which agents that are compared must not differ, and the steps."""
+    row = cell.rows[0]
+    config = {name: value for name, value in row.config.items() if name not in ("alpha", "support")}
+    return {**config, "steps": row.steps}

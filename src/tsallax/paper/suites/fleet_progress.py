@@ -4,18 +4,16 @@ They are kept beside the fleet's checkpoint, in a file that is written before it
 after the checkpoint are dropped when both are read.
 """
 
-import json
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 
-from tsallax import checks
+from tsallax.checks import count, number
 from tsallax.deep.fleet import Fleet
 from tsallax.deep.training_schedule import passes_multiple
-from tsallax.errors import InvalidInput
-from tsallax.files.atomic import whole
+from tsallax.paper.fleets.fleet_files import read_state, write_state
 from tsallax.paper.result import tidy
 from tsallax.paper.suites.suite_jobs import CURVE_POINTS, SuiteJob
 from tsallax.paper.suites.suite_rows import Point
@@ -28,13 +26,13 @@ class FleetProgress:
     """What happened to the members of a fleet, by step."""
 
     step: int = 0
-    """The last one that was looked at."""
+    """The last one that was recorded."""
     counts: list[tuple[int, list[int]]] = field(default_factory=list)
     """Steps, and the number of episodes of each member by then."""
     evaluations: list[tuple[int, int, list[float | None]]] = field(default_factory=list)
     """Steps, episodes of each member's evaluation, and their mean returns, but of diverged ones."""
 
-    def look(self, job: SuiteJob, fleet: Fleet) -> int | None:
+    def record(self, job: SuiteJob, fleet: Fleet) -> int | None:
         """Record the episodes of a fleet; the number of evaluation episodes that are due."""
         before, now, protocol = self.step, fleet.steps, job.protocol
         self.step = now
@@ -69,43 +67,26 @@ class FleetProgress:
 
 def write_progress(job: SuiteJob, progress: FleetProgress) -> None:
     """Write the curves of a job's fleet, with all that is needed to resume it."""
-    data = {
-        **job.description,
-        "counts": progress.counts,
-        "evaluations": progress.evaluations,
-    }
-    with whole(job.progress_file) as draft:
-        draft.write_text(json.dumps(data, allow_nan=False), encoding="utf-8")
+    curves = {"counts": progress.counts, "evaluations": progress.evaluations}
+    write_state(job.files, {**job.description, **curves})
 
 
 def read_progress(job: SuiteJob, step: int) -> FleetProgress:
     """The curves of a job's fleet up to a step, that of its checkpoint."""
-    try:
-        data: dict[str, Any] = json.loads(job.progress_file.read_text(encoding="utf-8"))
-        n = len(job.runs)
-        counts = [(_step(at), [int(c) for c in found]) for at, found in data["counts"]]
+
+    def parse(state: dict[str, Any]) -> FleetProgress:
+        counts = [(count("step", at), [int(n) for n in found]) for at, found in state["counts"]]
         evaluations = [
-            (_step(at), int(episodes), [None if x is None else _number(x) for x in found])
-            for at, episodes, found in data["evaluations"]
+            (count("step", at), int(n), [None if x is None else number("return", x) for x in found])
+            for at, n, found in state["evaluations"]
         ]
         sizes = [len(found) for _, found in counts] + [len(found) for *_, found in evaluations]
-        if any(size != n for size in sizes):
+        if any(size != len(job.runs) for size in sizes):
             raise ValueError
-    except (OSError, ValueError, KeyError, TypeError):
-        raise InvalidInput(
-            f"damaged: remove it and {job.checkpoint_file.name} to train its runs again",
-            source=job.progress_file,
-        ) from None
-    return FleetProgress(
-        step,
-        [entry for entry in counts if entry[0] <= step],
-        [entry for entry in evaluations if entry[0] <= step],
-    )
+        return FleetProgress(
+            step,
+            [entry for entry in counts if entry[0] <= step],
+            [entry for entry in evaluations if entry[0] <= step],
+        )
 
-
-def _step(value: Any) -> int:
-    return checks.count("step", value)
-
-
-def _number(value: Any) -> float:
-    return checks.number("return", value)
+    return read_state(job.files.state, parse)

@@ -9,6 +9,7 @@ import numpy as np
 from tsallax.errors import InvalidInput
 from tsallax.paper.suites.suite_rows import Point, SuiteRow
 from tsallax.paper.suites.suite_tasks import OURS, PEER, SUITES, Suite
+from tsallax.paper.tables.formatting import shown
 from tsallax.statistics import Array, Estimate, mean_curve, mean_of, resample
 
 POINTS = 100
@@ -72,6 +73,29 @@ class SuiteCell:
         x = np.linspace(first, last, min(POINTS, fewest)) if fewest > 1 else np.array([last])
         runs = np.stack([np.interp(x, line[:, 0], line[:, 1]) for line in lines])
         return x, *mean_curve(runs, self.weights[:DRAWS])
+
+
+def label(place: Place) -> str:
+    """A task and its levels in words.
+
+    >>> label(("Hopper", 3)), label(("CartPole-v1", None))
+    ('Hopper, 3 levels', 'CartPole-v1')
+    """
+    return place[0] if place[1] is None else f"{place[0]}, {place[1]} levels"
+
+
+def decimals(value: float) -> int:
+    """Decimals of a return, so that it has about three digits.
+
+    >>> decimals(0.61), decimals(-76.6), decimals(9360.0)
+    (2, 1, 0)
+    """
+    return 2 if abs(value) < 10 else 1 if abs(value) < 1000 else 0
+
+
+def shown_return(mean: Estimate | None) -> str:
+    """A mean return with its interval, or nothing."""
+    return "" if mean is None else shown(mean, decimals(mean.value))
 
 
 def _at(points: Sequence[Point], step: int) -> float | None:

@@ -5,7 +5,6 @@ import sys
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from pathlib import Path
 
 import numpy as np
 
@@ -13,10 +12,10 @@ from tsallax import checks
 from tsallax.deep.fleet import Fleet
 from tsallax.envs.gymnasium.gymnasium_make import make
 from tsallax.errors import InvalidInput
+from tsallax.paper.fleets.fleet_device import check_counts, default_device, use_device
+from tsallax.paper.fleets.processes import train_side_by_side
 from tsallax.paper.suites.suite_jobs import SAVE_SECONDS, Request, SuiteJob, plan_suite
 from tsallax.paper.suites.suite_training import DivergedRuns, train_suite_job
-from tsallax.paper.sweep.execution import check_resources
-from tsallax.paper.sweep.processes import train_side_by_side
 from tsallax.progress import bar
 
 AT_ONCE = {"cpu": 1, "gpu": 64}
@@ -58,14 +57,15 @@ def train_suites(
     if processes > 1 and device != "gpu":  # before JAX starts its threads
         for name, value in THREADS.items():
             os.environ.setdefault(name, value)
-    check_resources(device, None, at_once, processes)
+    check_counts(at_once, processes)
+    use_device(device)
     limit = None if time_limit is None else checks.number("time_limit", time_limit, above=0)
     deadline = None if limit is None else time.time() + limit
     folder = checks.output_folder(out)
     jobs = []
     for request in requests:
         jobs += plan_suite(
-            request, folder, at_once=at_once or AT_ONCE[device or _found_device()], device=device,
+            request, folder, at_once=at_once or AT_ONCE[device or default_device()], device=device,
             workers=0 if processes > 1 else workers, save_seconds=save_seconds, deadline=deadline,
         )  # fmt: skip
     for env in dict.fromkeys(job.env for job in jobs):
@@ -79,14 +79,16 @@ def train_suites(
     finished, diverged = True, []
     for job in jobs:
         if deadline is not None and time.time() >= deadline:
-            return False
+            finished = False
+            break
         with _display(job, progress) as show:
             try:
                 finished = train_suite_job(job, show) and finished
             except DivergedRuns as error:
                 diverged.append(str(error))
-    if diverged:
+    if diverged and finished:
         raise InvalidInput("; ".join(diverged))
+    sys.stderr.writelines(f"{problem}\n" for problem in diverged)
     return finished
 
 
@@ -102,12 +104,6 @@ def train_in_process(job: SuiteJob, check: Callable[[], None]) -> None:
             sys.stderr.write(f"{error}\n")
 
 
-def _found_device() -> str:
-    import jax
-
-    return "gpu" if jax.default_backend() == "gpu" else "cpu"
-
-
 @contextmanager
 def _display(job: SuiteJob, show: bool | None) -> Iterator[Callable[[Fleet], None]]:
     """Yield a function that displays the progress of a job's fleet."""
@@ -121,7 +117,7 @@ def _display(job: SuiteJob, show: bool | None) -> Iterator[Callable[[Fleet], Non
             lines = show is not False and not sys.stderr.isatty()
             if lines and time.monotonic() - shown > LINE_SECONDS:
                 shown = time.monotonic()
-                sys.stderr.write(f"{Path(job.name).name}: {text}\n")
+                sys.stderr.write(f"{job.name}: {text}\n")
                 sys.stderr.flush()
 
         yield display

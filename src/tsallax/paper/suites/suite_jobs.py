@@ -1,8 +1,7 @@
-"""Fleets of the tables `classic` and `control` that are still to be trained.
+"""Fleets of the suites `classic` and `control` that are still to be trained.
 
-A folder holds the state: `rows/*.suite.jsonl` the finished runs, and for each fleet in training
-`fleets/NAME.npz`, its last checkpoint, and `fleets/NAME.json`, its runs, options and curves. What
-has a row is not trained again, and a fleet that was begun continues as it is.
+What has a row is not trained again, and a fleet that was begun continues as it is
+(`tsallax.paper.fleets.fleet_files`).
 """
 
 import dataclasses
@@ -18,7 +17,14 @@ from tsallax import checks
 from tsallax.deep import options
 from tsallax.deep.deep_q_config import DeepQConfig
 from tsallax.errors import InvalidInput
-from tsallax.paper.suites.suite_rows import SUITE_SUFFIX, Key, SuiteRow, read_suite_rows
+from tsallax.paper.fleets.fleet_files import (
+    FleetFiles,
+    begun_fleets,
+    files_of_fleet,
+    require_equal,
+)
+from tsallax.paper.fleets.row_files import SUITE_SUFFIX
+from tsallax.paper.suites.suite_rows import Key, SuiteRow, read_suite_rows
 from tsallax.paper.suites.suite_tasks import OURS, Suite, SuiteTask, suite_agents
 
 SAVE_SECONDS = 300.0
@@ -73,24 +79,14 @@ class SuiteJob:
         parts = [self.suite, self.task, *([] if self.levels is None else [str(self.levels)])]
         return "-".join([*parts, hashlib.sha256(text.encode()).hexdigest()[:8]])
 
-    @property
-    def rows_file(self) -> Path:
-        """The file of its rows."""
-        return Path(self.folder) / "rows" / f"{self.name}{SUITE_SUFFIX}"
-
-    @property
-    def checkpoint_file(self) -> Path:
-        """The file of its fleet."""
-        return Path(self.folder) / "fleets" / f"{self.name}.npz"
-
-    @property
-    def progress_file(self) -> Path:
-        """The file of its runs, options and curves."""
-        return Path(self.folder) / "fleets" / f"{self.name}.json"
+    @cached_property
+    def files(self) -> FleetFiles:
+        """Its files."""
+        return files_of_fleet(self.folder, self.name, SUITE_SUFFIX)
 
     @property
     def description(self) -> dict[str, Any]:
-        """Its runs, options and protocol, as `progress_file` holds them."""
+        """Its runs, options and protocol, as the file of its state holds them."""
         return {
             "suite": self.suite,
             "task": self.task,
@@ -106,7 +102,7 @@ class SuiteJob:
 
 @dataclass(frozen=True)
 class Request:
-    """What to train of a suite; None stands for the suite's own."""
+    """What to train of a suite, and how to evaluate it."""
 
     suite: Suite
     tasks: Sequence[str]
@@ -114,31 +110,43 @@ class Request:
     """The agents by name, with the options in which they differ."""
     levels: Sequence[int | None]
     seeds: int
+    eval_every: int
+    eval_episodes: int
+    final_episodes: int
     steps: int | None = None
+    """None for those of each task."""
     options: Mapping[str, Any] = dataclasses.field(default_factory=dict)
     """Options of all agents, instead of the suite's."""
-    eval_every: int | None = None
-    eval_episodes: int | None = None
-    final_episodes: int | None = None
 
 
-def default_request(suite: Suite) -> Request:
-    """All of a suite."""
+def default_request(suite: Suite, quick: bool = False) -> Request:
+    """All of a suite, or a miniature: small networks, few seeds, few steps."""
     agents = {OURS: {}} if suite.levels == (None,) else suite_agents()
-    return Request(suite, tuple(suite.tasks), agents, suite.levels, suite.seeds)
+    full = Request(
+        suite, tuple(suite.tasks), agents, suite.levels, suite.seeds, suite.eval_every,
+        suite.eval_episodes, suite.final_episodes,
+    )  # fmt: skip
+    if not quick:
+        return full
+    options = {
+        "net_arch": [32, 32], "buffer_size": 2_000, "learning_starts": 200, "batch_size": 32,
+        "tau": None, "target_update_interval": 250,
+    }  # fmt: skip
+    return dataclasses.replace(
+        full, seeds=2, steps=1_000, options=options, eval_every=500, eval_episodes=2,
+        final_episodes=5,
+    )  # fmt: skip
 
 
 def protocol_of(request: Request, task: SuiteTask) -> Protocol:
     """The protocol of a task; evaluations on the way come before its end."""
-    suite = request.suite
-    steps = checks.count("steps", request.steps or task.steps, below=MAX_STEPS)
+    asked = task.steps if request.steps is None else request.steps
+    steps = checks.count("steps", asked, below=MAX_STEPS)
     return Protocol(
         steps=steps,
-        eval_every=checks.count("eval_every", request.eval_every or suite.eval_every),
-        eval_episodes=checks.count("eval_episodes", request.eval_episodes or suite.eval_episodes),
-        final_episodes=checks.count(
-            "final_episodes", request.final_episodes or suite.final_episodes, at_least=2
-        ),
+        eval_every=checks.count("eval_every", request.eval_every),
+        eval_episodes=checks.count("eval_episodes", request.eval_episodes),
+        final_episodes=checks.count("final_episodes", request.final_episodes, at_least=2),
         milestones=tuple(at for at in task.milestones if at < steps),
     )
 
@@ -205,43 +213,37 @@ def _runs(request: Request, task: SuiteTask) -> tuple[SuiteRun, ...]:
 def _begun(whole: SuiteJob, pending: Sequence[SuiteRun]) -> tuple[list[SuiteJob], list[SuiteRun]]:
     """The fleets of a task that have a checkpoint and runs without a row, and the other runs."""
     jobs, left = [], list(pending)
-    for path in sorted(whole.checkpoint_file.parent.glob(f"{whole.suite}-{whole.task}-*.json")):
-        if not path.with_suffix(".npz").is_file():
-            continue
-        try:
-            data = json.loads(path.read_text(encoding="utf-8"))
-            runs = tuple(SuiteRun(**run) for run in data["runs"])
-            place = (data["suite"], data["task"], data["levels"])
-            milestones = tuple(data["protocol"].pop("milestones"))
-            protocol = Protocol(**data["protocol"], milestones=milestones)
-        except (ValueError, KeyError, TypeError, AttributeError):
-            raise InvalidInput(
-                f"damaged: remove it and {path.stem}.npz to train its runs again", source=path
-            ) from None
+    for path, begun in begun_fleets(whole.folder, f"{whole.suite}-{whole.task}", _described):
         asked = {(run.agent, run.seed): run for run in left}
-        names = {(run.agent, run.seed) for run in runs} & set(asked)
-        if place != (whole.suite, whole.task, whole.levels) or not names:
+        again = [run for run in begun["runs"] if (run.agent, run.seed) in asked]
+        place = {name: getattr(whole, name) for name in ("suite", "task", "levels")}
+        if not again or any(begun[name] != value for name, value in place.items()):
             continue
-        _refuse(path, vars(protocol), vars(whole.protocol))
-        for run in runs:
-            if (run.agent, run.seed) in asked:
-                _refuse(path, run.config, asked[run.agent, run.seed].config)
-        jobs.append(dataclasses.replace(whole, runs=runs))
-        left = [run for run in left if (run.agent, run.seed) not in names]
+        require_equal(path, begun["protocol"], vars(whole.protocol))
+        for run in again:
+            require_equal(path, run.config, asked.pop((run.agent, run.seed)).config)
+        jobs.append(dataclasses.replace(whole, runs=begun["runs"]))
+        left = list(asked.values())
     return jobs, left
+
+
+def _described(state: dict[str, Any]) -> dict[str, Any]:
+    """The description of a job, with its runs and milestones as they were."""
+    runs = tuple(SuiteRun(**run) for run in state["runs"])
+    protocol = {**state["protocol"], "milestones": tuple(state["protocol"]["milestones"])}
+    place = {name: state[name] for name in ("suite", "task", "levels")}
+    return {**place, "runs": runs, "protocol": protocol}
 
 
 def _require_same(folder: Path, row: SuiteRow, run: SuiteRun, protocol: Protocol) -> None:
     """Refuse to mix runs of two protocols."""
-    _refuse(folder, row.config, run.config)
-    cycle = run.config["train_freq"]
-    expected = {"steps": -(-protocol.steps // cycle) * cycle, "evaluated": protocol.final_episodes}
-    _refuse(folder, vars(row), expected)
+    require_equal(folder, row.config, run.config)
+    steps = whole_cycles(protocol.steps, run.config)
+    expected = {"steps": steps, "evaluated": protocol.final_episodes}
+    require_equal(folder, vars(row), expected)
 
 
-def _refuse(source: Path, found: Mapping[str, Any], expected: Mapping[str, Any]) -> None:
-    """Refuse options that differ from the expected ones."""
-    for name, value in expected.items():
-        if found.get(name) != value:
-            problem = f"holds runs with {name} {found.get(name)}, not {value}: use another --out"
-            raise InvalidInput(problem, source=source)
+def whole_cycles(steps: int, config: Mapping[str, Any]) -> int:
+    """The steps that a run makes where so many are asked for: those of whole cycles."""
+    cycle = config.get("train_freq", 1)
+    return int(-(-steps // cycle) * cycle)

@@ -7,33 +7,43 @@ import numpy as np
 
 from tsallax.paper.result import Result, Table
 from tsallax.paper.result import Row as Line
-from tsallax.paper.suites.alpha_comparison import compare_alphas
-from tsallax.paper.suites.published_returns import Published, all_published
-from tsallax.paper.suites.suite_cells import Place, SuiteCell, SuiteRuns, gather_suite
+from tsallax.paper.suites.alpha_comparison import alpha_rows
+from tsallax.paper.suites.suite_cells import (
+    SuiteCell,
+    SuiteRuns,
+    decimals,
+    gather_suite,
+    label,
+    shown_return,
+)
+from tsallax.paper.suites.suite_commands import commands_for_suite
 from tsallax.paper.suites.suite_curves import curves_chart, curves_figure
-from tsallax.paper.suites.suite_jobs import default_request
 from tsallax.paper.suites.suite_rows import SuiteRow
-from tsallax.paper.suites.suite_tasks import CLASSIC, OURS, PEER
-from tsallax.paper.tables.formatting import blank_or_number, listed, number, shown
+from tsallax.paper.suites.suite_tasks import CLASSIC, OURS, PEER, published_returns
+from tsallax.paper.tables.formatting import blank_or_number, listed, number, shown, span
+from tsallax.paper.tables.run_options import dates_of, hardware_of, versions_of
 from tsallax.plotting import paper_style
 from tsallax.statistics import MIN_RUNS, Estimate, iqm
 from tsallax.wording import plural
 
 ABOVE, BELOW, LEVEL, TOO_FEW = "above", "below", "intervals overlap", "too few runs"
+OTHER_STEPS = "different steps"
+SAME_STEPS = 1.01
+"""Up to this ratio of their steps, runs count as equally long: cycles and programs round them."""
 
 
 def summarize_suite(name: str, rows: Sequence[SuiteRow]) -> Result:
     """Tables and figures of the runs of a suite, next to the returns that others publish."""
     runs = gather_suite(name, rows)
-    published = [one for one in all_published() if one.task in runs.suite.tasks]
+    published = published_returns(runs.suite)
     with paper_style():
         pictures = [curves_figure(runs, "evaluations")]
     main = _against_peer(runs, published) if runs.suite is CLASSIC else _by_agent(runs, published)
     tables = [
         Table(f"{name}-returns", "greedy return after training", main, "open"),
-        Table(f"{name}-alpha", "alpha that follows the support", _alphas(runs), "open"),
+        Table(f"{name}-alpha", "alpha that follows the support", alpha_rows(runs), "open"),
         Table(f"{name}-speed", "steps per second", _speeds(runs), "open"),
-        Table(f"{name}-published", "published returns", _published(published), "folded"),
+        Table(f"{name}-published", "published returns", tuple(published), "folded"),
         Table(f"{name}-cells", "every agent on every task", _cells(runs), "folded"),
         Table(f"{name}-runs", "every run", _runs(runs)),
     ]
@@ -51,10 +61,11 @@ def summarize_suite(name: str, rows: Sequence[SuiteRow]) -> Result:
             if (chart := curves_chart(runs, kind)).series
         ),
         hardware=hardware_of(runs.rows),
+        quick=any(row.steps < runs.suite.tasks[row.task].steps for row in runs.rows),
     )
 
 
-def _against_peer(runs: SuiteRuns, published: Sequence[Published]) -> tuple[Line, ...]:
+def _against_peer(runs: SuiteRuns, published: Sequence[Line]) -> tuple[Line, ...]:
     """A line for each task and milestone: our return, the peer's, and how they compare."""
     lines: list[Line] = []
     for place in runs.places:
@@ -62,22 +73,30 @@ def _against_peer(runs: SuiteRuns, published: Sequence[Published]) -> tuple[Line
         cells = [cell for cell in (ours, peer) if cell is not None]
         if not cells:
             continue
+        steps = [cell.rows[0].steps for cell in cells]
         few = min(len(cell.rows) for cell in cells) < MIN_RUNS
         for step in (*runs.suite.tasks[place[0]].milestones, None):
             means = [None if cell is None else _mean(cell, step) for cell in (ours, peer)]
             if means == [None, None]:
                 continue
-            last = step is None
-            said = [_said(one) for one in published if last and one.task == place[0]]
+            last, compared = step is None, compare(*means)
+            if compared:
+                longer = last and not _are_equal(steps)
+                compared = OTHER_STEPS if longer else TOO_FEW if few else compared
+            others = [
+                str(_published(one, steps, _source(one)))
+                for one in published
+                if last and one["task"] == place[0]
+            ]
             lines.append(
                 {
                     "task": place[0],
-                    "steps": cells[0].rows[0].steps if step is None else step,
-                    OURS: _text(means[0]),
-                    PEER: _text(means[1]),
-                    "compared": TOO_FEW if few and None not in means else compare(*means),
+                    "steps": _steps(steps) if step is None else step,
+                    OURS: shown_return(means[0]),
+                    PEER: shown_return(means[1]),
+                    "compared": compared,
                     "runs": " and ".join(str(len(cell.rows)) for cell in cells),
-                    "published": listed(said),
+                    "published": listed(others),
                 }
             )
     return tuple(lines)
@@ -101,45 +120,25 @@ def compare(ours: Estimate | None, peer: Estimate | None) -> str:
     return ABOVE if ends[0] > ends[3] else BELOW if ends[1] < ends[2] else LEVEL
 
 
-def _by_agent(runs: SuiteRuns, published: Sequence[Published]) -> tuple[Line, ...]:
+def _by_agent(runs: SuiteRuns, published: Sequence[Line]) -> tuple[Line, ...]:
     """A line for each task and number of levels: our agents, then what others publish."""
-    sources = list(dict.fromkeys((one.source, one.agent) for one in published))
+    sources = dict.fromkeys(map(_source, published), "")
     lines: list[Line] = []
     for place in runs.places:
         cells = {agent: runs.cells.get((place, agent)) for agent in runs.agents}
         known = [cell for cell in cells.values() if cell is not None]
+        steps = [cell.rows[0].steps for cell in known]
         line: dict[str, str | int | float] = {
             "task": place[0],
             "levels": "" if place[1] is None else place[1],
-            "steps": known[0].rows[0].steps,
-            "runs": _range([len(cell.rows) for cell in known]),
+            "steps": _steps(steps),
+            "runs": span([len(cell.rows) for cell in known]),
         }
-        line |= {agent: _text(None if cell is None else cell.mean) for agent, cell in cells.items()}
-        for source, agent in sources:
-            mine = [
-                one.value
-                for one in published
-                if (one.task, one.source, one.agent) == (place[0], source, agent)
-            ]
-            line[f"{source} {agent}"] = mine[0] if mine else ""
+        line |= {a: shown_return(None if cell is None else cell.mean) for a, cell in cells.items()}
+        mine = [one for one in published if one["task"] == place[0]]
+        line |= sources | {_source(one): _published(one, steps) for one in mine}
         lines.append(line)
     return tuple(lines)
-
-
-def _alphas(runs: SuiteRuns) -> tuple[Line, ...]:
-    """A line for each task and way to explore with an automatic alpha and fixed ones."""
-    return tuple(
-        {
-            "task": _name(one.place),
-            "explore": one.way,
-            "automatic": _text(one.automatic.mean),
-            "best fixed": _text(one.fixed.mean),
-            "its alpha": one.fixed.rows[0].config["alpha"],
-            "fixed alphas": listed([f"{alpha:g}" for alpha in one.alphas]),
-            "automatic is": one.verdict,
-        }
-        for one in compare_alphas(runs)
-    )
 
 
 def _speeds(runs: SuiteRuns) -> tuple[Line, ...]:
@@ -150,25 +149,11 @@ def _speeds(runs: SuiteRuns) -> tuple[Line, ...]:
     lines: list[Line] = []
     for place in runs.places:
         mine = {agent: runs.cells.get((place, agent)) for agent in runs.agents}
-        line: dict[str, str | int | float] = {"task": _name(place)}
+        line: dict[str, str | int | float] = {"task": label(place)}
         for agent, cell in mine.items():
             line[agent] = "" if cell is None else shown(cell.speed, 0)
         lines.append(line)
     return tuple(lines)
-
-
-def _published(published: Sequence[Published]) -> tuple[Line, ...]:
-    return tuple(
-        {
-            "task": one.task,
-            "source": one.source,
-            "agent": one.agent,
-            "return": one.value,
-            "steps": one.steps,
-            "protocol": one.protocol,
-        }
-        for one in published
-    )
 
 
 def _cells(runs: SuiteRuns) -> tuple[Line, ...]:
@@ -193,7 +178,7 @@ def _cells(runs: SuiteRuns) -> tuple[Line, ...]:
                 "best_evaluation": blank_or_number(_best_evaluation(cell)),
                 "last_training_return": blank_or_number(float(np.mean(last)) if last else None),
                 "steps_per_second": blank_or_number(speed.value),
-                "agents_at_once": _range([row.agents for row in cell.rows]),
+                "agents_at_once": span([row.agents for row in cell.rows]),
             }
         )
     return tuple(lines)
@@ -226,18 +211,25 @@ def _runs(runs: SuiteRuns) -> tuple[Line, ...]:
 
 def _caption(runs: SuiteRuns) -> tuple[str, ...]:
     counts = sorted({len(cell.rows) for cell in runs.cells.values()})
-    evaluated = sorted({row.evaluated for row in runs.rows})
+    evaluated = [row.evaluated for row in runs.rows]
     first = (
         f"{plural(len(runs.rows), 'run')} of {plural(len(runs.places), 'task')}, "
-        f"{_range(counts)} for each agent. The return is that of the greedy policy after training, "
-        f"the mean of {_range(evaluated)} episodes of each run; a run is never stopped early, and "
+        f"{span(counts)} for each agent. The return is that of the greedy policy after training, "
+        f"the mean of {span(evaluated)} episodes of each run; a run is never stopped early, and "
         "its last network counts, not its best."
+    )
+    full = [runs.suite.tasks[place[0]].steps for place in runs.places]
+    short = (
+        f"Runs have {span([row.steps for row in runs.rows])} steps, those of the full table "
+        f"{span(full)}: returns are those after as many steps as stand beside them."
+        if any(row.steps < runs.suite.tasks[row.task].steps for row in runs.rows)
+        else ""
     )
     ends = (
         "Brackets hold 95 % intervals by a bootstrap over runs."
         if counts[0] >= MIN_RUNS
-        else "Brackets hold 95 % intervals by a bootstrap over runs, from six runs on; those "
-        "around means of fewer runs are their range, which is no such interval."
+        else "Brackets hold 95 % intervals by a bootstrap over runs, from six runs on; around "
+        "means of fewer runs they hold their range, which is not a 95 % interval."
     )
     speed = (
         "Steps per second are those of all agents of a program together, compilation included, "
@@ -256,86 +248,45 @@ def _caption(runs: SuiteRuns) -> tuple[str, ...]:
         if PEER in runs.agents
         else ""
     )
-    return tuple(part for part in (first, ends, alike, speed, rest) if part)
+    return tuple(part for part in (first, short, ends, alike, speed, rest) if part)
 
 
 def _parameters(runs: SuiteRuns) -> dict[str, Any]:
     """Options of every agent, seeds, steps, versions and time."""
-    versions: dict[str, list[str]] = {}
-    for row in runs.rows:
-        for key, value in row.provenance.items():
-            if key not in ("device", "machine", "date") and value not in versions.get(key, []):
-                versions.setdefault(key, []).append(value)
     return {
         "runs": len(runs.rows),
         "seeds": sorted({row.seed for row in runs.rows}),
         "evaluation_episodes": sorted({row.evaluated for row in runs.rows}),
         "options": {
-            f"{_name(place)}, {agent}": cell.rows[0].config
+            f"{label(place)}, {agent}": cell.rows[0].config
             for (place, agent), cell in runs.cells.items()
         },
-        "versions": versions,
-        "dates": sorted({row.provenance.get("date", "") for row in runs.rows}),
-        "commands": commands_of(runs),
+        "versions": versions_of(runs.rows),
+        "dates": dates_of(runs.rows),
+        "commands": commands_for_suite(runs),
     }
 
 
-def commands_of(runs: SuiteRuns) -> list[str]:
-    """The commands that train such runs."""
-    ours = [row for row in runs.rows if row.agent != PEER]
-    found = []
-    if ours:
-        tasks = [task for task in runs.suite.tasks if task in {row.task for row in ours}]
-        words = [f"tsallax reproduce {runs.suite.name}"]
-        words += [] if tasks == list(runs.suite.tasks) else [f"--tasks {','.join(tasks)}"]
-        agents = dict.fromkeys(row.agent for row in ours)
-        if list(agents) != list(default_request(runs.suite).agents):
-            words.append(f"--variants {','.join(agents)}")
-            alphas = dict.fromkeys(agent.split("-", 1)[1] for agent in agents if "-" in agent)
-            words += [f"--alphas {','.join(alphas)}"] if alphas else []
-        levels = sorted({row.levels for row in ours if row.levels is not None})
-        if levels and tuple(levels) != runs.suite.levels:
-            words.append(f"--levels {','.join(map(str, levels))}")
-        seeds = max(row.seed for row in ours) + 1
-        words += [] if seeds == runs.suite.seeds else [f"--seeds {seeds}"]
-        steps = {row.steps for row in ours} - {task.steps for task in runs.suite.tasks.values()}
-        words += [f"--steps {max(steps)}"] if steps else []
-        found.append(" ".join(words))
-    if len(ours) < len(runs.rows):
-        found.append("python benchmarks/sb3_classic.py --out DIR")
-    return found
+def _are_equal(steps: Sequence[int]) -> bool:
+    return max(steps) <= SAME_STEPS * min(steps)
 
 
-def hardware_of(rows: Sequence[SuiteRow]) -> str | None:
-    """The devices and machines that the rows name."""
-    names = {
-        ", ".join(row.provenance[key] for key in ("device", "machine") if key in row.provenance)
-        for row in rows
-    }
-    return listed(sorted(names - {""})) or None
+def _steps(steps: Sequence[int]) -> int | str:
+    """The steps of runs, as a range where they are not equally long."""
+    return steps[0] if _are_equal(steps) else span(steps)
 
 
-def _name(place: Place) -> str:
-    return place[0] if place[1] is None else f"{place[0]}, {place[1]} levels"
+def _source(one: Line) -> str:
+    return f"{one['source']} {one['agent']}"
 
 
-def _text(one: Estimate | None) -> str:
-    return "" if one is None else shown(one, decimals(one.value))
+def _published(one: Line, ours: Sequence[int], source: str = "") -> str | float:
+    """A published return with its source, and with its steps where ours are others.
 
-
-def decimals(value: float) -> int:
-    """Decimals of a return, so that it has about three digits.
-
-    >>> decimals(0.61), decimals(-76.6), decimals(9360.0)
-    (2, 1, 0)
+    >>> _published({"return": 3542.0, "steps": 1_000_000}, [300_000])
+    '3542 (1,000,000 steps)'
     """
-    return 2 if abs(value) < 10 else 1 if abs(value) < 1000 else 0
-
-
-def _said(one: Published) -> str:
-    return f"{number(one.value, decimals(one.value))} ({one.source} {one.agent})"
-
-
-def _range(values: Sequence[int]) -> str:
-    low, high = min(values), max(values)
-    return f"{low:,}" if low == high else f"{low:,} to {high:,}"
+    value, steps = float(one["return"]), int(one["steps"])
+    other = "" if _are_equal([steps, *ours]) else f"{steps:,} steps"
+    notes = ", ".join(note for note in (source, other) if note)
+    return f"{number(value, decimals(value))} ({notes})" if notes else value

@@ -1,11 +1,14 @@
-"""What the tables `classic` and `control` train: environments, steps, agents and options."""
+"""What the suites `classic` and `control` train: environments, steps, agents and options."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from importlib.resources import files
+from io import StringIO
 from typing import Any
 
 from tsallax import checks
 from tsallax.errors import InvalidInput
+from tsallax.paper.result import read_csv
 
 OURS = "tsallax"
 """The agent of `classic`: the environment's preset."""
@@ -67,21 +70,14 @@ CLASSIC = Suite(
     final_episodes=100,
 )
 
+MUJOCO = (
+    "InvertedDoublePendulum", "Pusher", "Swimmer", "Hopper", "HalfCheetah", "Walker2d", "Ant",
+    "Humanoid",
+)  # fmt: skip
 CONTROL = Suite(
     "control",
     "MuJoCo control with factored actions",
-    _by_name(
-        [
-            SuiteTask("InvertedDoublePendulum", "InvertedDoublePendulum-v5", 1_000_000),
-            SuiteTask("Pusher", "Pusher-v5", 1_000_000),
-            SuiteTask("Swimmer", "Swimmer-v5", 1_000_000),
-            SuiteTask("Hopper", "Hopper-v5", 1_000_000),
-            SuiteTask("HalfCheetah", "HalfCheetah-v5", 1_000_000),
-            SuiteTask("Walker2d", "Walker2d-v5", 1_000_000),
-            SuiteTask("Ant", "Ant-v5", 1_000_000),
-            SuiteTask("Humanoid", "Humanoid-v5", 1_000_000),
-        ]
-    ),
+    _by_name([SuiteTask(name, f"{name}-v5", 1_000_000) for name in MUJOCO]),
     seeds=5,
     eval_every=50_000,
     eval_episodes=5,
@@ -146,3 +142,14 @@ def choose(kind: str, names: Sequence[str] | None, known: Sequence[str]) -> list
             raise InvalidInput(f"unknown {kind} {name!r}: choose from {', '.join(known)}")
         chosen |= set(found)
     return [name for name in known if name in chosen]
+
+
+def published_returns(suite: Suite) -> list[dict[str, Any]]:
+    """Returns that other libraries publish for the tasks of a suite, with steps and protocol.
+
+    >>> published_returns(CLASSIC)[0]["source"]
+    'SB3 zoo'
+    """
+    text = (files("tsallax.paper.suites") / "published.csv").read_text(encoding="utf-8")
+    found = [row for row in read_csv(StringIO(text)) if row["task"] in suite.tasks]
+    return [{**row, "return": float(row["return"])} for row in found]

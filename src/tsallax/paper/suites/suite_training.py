@@ -9,6 +9,8 @@ from tsallax.deep.deep_q_config import DeepQConfig
 from tsallax.deep.evaluation_episodes import Episodes
 from tsallax.deep.fleet import Diverged, Fleet, Member
 from tsallax.errors import InvalidInput
+from tsallax.paper.fleets.fleet_device import use_device
+from tsallax.paper.fleets.fleet_files import load_fleet, locked
 from tsallax.paper.result import tidy
 from tsallax.paper.suites.fleet_progress import (
     DIGITS,
@@ -23,7 +25,6 @@ from tsallax.paper.suites.suite_rows import (
     append_suite_row,
     read_suite_rows,
 )
-from tsallax.paper.sweep.job_training import locked, use_device
 
 RESERVE_SECONDS = 5.0
 """By which training ends before its deadline, besides the time that saving takes."""
@@ -42,9 +43,7 @@ def train_suite_job(job: SuiteJob, on_segment: OnSegment = lambda fleet: None) -
     rows: `DivergedRuns` is raised for them, after the rows of the others are written.
     """
     use_device(job.device)
-    for file in (job.rows_file, job.progress_file):
-        file.parent.mkdir(parents=True, exist_ok=True)
-    with locked(job.rows_file, job.name):
+    with locked(job.files):
         written = {row.key for row in read_suite_rows(job.folder)}
         fleet = None
         if any(job.key(run) not in written for run in job.runs):
@@ -55,7 +54,7 @@ def train_suite_job(job: SuiteJob, on_segment: OnSegment = lambda fleet: None) -
                     return False
             finally:
                 fleet.close()
-        for file in (job.checkpoint_file, job.progress_file):
+        for file in (job.files.checkpoint, job.files.state):
             file.unlink(missing_ok=True)
         if fleet is not None and fleet.diverged:
             raise DivergedRuns(job, fleet)
@@ -97,7 +96,7 @@ class _Training:
         def after_segment(fleet: Fleet) -> bool:
             nonlocal ended
             self.segment, ended = fleet.seconds - ended, fleet.seconds
-            episodes = self.progress.look(job, fleet)
+            episodes = self.progress.record(job, fleet)
             if episodes is not None:
                 begin = time.monotonic()
                 self.progress.evaluations.append(
@@ -133,7 +132,7 @@ class _Training:
         """Write the curves and the fleet."""
         begin = time.monotonic()
         write_progress(self.job, self.progress)
-        self.fleet.save(self.job.checkpoint_file)
+        self.fleet.save(self.job.files.checkpoint)
         self.saved_at = time.monotonic()
         self.saving = self.saved_at - begin
 
@@ -162,7 +161,7 @@ class _Training:
             episodes = self.job.protocol.final_episodes
             for i, found in zip(chosen, self.fleet.evaluate_all(episodes, members=chosen)):
                 if found is not None:
-                    append_suite_row(self._row(i, found), self.job.rows_file)
+                    append_suite_row(self._row(i, found), self.job.files.rows)
             took = time.monotonic() - begin
         return True
 
@@ -192,22 +191,9 @@ class _Training:
 
 def _load(job: SuiteJob) -> tuple[Fleet, FleetProgress]:
     """The fleet of a job and its curves, as its files have them or new."""
-    checkpoint = job.checkpoint_file
-    members = tuple(
+    members = [
         Member(options.from_mapping(DeepQConfig, options.without_unused(run.config)), run.seed)
         for run in job.runs
-    )
-    for left in checkpoint.parent.glob(f".{job.name}.*.partial"):
-        left.unlink(missing_ok=True)  # of a process that was killed
-    if not checkpoint.is_file():
-        fleet = Fleet(
-            job.env, members, actions=job.levels, backend="gymnasium", workers=job.workers
-        )
-        return fleet, FleetProgress()
-    try:
-        fleet = Fleet.load(checkpoint, workers=job.workers)
-    except InvalidInput as error:
-        raise InvalidInput(f"{error}: remove it to train its runs from the start") from None
-    if (fleet.members, fleet.actions) != (members, job.levels):
-        raise InvalidInput("a fleet with other options: remove it", source=checkpoint)
-    return fleet, read_progress(job, fleet.steps)
+    ]
+    fleet = load_fleet(job.files, job.env, members, job.levels, job.workers, "gymnasium")
+    return fleet, read_progress(job, fleet.steps) if fleet.steps else FleetProgress()

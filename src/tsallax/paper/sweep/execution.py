@@ -5,12 +5,19 @@ from collections.abc import Sequence
 
 from tsallax import checks
 from tsallax.errors import InvalidInput
-from tsallax.paper.sweep.job_status import Status, read_statuses
-from tsallax.paper.sweep.job_training import check_device, train_job, use_device
+from tsallax.paper.fleets.fleet_device import (
+    check_counts,
+    check_device,
+    default_device,
+    use_device,
+)
+from tsallax.paper.fleets.processes import train_side_by_side
+from tsallax.paper.sweep.job_status import Status, read_statuses, status_display
+from tsallax.paper.sweep.job_training import train_in_process, train_job
 from tsallax.paper.sweep.jobs import SAVE_SECONDS, Job, plan_jobs
+from tsallax.paper.sweep.ray_workers import require_ray, train_on_ray
 from tsallax.paper.sweep.rows import Row, RowFolder
 from tsallax.paper.sweep.specification import Sweep
-from tsallax.paper.sweep.status_table import status_display
 
 AT_ONCE = {"cpu": 1, "gpu": 81}
 """Agents of a fleet. A CPU trains them one after another: one finished run is better than two
@@ -43,19 +50,19 @@ def train_sweeps(
     """
     check_resources(device, ray, at_once, processes)
     rows = RowFolder(checks.output_folder(out))
-    size = at_once or AT_ONCE[device or ("gpu" if ray is None and _has_gpu() else "cpu")]
+    size = at_once or AT_ONCE[device or ("cpu" if ray is not None else default_device())]
     jobs: list[Job] = []
     for sweep in sweeps:
         jobs += plan_jobs(sweep, rows, at_once=size, device=device, save_seconds=save_seconds)
     with status_display(jobs, progress) as show:
+
+        def poll() -> None:
+            show(read_statuses(jobs))
+
         if ray is not None:
-            from tsallax.paper.sweep.ray_workers import train_on_ray
-
-            train_on_ray(jobs, ray, lambda: show(read_statuses(jobs)))
+            train_on_ray(jobs, ray, poll)
         elif processes > 1:
-            from tsallax.paper.sweep.processes import train_side_by_side
-
-            train_side_by_side(jobs, processes, lambda: show(read_statuses(jobs)))
+            train_side_by_side(jobs, processes, poll, train_in_process)
         else:
             statuses: dict[str, Status] = {}
             for job in jobs:
@@ -72,21 +79,11 @@ def check_resources(
     device: str | None, ray: str | None, at_once: int | None, processes: int = 1
 ) -> None:
     """Refuse, before any work, a device or cluster that cannot be trained on."""
-    checks.count("--processes", processes)
-    if processes > 1 and ray is not None:
-        raise InvalidInput("--processes is for this machine: Ray has workers of its own")
-    if at_once is not None:
-        checks.count("--at-once", at_once)
+    check_counts(at_once, processes)
     if ray is None:
         use_device(device)
-    else:
-        from tsallax.paper.sweep.ray_workers import require_ray
-
-        check_device(device)
-        require_ray(ray)
-
-
-def _has_gpu() -> bool:
-    import jax
-
-    return jax.default_backend() == "gpu"
+        return
+    if processes > 1:
+        raise InvalidInput("--processes is for this machine: Ray has workers of its own")
+    check_device(device)
+    require_ray(ray)

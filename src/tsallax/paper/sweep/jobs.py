@@ -1,13 +1,9 @@
-"""Fleets to train: what is left of a sweep, cut into jobs.
-
-A folder holds the state of a sweep: `rows/*.jsonl` the finished runs, `fleets/*.json` the runs,
-options and status of each fleet, `fleets/*.npz` its last checkpoint. Every run without a row is
-still to be trained, so a sweep resumes after a crash, with other options or on another machine.
-"""
+"""Fleets to train: what is left of a sweep, cut into jobs (`tsallax.paper.fleets.fleet_files`)."""
 
 import dataclasses
 import hashlib
 import json
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -17,6 +13,12 @@ from tsallax.deep import options
 from tsallax.deep.ddpg_config import DDPGConfig
 from tsallax.deep.deep_q_config import DeepQConfig
 from tsallax.errors import InvalidInput
+from tsallax.paper.fleets.fleet_files import (
+    FleetFiles,
+    begun_fleets,
+    files_of_fleet,
+    require_equal,
+)
 from tsallax.paper.sweep.rows import Key, Row, RowFolder
 from tsallax.paper.sweep.specification import Run, Sweep, learner_config, runs_of
 from tsallax.paper.sweep.tasks import Variant
@@ -27,55 +29,45 @@ SAVE_SECONDS = 120.0
 
 @dataclass(frozen=True)
 class Job:
-    """A fleet to train: runs of one task and one number of actions."""
+    """A fleet to train: runs of a sweep with one number of actions."""
 
-    task: str
-    actions: int | None
+    sweep: Sweep
     runs: tuple[Run, ...]
-    episodes: int
-    steps: int
-    options: dict[str, Any]
-    evaluated: int
     folder: str
     device: str | None = None
     save_seconds: float = SAVE_SECONDS
+
+    @property
+    def actions(self) -> int | None:
+        """The number of actions of its runs; None for DDPG."""
+        return self.runs[0].actions
 
     @cached_property
     def name(self) -> str:
         """A name that distinguishes it from other jobs, the same for the same runs."""
         text = json.dumps([dataclasses.asdict(run) for run in self.runs])
         kind = "ddpg" if self.actions is None else f"{self.actions}"
-        return f"{self.task}-{kind}-{hashlib.sha256(text.encode()).hexdigest()[:8]}"
+        return f"{self.sweep.task.name}-{kind}-{hashlib.sha256(text.encode()).hexdigest()[:8]}"
 
-    @property
-    def rows_file(self) -> Path:
-        """The file of its rows."""
-        return Path(self.folder) / "rows" / f"{self.name}.jsonl"
-
-    @property
-    def checkpoint_file(self) -> Path:
-        """The file of its fleet."""
-        return Path(self.folder) / "fleets" / f"{self.name}.npz"
-
-    @property
-    def status_file(self) -> Path:
-        """The file of its runs, options and status."""
-        return Path(self.folder) / "fleets" / f"{self.name}.json"
+    @cached_property
+    def files(self) -> FleetFiles:
+        """Its files."""
+        return files_of_fleet(self.folder, self.name)
 
     @property
     def description(self) -> dict[str, Any]:
-        """Its runs, options and protocol, as `status_file` holds them."""
+        """Its runs, options and protocol, as the file of its state holds them."""
         return {
-            "task": self.task,
+            "task": self.sweep.task.name,
             "actions": self.actions,
             "runs": [dataclasses.asdict(run) for run in self.runs],
-            "options": self.options,
-            "asked": _protocol(self),
+            "options": self.sweep.options,
+            "asked": _protocol(self.sweep),
         }
 
     def key(self, run: Run) -> Key:
         """The key of the run's row."""
-        return self.task, run.variant.name, run.actions, run.seed
+        return self.sweep.task.name, run.variant.name, run.actions, run.seed
 
 
 def plan_jobs(
@@ -86,27 +78,22 @@ def plan_jobs(
 
     A new fleet has at most `at_once` agents. A folder with runs of another protocol is refused.
     """
-    for n in sweep.actions:
-        sweep.task.levels(n)
-    folder = rows.folder
+    folder, name = rows.folder, sweep.task.name
     done = {row.key: row for row in rows.read()}
-    shared: dict[str, Any] = {
-        "task": sweep.task.name, "episodes": sweep.episodes, "steps": sweep.steps,
-        "options": sweep.options, "evaluated": sweep.evaluated,
-        "folder": str(folder.absolute()),
-        "device": device, "save_seconds": save_seconds,
-    }  # fmt: skip
+
+    def job_of(runs: Sequence[Run]) -> Job:
+        return Job(sweep, tuple(runs), str(folder.absolute()), device, save_seconds)
+
     for row in done.values():
-        if row.task == sweep.task.name:
+        if row.task == name:
             _require_same_protocol(row, sweep, folder)
-    name = sweep.task.name
     known = {key[1:] for key in done if key[0] == name}
     pending = [r for r in runs_of(sweep) if (r.variant.name, r.actions, r.seed) not in known]
     jobs = []
-    for runs, protocol in _begun_fleets(folder, sweep.task.name):
-        job = Job(actions=runs[0].actions, runs=runs, **shared)
+    for _, (runs, protocol) in begun_fleets(folder, name, _runs_and_protocol):
+        job = job_of(runs)
         if all(job.key(run) in done for run in runs):  # left by a crash
-            job.checkpoint_file.unlink(missing_ok=True)
+            job.files.checkpoint.unlink(missing_ok=True)
         if not set(runs) & set(pending):
             continue
         _require_same_fleet(protocol, sweep, runs[0], folder)
@@ -114,31 +101,15 @@ def plan_jobs(
         pending = [run for run in pending if run not in runs]
     for size in dict.fromkeys(run.actions for run in pending):
         same = [run for run in pending if run.actions == size]
-        parts = (tuple(same[i : i + at_once]) for i in range(0, len(same), at_once))
-        jobs += [Job(actions=size, runs=runs, **shared) for runs in parts]
+        jobs += [job_of(same[i : i + at_once]) for i in range(0, len(same), at_once)]
     return jobs
 
 
-def _begun_fleets(folder: Path, task: str) -> list[tuple[tuple[Run, ...], dict[str, Any]]]:
-    """The runs of every fleet that has a checkpoint, and its protocol."""
-    found = []
-    for checkpoint in sorted((folder / "fleets").glob(f"{task}-*.npz")):
-        path = checkpoint.with_suffix(".json")
-        try:
-            data = json.loads(path.read_text(encoding="utf-8"))
-            runs = tuple(
-                Run(Variant(**each["variant"]), each["actions"], each["seed"])
-                for each in data["runs"]
-            )
-            given = options.with_current_names(data["options"])
-            found.append((runs, {**data["asked"], "options": given}))
-        except FileNotFoundError:
-            continue
-        except (ValueError, KeyError, TypeError, AttributeError):
-            raise InvalidInput(
-                f"damaged: remove it and {checkpoint.name} to train its runs again", source=path
-            ) from None
-    return found
+def _runs_and_protocol(state: dict[str, Any]) -> tuple[tuple[Run, ...], dict[str, Any]]:
+    runs = tuple(
+        Run(Variant(**each["variant"]), each["actions"], each["seed"]) for each in state["runs"]
+    )
+    return runs, {**state["asked"], "options": options.with_current_names(state["options"])}
 
 
 def _require_same_protocol(row: Row, sweep: Sweep, folder: Path) -> None:
@@ -147,7 +118,7 @@ def _require_same_protocol(row: Row, sweep: Sweep, folder: Path) -> None:
     config = learner_config(sweep.task, variant, sweep.options)
     expected = _relevant_options(variant, config)
     defaults = options.to_mapping(type(config)())  # of options that are newer than the row
-    _require_equal(folder, {**defaults, **row.config}, expected)
+    require_equal(folder, {**defaults, **row.config}, expected)
     ended = row.episodes == sweep.episodes or row.steps >= sweep.steps
     most = sweep.steps + expected["train_freq"] - 1
     if not ended or row.episodes > sweep.episodes or row.steps > most:
@@ -156,7 +127,7 @@ def _require_same_protocol(row: Row, sweep: Sweep, folder: Path) -> None:
             f"{sweep.episodes} episodes in at most {sweep.steps} steps: use another --out",
             source=folder,
         )
-    _require_equal(folder, {"evaluated": row.evaluated}, {"evaluated": sweep.evaluated})
+    require_equal(folder, {"evaluated": row.evaluated}, {"evaluated": sweep.evaluated})
 
 
 def _require_same_fleet(protocol: dict[str, Any], sweep: Sweep, run: Run, folder: Path) -> None:
@@ -165,7 +136,7 @@ def _require_same_fleet(protocol: dict[str, Any], sweep: Sweep, run: Run, folder
         _relevant_options(run.variant, learner_config(sweep.task, run.variant, given))
         for given in (protocol["options"], sweep.options)
     )
-    _require_equal(folder, {**found, **protocol}, {**expected, **_protocol(sweep)})
+    require_equal(folder, {**found, **protocol}, {**expected, **_protocol(sweep)})
 
 
 def _relevant_options(variant: Variant, config: DeepQConfig | DDPGConfig) -> dict[str, Any]:
@@ -176,12 +147,5 @@ def _relevant_options(variant: Variant, config: DeepQConfig | DDPGConfig) -> dic
     return found
 
 
-def _require_equal(folder: Path, found: dict[str, Any], expected: dict[str, Any]) -> None:
-    for name, value in expected.items():
-        if found.get(name) != value:
-            problem = f"holds runs with {name} {found.get(name)}, not {value}: use another --out"
-            raise InvalidInput(problem, source=folder)
-
-
-def _protocol(of: Sweep | Job) -> dict[str, int]:
-    return {name: getattr(of, name) for name in ("episodes", "steps", "evaluated")}
+def _protocol(sweep: Sweep) -> dict[str, int]:
+    return {name: getattr(sweep, name) for name in ("episodes", "steps", "evaluated")}

@@ -19,7 +19,8 @@ from typing import Any
 
 from tsallax.errors import InvalidInput
 from tsallax.interrupts import deferred
-from tsallax.paper.sweep.job_training import SAVING_SECONDS, train_job
+from tsallax.paper.fleets.processes import SAVING_SECONDS
+from tsallax.paper.sweep.job_training import train_job
 from tsallax.paper.sweep.jobs import Job
 
 RETRIES = 5

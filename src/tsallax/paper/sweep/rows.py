@@ -1,25 +1,16 @@
-"""The runs of a sweep as rows of JSON, one line each: `*.jsonl` files in a folder.
-
-A row is appended when its run is finished. A last line without its end, left by a crash, is
-ignored (`tsallax.files.json_lines`); any other line that is not a row is refused.
-"""
+"""The runs of a sweep as rows, in `*.jsonl` files (`tsallax.paper.fleets.row_files`)."""
 
 import os
-from collections.abc import Iterable
-from dataclasses import asdict, dataclass, fields, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from tsallax import checks
 from tsallax.deep.options import with_current_names
-from tsallax.errors import InvalidInput
-from tsallax.files.json_lines import append_line, read_lines
-from tsallax.paper.suites.suite_rows import SUITE_SUFFIX
+from tsallax.paper.fleets.row_files import RowFormat, is_count, is_finite
 from tsallax.paper.sweep.tasks import EXPLORE, TASKS, UPDATE, Variant
 
-FORMAT = 1
 EVERY = 20
 """Training episodes that an entry of a row's `returns` averages."""
 WINDOW = 100
@@ -30,8 +21,6 @@ ERRORS = ("greedy_error", "sampled_error")
 MINIMA = {"seed": 0, "episodes": 1, "steps": 1, "evaluated": 1, "every": 1, "agents": 1}
 """Of fields that are integers."""
 
-MAY_DIFFER = ("seconds", "agents", "provenance")
-"""Fields of time and place, in which two rows of one run may differ."""
 Key = tuple[str, str, int | None, int]
 
 
@@ -85,6 +74,16 @@ class Row:
         """Task, algorithm, number of actions and seed: unique in a sweep."""
         return self.task, self.algorithm, self.actions, self.seed
 
+    @property
+    def table(self) -> str:
+        """The table that shows it."""
+        return self.task
+
+    @property
+    def label(self) -> str:
+        """The run in words."""
+        return f"{self.algorithm}, {self.actions} actions, seed {self.seed}"
+
 
 def first_episode_at(returns: list[float], threshold: float, window: int = WINDOW) -> int | None:
     """The first episode, from one, at which the mean over the window is at the threshold.
@@ -108,14 +107,39 @@ def compact(returns: list[float], every: int = EVERY) -> tuple[float, ...]:
     return tuple(float(f"{sum(part) / len(part):.5g}") for part in parts)
 
 
-def append_row(row: Row, path: Path) -> None:
-    """Append a row to a file, durably: as a whole line or not at all."""
-    append_line(path, {"format": FORMAT, **asdict(row)})
+def _invalid_field(data: dict[str, Any]) -> str | None:
+    """The first field of a row with an impossible value, or None."""
+    fine = {name: is_finite(data[name]) for name in FINITE}
+    fine |= {name: is_finite(data[name]) and data[name] >= 0 for name in ERRORS}
+    fine |= {name: is_count(data[name], least) for name, least in MINIMA.items()}
+    fine |= {name: isinstance(data[name], dict) for name in ("config", "provenance")}
+    fine["task"] = data["task"] in list(TASKS)
+    for name in fine:
+        if not fine[name]:
+            return name
+    explore, update, alpha, actions = (data[x] for x in ("explore", "update", "alpha", "actions"))
+    reached, episodes, returns = data["reached"], data["episodes"], data["returns"]
+    if reached is not None and not (is_count(reached, 1) and reached <= episodes):
+        return "reached"
+    if actions is not None and not is_count(actions, 2):
+        return "actions"
+    q_learning = explore in list(EXPLORE) and update in list(UPDATE) and is_finite(alpha)
+    if not q_learning and not explore is update is alpha is actions is None:
+        return "explore"
+    if Variant(explore, update, alpha).name != data["algorithm"]:
+        return "algorithm"
+    if not (isinstance(returns, list | tuple) and all(map(is_finite, returns))):
+        return "returns"
+    return None if len(returns) == -(-episodes // data["every"]) else "returns"
 
 
-def read_rows(*folders: str | os.PathLike[str]) -> list[Row]:
-    """All rows of some folders and the folders in them, each run once, in a fixed order."""
-    return _merged((path, read_file(path)) for folder in folders for path in _files_in(folder))
+def _converted(data: dict[str, Any]) -> dict[str, Any]:
+    returns = tuple(float(x) for x in data["returns"])
+    return {**data, "returns": returns, "config": with_current_names(data["config"])}
+
+
+ROWS = RowFormat(Row, ".jsonl", "a sweep", _invalid_field, _converted)
+append_row, read_rows, read_file = ROWS.append, ROWS.read, ROWS.read_file
 
 
 class RowFolder:
@@ -132,11 +156,11 @@ class RowFolder:
     def read(self) -> list[Row]:
         """All rows, as of `read_rows`."""
         found = {}
-        for path in _files_in(self.folder):
+        for path in ROWS.files(self.folder):
             known, stamp = self._files.get(path), _stamp(path)
             found[path] = known if known and known[0] == stamp else (stamp, read_file(path))
         self._files = found
-        return _merged((path, rows) for path, (_, rows) in found.items())
+        return ROWS.merged((path, rows) for path, (_, rows) in found.items())
 
     def append(self, row: Row, path: Path) -> None:
         """Append a row to one of its files, as `append_row` does."""
@@ -147,78 +171,6 @@ class RowFolder:
             self._files[path] = _stamp(path), [*known[1], row]
 
 
-def _files_in(folder: str | os.PathLike[str]) -> list[Path]:
-    return sorted(p for p in Path(folder).rglob("*.jsonl") if not p.name.endswith(SUITE_SUFFIX))
-
-
 def _stamp(path: Path) -> tuple[int, int]:
     found = path.stat()
     return found.st_size, found.st_mtime_ns
-
-
-def _merged(files: Iterable[tuple[Path, list[Row]]]) -> list[Row]:
-    """The rows of all files, each run once; two different rows of a run are refused."""
-    found: dict[Key, tuple[Row, Path]] = {}
-    for path, rows in files:
-        for row in rows:
-            before = found.setdefault(row.key, (row, path))
-            if replace(before[0], **{name: getattr(row, name) for name in MAY_DIFFER}) != row:
-                raise InvalidInput(
-                    f"{path} and {before[1]} hold different runs of {row.algorithm}, "
-                    f"{row.actions} actions, seed {row.seed}: remove one"
-                )
-    return [row for row, _ in found.values()]
-
-
-def read_file(path: Path) -> list[Row]:
-    """The rows of one file."""
-    return [_parse(data, where) for where, data in read_lines(path)]
-
-
-def _parse(data: Any, where: str) -> Row:
-    if not isinstance(data, dict) or data.pop("format", None) != FORMAT:
-        raise InvalidInput("not a row of a sweep of this version", source=where)
-    names = {field.name for field in fields(Row)}
-    if set(data) != names:
-        wrong = ", ".join(sorted(names ^ set(data)))
-        raise InvalidInput(f"not a row of a sweep: {wrong} missing or unknown", source=where)
-    field = _invalid_field(data)
-    if field is not None:
-        raise InvalidInput(f"{field} cannot be {data[field]!r:.40}", source=where)
-    data["returns"] = tuple(float(x) for x in data["returns"])
-    data["config"] = with_current_names(data["config"])
-    return Row(**data)
-
-
-def _invalid_field(data: dict[str, Any]) -> str | None:
-    """The first field of a row with an impossible value, or None."""
-    fine = {name: _is_finite(data[name]) for name in FINITE}
-    fine |= {name: _is_finite(data[name]) and data[name] >= 0 for name in ERRORS}
-    fine |= {name: _is_count(data[name], least) for name, least in MINIMA.items()}
-    fine |= {name: isinstance(data[name], dict) for name in ("config", "provenance")}
-    fine["task"] = data["task"] in list(TASKS)
-    for name in fine:
-        if not fine[name]:
-            return name
-    explore, update, alpha, actions = (data[x] for x in ("explore", "update", "alpha", "actions"))
-    reached, episodes, returns = data["reached"], data["episodes"], data["returns"]
-    if reached is not None and not (_is_count(reached, 1) and reached <= episodes):
-        return "reached"
-    if actions is not None and not _is_count(actions, 2):
-        return "actions"
-    q_learning = explore in list(EXPLORE) and update in list(UPDATE) and _is_finite(alpha)
-    if not q_learning and not explore is update is alpha is actions is None:
-        return "explore"
-    if Variant(explore, update, alpha).name != data["algorithm"]:
-        return "algorithm"
-    if not (isinstance(returns, list) and all(map(_is_finite, returns))):
-        return "returns"
-    return None if len(returns) == -(-episodes // data["every"]) else "returns"
-
-
-def _is_count(value: Any, least: int) -> bool:
-    return checks.is_integer(value) and value >= least
-
-
-def _is_finite(value: Any) -> bool:
-    return checks.is_number(value) and abs(value) < 1e300

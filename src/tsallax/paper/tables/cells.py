@@ -23,8 +23,8 @@ PLAIN = "EpsGrdy+Bellman"
 DDPG: Cell = ("DDPG", None)
 TOP = 5
 RULE = (
-    "the mean, over the numbers of actions, of the rank of the mean greedy return; equals are "
-    "ordered by episodes to the threshold"
+    "the mean, over the numbers of actions, of the rank of the mean greedy return; ties are broken "
+    "by episodes to the threshold"
 )
 
 
@@ -147,7 +147,7 @@ class Ranking:
     names: tuple[str, ...]
     """Those with runs at every number of actions of which any has, by `RULE`."""
     top: Array
-    """Which of them are among the first five; equals share the last places in parts."""
+    """Which of them are among the first five; tied ones share the last places."""
     top_by_mean: Array
     """Likewise by the paper's rule, the mean of their mean returns."""
     first: Array | None
@@ -184,7 +184,7 @@ def _score(mean: Array, time: Array) -> Array:
 
 
 def _first(score: Array) -> Array:
-    """Which are among the smallest five; equals at the cut share what is left of it.
+    """Which are among the smallest five; ties at the fifth place share what is left of it.
 
     >>> _first(np.array([1.0, 4, 2, 4, 3, 0, 9])).tolist()
     [1.0, 0.5, 1.0, 0.5, 1.0, 1.0, 0.0]

@@ -1,6 +1,7 @@
 """The commands that train the runs of a sweep again, from their rows."""
 
-from collections.abc import Sequence
+from collections.abc import Collection, Mapping, Sequence
+from typing import Any
 
 from tsallax.deep import options
 from tsallax.paper.sweep.rows import Row
@@ -58,9 +59,19 @@ def _set(usual: Sweep, rows: Sequence[Row]) -> list[str]:
     first = rows[0]
     variant = Variant(first.explore, first.update, first.alpha)
     expected = options.to_mapping(learner_config(usual.task, variant, usual.options))
-    own = ("explore", "update", "alpha")
+    return set_flags(options_of(rows)[0], expected, ("explore", "update", "alpha"))
+
+
+def set_flags(
+    found: Mapping[str, Any], expected: Mapping[str, Any], but: Collection[str]
+) -> list[str]:
+    """The flags for options that differ from the expected ones, `but` some.
+
+    >>> set_flags({"net_arch": [8, 8], "gamma": 0.9}, {"net_arch": [64], "gamma": 0.9}, ())
+    ['--set net_arch=8,8']
+    """
     return [
         f"--set {name}={','.join(map(str, value)) if isinstance(value, list) else value}"
-        for name, value in options_of(rows)[0].items()
-        if name not in own and name in expected and value != expected[name]
+        for name, value in found.items()
+        if name not in but and name in expected and value != expected[name]
     ]

@@ -1,6 +1,6 @@
 """Numbers, intervals and lists as text."""
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 
 from tsallax.paper.result import tidy
 from tsallax.paper.sweep.tasks import Task
@@ -39,24 +39,16 @@ def blank_or_number(value: float | None) -> float | str:
     return "" if value is None else tidy(value, 6)
 
 
-def interval(one: Estimate, decimals: int = 2) -> str:
-    """The interval in brackets, or nothing.
-
-    >>> interval(Estimate(0.5, 0.4, 0.65)), interval(Estimate(0.5))
-    ('[0.40, 0.65]', '')
-    """
-    if one.low is None or one.high is None:
-        return ""
-    return f"[{number(one.low, decimals)}, {number(one.high, decimals)}]"
-
-
 def shown(one: Estimate, decimals: int = 2) -> str:
-    """A number with its interval.
+    """A number with its interval, if it has one.
 
     >>> shown(Estimate(-4.0, -4.2, -3.9), 1), shown(Estimate(-4.0), 1)
     ('−4.0 [−4.2, −3.9]', '−4.0')
     """
-    return f"{number(one.value, decimals)} {interval(one, decimals)}".rstrip()
+    value = number(one.value, decimals)
+    if one.low is None or one.high is None:
+        return value
+    return f"{value} [{number(one.low, decimals)}, {number(one.high, decimals)}]"
 
 
 def episodes(times: Array, mean: Estimate) -> str:
@@ -70,6 +62,16 @@ def episodes(times: Array, mean: Estimate) -> str:
     if count == len(times):
         return shown(mean, 0)
     return f"{number(mean.value, 0)} (≥, {count} of {len(times)})"
+
+
+def span(values: Collection[int]) -> str:
+    """The smallest and the largest of some numbers.
+
+    >>> span([3, 3]), span([1000, 50, 70])
+    ('3', '50 to 1,000')
+    """
+    low, high = min(values), max(values)
+    return f"{low:,}" if low == high else f"{low:,} to {high:,}"
 
 
 def listed(words: Sequence[str], most: int = 6) -> str:

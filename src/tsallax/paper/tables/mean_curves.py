@@ -1,7 +1,8 @@
 """Training returns by episode, averaged over runs: the lines of the page's charts."""
 
 import math
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
+from typing import Any
 
 import numpy as np
 
@@ -44,17 +45,24 @@ def learning_curves_chart(sweep: Runs, shown: Collection[str]) -> Chart:
             "update": row.update or "DDPG",
             "alpha": "none" if cell[0] in (PLAIN, "DDPG") else f"{row.alpha:g}",
         }
-        mean, low, high = mean_curve(runs, sweep.weights[cell][:DRAWS])
-        none = (None,) * len(x) if len(rows) < 2 else None
         panel = f"{row.actions:,} actions" if row.actions else "continuous actions"
-        ends = (none or short_line(low), none or short_line(high))
-        line = (short_line(x), short_line(mean), *ends)
-        series.append(Series(panel, cell[0], groups, *line, shown=cell[0] in shown))
+        curve = mean_curve(runs, sweep.weights[cell][:DRAWS])
+        series.append(chart_series(panel, cell[0], groups, x, curve, cell[0] in shown))
     name = f"{sweep.task.name}-curves"
     title = f"{sweep.task.title}: learning curves of all algorithms"
     return Chart(name, title, "episodes", "mean training return", tuple(series))
 
 
-def short_line(line: Array) -> tuple[float, ...]:
-    """The numbers of a line of a chart, in four digits."""
-    return tuple(tidy(value, 4) for value in line)
+def chart_series(
+    panel: str, label: str, groups: Mapping[str, str], x: Array, curve: Sequence[Array], shown: bool
+) -> Series:
+    """A line of a chart, in four digits, from a mean and both ends of its interval.
+
+    Where there is no interval, as of one run, the ends are NaN.
+    """
+
+    def numbers(line: Array) -> tuple[Any, ...]:
+        return tuple(None if math.isnan(value) else tidy(value, 4) for value in line)
+
+    mean, low, high = map(numbers, curve)
+    return Series(panel, label, groups, numbers(x), mean, low, high, shown)

@@ -24,20 +24,20 @@ def best_rows(sweep: Runs) -> tuple[Row, ...]:
             times = sweep.times[fast[0]]
             taken = mean_of(times[:, 0], sweep.weights[fast[0]])
             theirs = _at(paper, n, f"{EXPLORE[explore]}+")
-            said, by_said = _best(theirs, "expected_return", max)
-            quick, by_quick = _best(theirs, "episodes", min)
+            paper_return, with_return = _best(theirs, "expected_return", max)
+            paper_episodes, with_episodes = _best(theirs, "episodes", min)
             rows.append(
                 {
                     "exploration": EXPLORERS[explore],
                     "actions": n,
                     "best return": shown(_mean(sweep, high[0]), digits(sweep.task)),
                     "of": _few([cell[0] for cell in high]),
-                    "paper's best": "" if said is None else said,
-                    "of, there": _few(by_said),
+                    "paper's best": "" if paper_return is None else paper_return,
+                    "of, there": _few(with_return),
                     "fewest episodes": episodes(times, taken),
                     "by": _few([cell[0] for cell in fast]),
-                    "paper's fewest": "" if quick is None else quick,
-                    "by, there": _few(by_quick),
+                    "paper's fewest": "" if paper_episodes is None else paper_episodes,
+                    "by, there": _few(with_episodes),
                 }
             )
     return tuple(rows)
@@ -82,19 +82,19 @@ def comparison(sweep: Runs) -> tuple[Comparison, ...]:
         best = _highest(ours)
         text = f"{shown(_mean(sweep, best[0]), decimals)} ({listed([one for one, _ in best], 2)})"
         top, names = _best(_at(paper, n), "expected_return", max)
-        said = "" if top is None else f"{number(top, 1)} ({listed(names, 2)})"
-        lines.append(Comparison(f"best return at {n:,} actions", said, text))
+        theirs = "" if top is None else f"{number(top, 1)} ({listed(names, 2)})"
+        lines.append(Comparison(f"best return at {n:,} actions", theirs, text))
     for n in sweep.actions:
         if (OWN, n) in sweep.cells:
             known = sweep.times[OWN, n]
             own = paper.get((OWN, n))
             what = f"{OWN}: episodes to {number(sweep.threshold, 0)} at {n:,} actions"
-            said = "" if own is None or own.episodes is None else number(own.episodes, 0)
+            theirs = "" if own is None or own.episodes is None else number(own.episodes, 0)
             text = episodes(known, mean_of(known[:, 0], sweep.weights[OWN, n]))
-            lines.append(Comparison(what, said, text))
+            lines.append(Comparison(what, theirs, text))
     if DDPG in sweep.cells:
         own = paper.get(DDPG)
-        said = "" if own is None else number(own.expected_return, 1)
+        theirs = "" if own is None else number(own.expected_return, 1)
         ddpg = shown(_mean(sweep, DDPG), decimals)
-        lines.append(Comparison("DDPG: expected return", said, ddpg))
+        lines.append(Comparison("DDPG: expected return", theirs, ddpg))
     return tuple(lines)

@@ -4,10 +4,11 @@ import json
 from collections.abc import Iterable, Sequence
 from typing import Any
 
+from tsallax.paper.suites.suite_rows import SuiteRow
 from tsallax.paper.sweep.rows import Row
 from tsallax.paper.sweep.tasks import VARIANTS
 from tsallax.paper.tables.cells import DDPG, Runs
-from tsallax.paper.tables.formatting import listed
+from tsallax.paper.tables.formatting import listed, span
 from tsallax.wording import plural
 
 HARDWARE = ("device", "machine")
@@ -18,8 +19,7 @@ def parameters(sweep: Runs) -> dict[str, Any]:
     q_learning = [row for row in sweep.rows if row.actions is not None]
     ddpg = [row for row in sweep.rows if row.actions is None]
     same, differ = options_of(q_learning)
-    versions = sorted({key for row in sweep.rows for key in row.provenance} - {*HARDWARE, "date"})
-    dates = sorted(_distinct(row.provenance.get("date", "") for row in sweep.rows))
+    dates = dates_of(sweep.rows)
     return {
         "environment": sweep.task.env,
         "threshold": sweep.threshold,
@@ -32,10 +32,8 @@ def parameters(sweep: Runs) -> dict[str, Any]:
         "options_of_all_variants": same,
         "options_that_differ": differ,
         **({"options_of_ddpg": options_of(ddpg)[0]} if ddpg else {}),
-        "versions": {
-            key: _distinct(row.provenance.get(key, "") for row in sweep.rows) for key in versions
-        },
-        "hardware": hardware(sweep),
+        "versions": versions_of(sweep.rows),
+        "hardware": hardware_of(sweep.rows),
         "hours_of_the_longest_fleet": round(max(row.seconds for row in sweep.rows) / 3600, 3),
         "dates": dates[:1] + dates[1:][-1:],
     }
@@ -57,13 +55,24 @@ def options_of(rows: Sequence[Row]) -> tuple[dict[str, Any], dict[str, list[Any]
     return same, differ
 
 
-def hardware(sweep: Runs) -> str | None:
+def hardware_of(rows: Sequence[Row | SuiteRow]) -> str | None:
     """The devices and machines that the rows name."""
-    found = _distinct(
+    names = (
         ", ".join(row.provenance[key] for key in HARDWARE if row.provenance.get(key))
-        for row in sweep.rows
+        for row in rows
     )
-    return "; ".join(found) or None
+    return "; ".join(_distinct(names)) or None
+
+
+def versions_of(rows: Sequence[Row | SuiteRow]) -> dict[str, list[str]]:
+    """The versions of programs that the rows name, by program."""
+    programs = sorted({key for row in rows for key in row.provenance} - {*HARDWARE, "date"})
+    return {key: _distinct(row.provenance.get(key, "") for row in rows) for key in programs}
+
+
+def dates_of(rows: Sequence[Row | SuiteRow]) -> list[str]:
+    """The dates that the rows name, in order."""
+    return sorted(_distinct(row.provenance.get("date", "") for row in rows))
 
 
 def missing(sweep: Runs) -> str:
@@ -88,8 +97,7 @@ def missing(sweep: Runs) -> str:
 
 
 def _range(values: Sequence[int]) -> int | str:
-    low, high = min(values), max(values)
-    return low if low == high else f"{low:,} to {high:,}"
+    return values[0] if len(set(values)) == 1 else span(values)
 
 
 def _distinct(values: Iterable[str]) -> list[str]:

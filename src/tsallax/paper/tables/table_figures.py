@@ -5,7 +5,6 @@ from typing import Any
 
 import numpy as np
 from matplotlib.axes import Axes
-from matplotlib.figure import Figure
 from matplotlib.ticker import FuncFormatter
 
 from tsallax.paper.result import Picture
@@ -13,7 +12,7 @@ from tsallax.paper.sweep.tasks import EXPLORE, paper_results
 from tsallax.paper.tables.cells import DDPG, TOP, Ranking, Runs
 from tsallax.paper.tables.formatting import digits, listed, number
 from tsallax.paper.tables.mean_curves import DRAWS, training_returns
-from tsallax.plotting import GREY, legend_below, letter
+from tsallax.plotting import GREY, draw_curve, legend_below, letter, panel_grid
 from tsallax.statistics import Array, mean_curve, mean_of
 
 COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00")
@@ -29,8 +28,7 @@ DDPG_LINE: Any = {
 
 def returns_figure(sweep: Runs, order: Ranking) -> Picture:
     """(a) The expected return and (b) the episodes to the threshold of the top five."""
-    figure = Figure(figsize=(7.0, 3.6), layout="constrained")
-    left, right = figure.subplots(1, 2)
+    figure, (left, right) = panel_grid(2, 2, 3.5, 2.8, 0.8)
     best = order.names[:TOP]
     for axes, kind in ((left, "return"), (right, "episodes")):
         for i, one in enumerate(best):
@@ -40,8 +38,6 @@ def returns_figure(sweep: Runs, order: Ranking) -> Picture:
         axes.set_xlim(-0.4, max(len(sweep.actions) - 0.6, 0.4))
         axes.set_xlabel("number of actions")
         axes.yaxis.set_major_formatter(FuncFormatter(_tick))
-        axes.grid(axis="y")
-        axes.tick_params(colors=GREY)
     low, high = left.get_ylim()
     if high - low < (span := 0.05 * abs(sweep.threshold)):
         left.set_ylim((low + high - span) / 2, (low + high + span) / 2)
@@ -142,20 +138,13 @@ def curves_figure(sweep: Runs, order: Ranking) -> Picture:
     names = chosen_curves(sweep, order)
     count = max(1, len(sweep.actions))
     columns = min(2, count)
-    lines = -(-count // columns)
-    figure = Figure(figsize=(3.5 * columns, 2.3 * lines + 0.8), layout="constrained")
-    grid = figure.subplots(lines, columns, sharex=True, sharey=True, squeeze=False)
-    panels: list[Axes] = list(grid.ravel())
+    figure, panels = panel_grid(count, columns, 3.5, 2.3, 0.8, share=True)
     for axes, n in zip(panels, sweep.actions):
         for i, one in enumerate(names):
             if (one, n) in sweep.cells:
                 _curve(axes, sweep, one, n, i)
         axes.axhline(sweep.threshold, color=GREY, linewidth=0.6, linestyle=(0, (1, 2)), zorder=1)
         axes.set_title(f"{n:,} actions", loc="left")
-        axes.grid(axis="y")
-        axes.tick_params(colors=GREY)
-    for axes in panels[len(sweep.actions) :]:
-        axes.set_visible(False)
     for k, axes in enumerate(panels):
         if k % columns == 0:
             axes.set_ylabel("training return")
@@ -199,13 +188,11 @@ def _minus_exp(value: Array) -> Array:
 
 def _curve(axes: Axes, sweep: Runs, one: str, actions: int, i: int) -> None:
     x, runs = training_returns(sweep.cells[one, actions])
-    mean, low, high = mean_curve(runs, sweep.weights[one, actions][:DRAWS])
+    curve = mean_curve(runs, sweep.weights[one, actions][:DRAWS])
     extra = i >= len(COLOURS)
     colour = ("#000000", "#6a51a3", "#7f4f24", "#56B4E9")[i - len(COLOURS)] if extra else COLOURS[i]
     style = EXTRA[i - len(COLOURS)] if extra else "-"
-    axes.plot(x, mean, color=colour, linewidth=1.1, linestyle=style, label=one, zorder=3)
-    if len(runs) > 1:
-        axes.fill_between(x, low, high, color=colour, alpha=0.13, linewidth=0, zorder=2)
+    draw_curve(axes, x, curve, colour, label=one, linestyle=style)
 
 
 def _alt(sweep: Runs, best: Sequence[str]) -> str:

@@ -19,12 +19,13 @@ from tsallax.paper.tables.formatting import (
     listed,
     number,
     shown,
+    span,
 )
 from tsallax.paper.tables.improvement import all_improvements, group_rows, improvement_rows
 from tsallax.paper.tables.improvement_figure import draw_improvements
 from tsallax.paper.tables.mean_curves import learning_curves_chart
 from tsallax.paper.tables.paper_comparison import best_rows, comparison
-from tsallax.paper.tables.run_options import hardware, missing, parameters
+from tsallax.paper.tables.run_options import hardware_of, missing, parameters
 from tsallax.paper.tables.table_figures import curves_figure, returns_figure
 from tsallax.paper.tables.verdicts import claims, rows_of, tally, updates
 from tsallax.plotting import paper_style
@@ -88,21 +89,20 @@ def summarize_runs(task: Task, rows: Sequence[Row]) -> Result:
         comparison=comparison(sweep),
         pictures=tuple(pictures),
         charts=(learning_curves_chart(sweep, order.names[:TOP]),),
-        hardware=hardware(sweep),
+        hardware=hardware_of(sweep.rows),
+        quick=any(r.episodes < task.episodes and r.steps < task.steps for r in sweep.rows),
     )
 
 
 def _caption(sweep: Runs, order: Ranking, judged: str) -> tuple[str, ...]:
     """The caption: what is shown, what is missing, and how the numbers were computed."""
     counts = sorted({len(runs) for runs in sweep.named.values()})
-    each = f"{counts[0]}" if len(counts) == 1 else f"{counts[0]} to {counts[-1]}"
     best = listed(order.names[:TOP])
-    evaluated = sorted({row.evaluated for row in sweep.rows})
-    size = f"{evaluated[0]:,}" if len(evaluated) == 1 else f"{evaluated[0]:,} to {evaluated[-1]:,}"
+    size = span([row.evaluated for row in sweep.rows])
     first = (
-        f"{plural(len(sweep.rows), 'run')} of {sweep.task.title}, {each} for each algorithm and "
-        f"number of actions. The expected return is that of the final policy without exploration, "
-        f"over {size} episodes of each run. A run has reached the threshold of "
+        f"{plural(len(sweep.rows), 'run')} of {sweep.task.title}, {span(counts)} for each "
+        "algorithm and number of actions. The expected return is that of the final policy without "
+        f"exploration, over {size} episodes of each run. A run has reached the threshold of "
         f"{number(sweep.threshold, 0)} when the mean of 100 training episodes in a row has. "
         f"{missing(sweep)}"
     )
@@ -120,7 +120,7 @@ def _caption(sweep: Runs, order: Ranking, judged: str) -> tuple[str, ...]:
         "twenty such intervals one is expected to err."
     )
     equal = int(((order.top > 0) & (order.top < 1)).sum())
-    shared = f" The last of them are {equal} equals, of which not all are named." if equal else ""
+    shared = f" The last are among {equal} that are tied." if equal else ""
     count = "five" if len(order.names) >= TOP else str(len(order.names))
     top = f"Our top {count}, ordered by {RULE}: {best}.{shared}" if order.names else ""
     return tuple(part for part in (first, judged, top, _schedule(sweep), ways) if part)

@@ -35,13 +35,13 @@ OPPOSITE = {HOLDS: FAILS, FAILS: HOLDS, INCONCLUSIVE: INCONCLUSIVE}
 class Claim:
     """One statement, what was measured to judge it, the number found and the verdict."""
 
-    says: str
+    statement: str
     measured: str
     found: Estimate
     null: float
     """The value without effect, which the interval must exclude."""
     verdict: str
-    more: str = ""
+    note: str = ""
     """Further counts and cautions."""
     detail: str = ""
     """The number by number of actions."""
@@ -79,20 +79,20 @@ def _with_seeds(sweep: Runs, claim: Claim) -> Claim:
     needed = f"{math.ceil(factor * max(seeds)):,} seeds of every cell"
     needed = needed if len(seeds) == 1 else f"{factor:,.1f} times as many runs"
     text = f"About {needed} would settle it, if the number stayed as it is."
-    return dataclasses.replace(claim, more=f"{claim.more} {text}".strip())
+    return dataclasses.replace(claim, note=f"{claim.note} {text}".strip())
 
 
 def rows_of(found: Sequence[Claim]) -> tuple[Row, ...]:
     """The claims as rows of a table."""
     return tuple(
         {
-            "claim": claim.says,
+            "claim": claim.statement,
             "verdict": claim.verdict,
             "measured": claim.measured,
             "here": shown(claim.found, claim.decimals),
             "without effect": f"{claim.null:g}",
             "by number of actions": claim.detail,
-            "note": claim.more,
+            "note": claim.note,
         }
         for claim in found
     )
@@ -108,19 +108,19 @@ def _comparison(sweep: Runs, factor: str, x: str, y: str, measure: str) -> Claim
     one = improvement_between(sweep, factor, x, y, measure, sweep.actions)
     if one is None:
         return None
-    verdict, more, hidden = one.verdict, "", ""
+    verdict, note, hidden = one.verdict, "", ""
     if measure == "episodes":
         hidden = _hidden(sweep, factor, (x, y))
-        more = f"{_shares(one)} {_reached(sweep, factor, (x, y))}{hidden}"
+        note = f"{_shares(one)} {_reached(sweep, factor, (x, y))}{hidden}"
         verdict = INCONCLUSIVE if hidden else verdict
     if y == "DDPG":
         what = "in return" if measure == "return" else "with fewer episodes"
         runs = sweep.greedy[DDPG]
         mean = f"end at {number(runs.mean(), digits(sweep.task))} on average."
-        says = f"Q-learning with sparse exploration outperforms DDPG {what}"
+        statement = f"Q-learning with sparse exploration outperforms DDPG {what}"
         chance = f"Probability that a run does better than one of DDPG, over {one.matches} cells"
-        more = more or f"DDPG's {plural(len(runs), 'run')} {mean}"
-        return Claim(says, chance, one.chance, 0.5, verdict, more)
+        note = note or f"DDPG's {plural(len(runs), 'run')} {mean}"
+        return Claim(statement, chance, one.chance, 0.5, verdict, note)
     us, them = _way(factor, x), _way(factor, y)
     what = "needs fewer episodes than" if measure == "episodes" else "ends at a higher return than"
     each = [improvement_between(sweep, factor, x, y, measure, [n]) for n in sweep.actions]
@@ -130,11 +130,11 @@ def _comparison(sweep: Runs, factor: str, x: str, y: str, measure: str) -> Claim
         for part in each
         if part is not None
     ]
-    says = f"{us[0].upper()}{us[1:]} {what} {them}"
+    statement = f"{us[0].upper()}{us[1:]} {what} {them}"
     pairs = f"{plural(one.matches, 'matched pair')} of cells"
     chance = f"Probability that a run does better than its match, over {pairs}"
     detail = "; ".join(parts)
-    return Claim(says, chance, one.chance, 0.5, verdict, more, detail, narrows=not hidden)
+    return Claim(statement, chance, one.chance, 0.5, verdict, note, detail, narrows=not hidden)
 
 
 def _shares(one: Improvement) -> str:
@@ -204,15 +204,15 @@ def _trend(sweep: Runs, other: str, measure: str) -> Claim | None:
     out = [f"{n:,}" for n in leads(sweep, "sparse", other, "return") if n not in known]
     none = f"no run reached {number(sweep.threshold, 0)} with them"
     dropped = f" Without {listed(out)} actions: {none}." if out else ""
-    says = f"The more actions, the more sparse exploration leads {them} in {measure}"
+    statement = f"The more actions, the more sparse exploration leads {them} in {measure}"
     growth = (
         f"Growth of the mean lead over matched cells, from {min(known):,} to {max(known):,} "
         f"actions along a straight line with equal steps between the {len(known)} numbers"
     )
     verdict = INCONCLUSIVE if hidden else change.verdict(0.0)
-    more = f"The lead is {listed(parts)} actions{never}.{dropped}{hidden}"
+    note = f"The lead is {listed(parts)} actions{never}.{dropped}{hidden}"
     detail = "; ".join(parts)
-    return Claim(says, growth, change, 0.0, verdict, more, detail, decimals, not hidden)
+    return Claim(statement, growth, change, 0.0, verdict, note, detail, decimals, not hidden)
 
 
 def _top(sweep: Runs, order: Ranking) -> Claim | None:
@@ -220,9 +220,9 @@ def _top(sweep: Runs, order: Ranking) -> Claim | None:
     if len(order.names) <= TOP:
         return None
     if sweep.task.name == "pendulum":
-        way, says, null = "sparse", "Most of the top five explore sparsely", TOP / 2
+        way, statement, null = "sparse", "Most of the top five explore sparsely", TOP / 2
     else:
-        way, says, null = "soft", "None of the top five explores with softmax", 0.5
+        way, statement, null = "soft", "None of the top five explores with softmax", 0.5
     mine = np.array([sweep.algorithms[one].explore == way for one in order.names], float)
     draws = None if order.first is None else order.first @ mine
     count = estimate(round(float(order.top @ mine), 9), draws)
@@ -230,7 +230,7 @@ def _top(sweep: Runs, order: Ranking) -> Claim | None:
     whole = all(float(v or 0).is_integer() for v in (count.value, count.low, count.high))
     verdict = count.verdict(null)
     return Claim(
-        says,
+        statement,
         f"Algorithms with {_way('explore', way)} among our top five",
         count,
         null,
@@ -251,11 +251,11 @@ def _maximum(sweep: Runs, order: Ranking) -> Claim | None:
     few = any(len(sweep.greedy[cell]) < 2 for cell in best)
     drawn = [sweep.weights[cell] @ sweep.greedy[cell] >= sweep.threshold for cell in best]
     share = estimate(float(np.mean(reached)), None if few else np.mean(drawn, axis=0))
-    says = "Most of the top five converge to the maximum return of 1000"
+    statement = "Most of the top five converge to the maximum return of 1000"
     level = f"a mean greedy return of {number(sweep.threshold, 0)} or more"
     cells = f"Share of their {len(best)} cells with {level}"
     bias = "The five were chosen by the same runs, which biases this upwards."
-    return Claim(says, cells, share, 0.5, share.verdict(0.5), bias)
+    return Claim(statement, cells, share, 0.5, share.verdict(0.5), bias)
 
 
 def tally(found: Sequence[Claim]) -> str:

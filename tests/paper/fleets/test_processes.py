@@ -12,9 +12,10 @@ import pytest
 from refusals import refused
 from small_sweeps import outcome, plan, small
 from tsallax.errors import InvalidInput
-from tsallax.paper.sweep import processes
+from tsallax.paper.fleets import processes
+from tsallax.paper.fleets.processes import Worker, train_side_by_side
 from tsallax.paper.sweep.execution import train_sweeps
-from tsallax.paper.sweep.processes import Worker, train_side_by_side
+from tsallax.paper.sweep.job_training import train_in_process
 
 
 @pytest.mark.slow
@@ -48,7 +49,7 @@ def test_the_error_of_a_process_is_raised(code, error, tmp_path: Path):
 @pytest.mark.slow
 def test_an_error_in_a_process_is_raised_in_one_line(tmp_path: Path):
     (job,) = plan(small(), tmp_path)
-    job.checkpoint_file.parent.mkdir(parents=True)
-    job.checkpoint_file.write_text("not a fleet")
-    with refused(job.checkpoint_file.name):
-        train_side_by_side([job], 2, lambda: None)
+    job.files.checkpoint.parent.mkdir(parents=True)
+    job.files.checkpoint.write_text("not a fleet")
+    with refused(job.files.checkpoint.name):
+        train_side_by_side([job], 2, lambda: None, train_in_process)

@@ -1,4 +1,4 @@
-"""Train the fleets of a sweep side by side, in processes of their own.
+"""Train fleets side by side, in processes of their own.
 
 Several small programs fill a machine better than one: the cores of a CPU, and a GPU too, where
 they can share it at the same time (NVIDIA's multi-process service).
@@ -15,14 +15,12 @@ from typing import Any, NamedTuple
 
 from tsallax.errors import InvalidInput
 from tsallax.interrupts import deferred
-from tsallax.paper.sweep.job_status import Status
-from tsallax.paper.sweep.job_training import SAVING_SECONDS, STATUS_SECONDS, train_job
-from tsallax.paper.sweep.jobs import Job
 
 MEMORY_FRACTION = "XLA_PYTHON_CLIENT_MEM_FRACTION"
 """The share of a GPU's memory that a process takes for itself."""
-
-
+POLL_SECONDS = 1.0
+SAVING_SECONDS = 60.0
+"""How long an interrupted command waits for fleets in other processes to be saved."""
 Train = Callable[[Any, Callable[[], None]], Any]
 """Trains a job; it calls its second argument often, which may raise KeyboardInterrupt."""
 
@@ -35,20 +33,8 @@ class Worker(NamedTuple):
     errors: Any
 
 
-def train_paper_job(job: Job, check: Callable[[], None]) -> None:
-    """Train a job of the paper's sweeps."""
-
-    def on_status(status: Status) -> None:
-        check()
-
-    train_job(job, on_status=on_status)
-
-
 def train_side_by_side(
-    jobs: Sequence[Any],
-    processes: int,
-    poll: Callable[[], None],
-    train: Train = train_paper_job,
+    jobs: Sequence[Any], processes: int, poll: Callable[[], None], train: Train
 ) -> None:
     """Train every job, `processes` of them at a time; `poll` is called about once a second.
 
@@ -67,7 +53,7 @@ def train_side_by_side(
                     _check_exit(worker)
                 if interrupted():
                     raise KeyboardInterrupt
-                if time.monotonic() - polled > STATUS_SECONDS:
+                if time.monotonic() - polled > POLL_SECONDS:
                     poll()
                     polled = time.monotonic()
                 time.sleep(0.2)

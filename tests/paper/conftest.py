@@ -1,4 +1,4 @@
-"""A small sweep that was trained without interruption."""
+"""A small sweep that was trained without interruption, for tests of sweeps and fleets."""
 
 from pathlib import Path
 
@@ -14,7 +14,7 @@ TRAINED: list[Path] = []
 def whole(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The folder of two seeds in one fleet, trained once.
 
-    It has the scope of a module because that of the compiler's settings in tests/conftest.py has.
+    It has the scope of a module because that of the compiler's settings in conftest.py has.
     """
     if not TRAINED:
         folder = tmp_path_factory.mktemp("whole")

@@ -1,0 +1,109 @@
+"""The files of a fleet in training, by which it is resumed after a crash or on another machine.
+
+The folder of a sweep or suite holds `rows/NAME.jsonl`, the finished runs, and for each fleet
+`fleets/NAME.npz`, its last checkpoint, and `fleets/NAME.json`, its state: runs, options and how far
+it is. Every run without a row is still to be trained.
+"""
+
+import json
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any, NamedTuple, TypeVar
+
+from tsallax.deep.fleet import Fleet, Member
+from tsallax.errors import InvalidInput
+from tsallax.files.atomic import write_text
+
+T = TypeVar("T")
+
+
+class FleetFiles(NamedTuple):
+    """The files of a fleet, which has a name of its own in the folder."""
+
+    name: str
+    rows: Path
+    checkpoint: Path
+    state: Path
+
+
+def files_of_fleet(folder: str, name: str, suffix: str = ".jsonl") -> FleetFiles:
+    """The files of a fleet; `suffix` is that of its rows."""
+    rows, fleets = Path(folder) / "rows", Path(folder) / "fleets"
+    return FleetFiles(
+        name, rows / f"{name}{suffix}", fleets / f"{name}.npz", fleets / f"{name}.json"
+    )
+
+
+@contextmanager
+def locked(files: FleetFiles) -> Iterator[None]:
+    """Make the folders of a fleet, and refuse to train one that another process is training."""
+    for path in (files.rows, files.state):
+        path.parent.mkdir(parents=True, exist_ok=True)
+    try:
+        import fcntl
+    except ImportError:  # not on Windows
+        yield
+        return
+    with files.rows.open("ab") as file:
+        try:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            raise InvalidInput(
+                f"another process trains {files.name}: let it finish, or stop it",
+                source=files.rows.parent.parent,
+            ) from None
+        yield
+
+
+def load_fleet(
+    files: FleetFiles, env: str, members: Sequence[Member], actions: int | None,
+    workers: int | None = None, backend: str = "auto",
+) -> Fleet:  # fmt: skip
+    """The fleet of these members, as its checkpoint has it or new."""
+    for draft in files.checkpoint.parent.glob(f".{files.name}.*.partial"):
+        draft.unlink(missing_ok=True)  # of a process that was killed
+    if not files.checkpoint.is_file():
+        return Fleet(env, members, actions=actions, backend=backend, workers=workers)
+    try:
+        fleet = Fleet.load(files.checkpoint, workers=workers)
+    except InvalidInput as error:
+        raise InvalidInput(f"{error}: remove it to train its runs from the start") from None
+    if (fleet.members, fleet.actions) != (tuple(members), actions):
+        raise InvalidInput("a fleet with other options: remove it", source=files.checkpoint)
+    return fleet
+
+
+def write_state(files: FleetFiles, data: Mapping[str, Any]) -> None:
+    """Write the state of a fleet."""
+    write_text(files.state, json.dumps(data))
+
+
+def read_state(path: Path, parse: Callable[[dict[str, Any]], T]) -> T:
+    """What `parse` makes of the state in a file; refused where the file or its content is damaged.
+
+    `parse` may raise a ValueError, KeyError, TypeError or AttributeError.
+    """
+    try:
+        return parse(json.loads(path.read_text(encoding="utf-8")))
+    except (OSError, ValueError, KeyError, TypeError, AttributeError):
+        checkpoint = path.with_suffix(".npz").name
+        raise InvalidInput(
+            f"damaged: remove it and {checkpoint} to train its runs again", source=path
+        ) from None
+
+
+def begun_fleets(
+    folder: str | Path, prefix: str, parse: Callable[[dict[str, Any]], T]
+) -> list[tuple[Path, T]]:
+    """The state files of fleets that have a checkpoint, and what `parse` makes of them."""
+    paths = sorted((Path(folder) / "fleets").glob(f"{prefix}-*.json"))
+    return [(p, read_state(p, parse)) for p in paths if p.with_suffix(".npz").is_file()]
+
+
+def require_equal(source: Path, found: Mapping[str, Any], expected: Mapping[str, Any]) -> None:
+    """Refuse to mix runs of two protocols: options that differ from the expected ones."""
+    for name, value in expected.items():
+        if found.get(name) != value:
+            problem = f"holds runs with {name} {found.get(name)}, not {value}: use another --out"
+            raise InvalidInput(problem, source=source)

@@ -1,0 +1,24 @@
+"""Devices: that of this machine is used, and another refused before any work."""
+
+import jax
+import pytest
+
+from refusals import refused
+from tsallax.paper.fleets.fleet_device import check_counts, default_device, use_device
+
+
+@pytest.mark.skipif(jax.default_backend() == "gpu", reason="there is a GPU")
+def test_a_device_that_this_machine_lacks_is_refused():
+    use_device(None)
+    use_device(default_device())
+    with refused("no GPU"):
+        use_device("gpu")
+
+
+def test_unknown_devices_and_impossible_counts_are_refused():
+    with refused("unknown device 'tpu'"):
+        use_device("tpu")
+    with refused("--processes"):
+        check_counts(None, 0)
+    with refused("--at-once"):
+        check_counts(0, 1)
