@@ -22,6 +22,18 @@ def test_cells_are_in_the_order_of_the_suite_and_ours_first():
     assert runs.cells[("Acrobot-v1", None), "tsallax"].mean == Estimate(3.0)
 
 
+def test_runs_of_a_peer_count_at_all_levels_of_their_task():
+    rows = [
+        *example_rows("sb3-td3", [7.0], suite="control", task="Hopper"),
+        *example_rows("epsilon", [1.0], suite="control", task="Hopper", levels=3),
+        *example_rows("epsilon", [2.0], suite="control", task="Hopper", levels=7),
+    ]
+    runs = gather_suite("control", rows)
+    assert runs.places == (("Hopper", 3), ("Hopper", 7))
+    assert [runs.cell(place, "sb3-td3").mean.value for place in runs.places] == [7.0, 7.0]
+    assert [runs.cell(place, "epsilon").mean.value for place in runs.places] == [1.0, 2.0]
+
+
 def test_few_runs_have_their_range_and_many_an_interval_that_shrinks():
     few = gather_suite("classic", example_rows("tsallax", [1.0, 2.0, 9.0, 3.0, 5.0]))
     (cell,) = few.cells.values()

@@ -1,6 +1,5 @@
 """The commands that train the runs of a suite again."""
 
-import dataclasses
 from typing import Any
 
 from small_suites import example_row
@@ -69,9 +68,11 @@ def test_runs_with_other_seeds_steps_or_options_have_a_command_of_their_own():
 
 
 def test_runs_of_another_library_have_its_script_or_none():
-    def commands(agent: str) -> list[str]:
-        row = dataclasses.replace(example_row(), agent=agent, config={"policy": "MlpPolicy"})
+    def commands(agent: str, **changes: Any) -> list[str]:
+        row = example_row(agent=agent, config={"policy": "MlpPolicy"}, **changes)
         return suite_commands.commands_for_suite(gather_suite("classic", [row]))
 
-    assert commands("sb3-dqn") == ["python benchmarks/sb3_classic.py --out DIR"]
+    script = "python benchmarks/sb3_suites.py classic --out DIR --tasks CartPole-v1"
+    assert commands("sb3-dqn") == [f"{script} --steps 200"]
+    assert commands("sb3-dqn", steps=50_000) == [script]
     assert commands("sb3-sac") == []

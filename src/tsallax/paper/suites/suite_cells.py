@@ -8,7 +8,7 @@ import numpy as np
 
 from tsallax.errors import InvalidInput
 from tsallax.paper.suites.suite_rows import Point, SuiteRow
-from tsallax.paper.suites.suite_tasks import OURS, PEER, SUITES, Suite
+from tsallax.paper.suites.suite_tasks import OURS, SUITES, Suite
 from tsallax.paper.tables.formatting import shown
 from tsallax.statistics import Array, Estimate, mean_curve, mean_of, resample
 
@@ -111,7 +111,15 @@ class SuiteRuns:
     rows: tuple[SuiteRow, ...]
     cells: dict[tuple[Place, str], SuiteCell]
     places: tuple[Place, ...]
+    """Of our agents, if there are runs of them."""
     agents: tuple[str, ...]
+
+    def cell(self, place: Place, agent: str) -> SuiteCell | None:
+        """The runs of an agent at a place; those of a peer have no levels and count at all."""
+        found = self.cells.get((place, agent))
+        if found is None and agent == self.suite.peer:
+            return self.cells.get(((place[0], None), agent))
+        return found
 
 
 def gather_suite(name: str, rows: Sequence[SuiteRow]) -> SuiteRuns:
@@ -134,17 +142,18 @@ def gather_suite(name: str, rows: Sequence[SuiteRow]) -> SuiteRuns:
                 f"runs of {agent} on {place[0]} have different steps or evaluations: keep one kind"
             )
     agents = sorted({row.agent for row in mine}, key=_rank)
+    ours = [place for place, agent in found if agent != suite.peer]
     return SuiteRuns(
         suite=suite,
         rows=tuple(mine),
         cells={key: SuiteCell(*key, tuple(runs)) for key, runs in found.items()},
-        places=tuple(dict.fromkeys(place for place, _ in found)),
+        places=tuple(dict.fromkeys(ours or [place for place, _ in found])),
         agents=tuple(agents),
     )
 
 
 def _rank(agent: str) -> tuple[int, str]:
     """Ours first, then the ways to explore in their order, then peers."""
-    order = (OURS, "sparse", "soft", "epsilon", PEER)
-    stem = agent if agent in order else agent.split("-", 1)[0]
+    order = (OURS, "sparse", "soft", "epsilon")
+    stem = agent.partition("-")[0]
     return (order.index(stem) if stem in order else len(order)), agent

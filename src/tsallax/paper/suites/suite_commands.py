@@ -5,7 +5,7 @@ from typing import NamedTuple, TypeVar
 
 from tsallax.paper.suites.suite_cells import SuiteCell, SuiteRuns
 from tsallax.paper.suites.suite_jobs import Request, agent_options, default_request, whole_cycles
-from tsallax.paper.suites.suite_tasks import AUTO, DEFAULT_ALPHAS, OURS, PEER, WAYS
+from tsallax.paper.suites.suite_tasks import AUTO, DEFAULT_ALPHAS, OURS, WAYS, Suite
 from tsallax.paper.tables.commands import set_flags
 
 T = TypeVar("T")
@@ -35,7 +35,24 @@ def commands_for_suite(runs: SuiteRuns) -> list[str]:
         " ".join([first, *_flags(tasks, agents, levels, usual), *_settings_flags(settings, usual)])
         for (agents, levels, settings), tasks in groups.items()
     ]
-    return found + ["python benchmarks/sb3_classic.py --out DIR"] * (PEER in runs.agents)
+    peers = [cell for cell in runs.cells.values() if cell.agent == runs.suite.peer]
+    return found + _peer_commands(runs.suite, peers)
+
+
+def _peer_commands(suite: Suite, cells: Sequence[SuiteCell]) -> list[str]:
+    """The commands that train the peer: one for all tasks of full length, one for each other."""
+    groups = _grouped((_peer_steps(suite, cell), cell.place[0]) for cell in cells)
+    script = f"python benchmarks/sb3_suites.py {suite.name} --out DIR"
+    return [
+        f"{script} --tasks {','.join(tasks)}" + (f" --steps {steps}" if steps else "")
+        for steps, tasks in groups.items()
+    ]
+
+
+def _peer_steps(suite: Suite, cell: SuiteCell) -> int | None:
+    """The steps of runs that are shorter than their task's."""
+    steps = cell.rows[0].steps
+    return steps if steps < suite.tasks[cell.place[0]].steps else None
 
 
 def _grouped(pairs: Iterable[tuple[K, T]]) -> dict[K, tuple[T, ...]]:

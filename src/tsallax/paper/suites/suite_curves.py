@@ -1,5 +1,7 @@
 """Learning curves of the tables `classic` and `control`: a chart of the page and a figure."""
 
+from itertools import product
+
 from matplotlib.ticker import FuncFormatter
 
 from tsallax.paper.result import Chart, Picture
@@ -11,13 +13,23 @@ from tsallax.plotting import draw_curve, legend_below, panel_grid
 LABELS = {"training": "training return", "evaluations": "greedy return"}
 COLOURS = ("#0072B2", "#56B4E9", "#D55E00", "#E69F00", "#009E73", "#CC79A7", "#000000")
 COLUMNS = 3
+MIN_EVALUATIONS = 4
+"""Of each run, for a curve of them."""
+
+
+def curves_kind(runs: SuiteRuns) -> str:
+    """The curves to draw: of evaluations, or of training where there are few evaluations."""
+    fewest = min(len(row.evaluations) for row in runs.rows)
+    trained = all(row.training for row in runs.rows)
+    return "training" if trained and fewest < MIN_EVALUATIONS else "evaluations"
 
 
 def curves_chart(runs: SuiteRuns, kind: str) -> Chart:
     """The curves of all agents, a panel for each task and number of levels."""
     series = []
-    for (place, agent), cell in runs.cells.items():
-        found = cell.curve(kind)
+    for place, agent in product(runs.places, runs.agents):
+        cell = runs.cell(place, agent)
+        found = None if cell is None else cell.curve(kind)
         if found is None:
             continue
         x, *curve = found
@@ -35,7 +47,7 @@ def curves_figure(runs: SuiteRuns, kind: str) -> Picture:
     figure, panels = panel_grid(count, columns, max(3.4 / columns, 2.5), 2.0, 0.6)
     for axes, place in zip(panels, runs.places):
         for i, agent in enumerate(runs.agents):
-            cell = runs.cells.get((place, agent))
+            cell = runs.cell(place, agent)
             found = None if cell is None else cell.curve(kind)
             if found is None:
                 continue

@@ -7,6 +7,7 @@ import numpy as np
 
 from tsallax.paper.result import Result, Table
 from tsallax.paper.result import Row as Line
+from tsallax.paper.suites.agent_comparison import comparison_rows
 from tsallax.paper.suites.alpha_comparison import alpha_rows
 from tsallax.paper.suites.suite_cells import (
     SuiteCell,
@@ -17,9 +18,9 @@ from tsallax.paper.suites.suite_cells import (
     shown_return,
 )
 from tsallax.paper.suites.suite_commands import commands_for_suite
-from tsallax.paper.suites.suite_curves import curves_chart, curves_figure
+from tsallax.paper.suites.suite_curves import curves_chart, curves_figure, curves_kind
 from tsallax.paper.suites.suite_rows import SuiteRow
-from tsallax.paper.suites.suite_tasks import CLASSIC, OURS, PEER, published_returns
+from tsallax.paper.suites.suite_tasks import CLASSIC, OURS, published_returns
 from tsallax.paper.tables.formatting import blank_or_number, listed, number, shown, span
 from tsallax.paper.tables.run_options import dates_of, hardware_of, versions_of
 from tsallax.plotting import paper_style
@@ -37,11 +38,12 @@ def summarize_suite(name: str, rows: Sequence[SuiteRow]) -> Result:
     runs = gather_suite(name, rows)
     published = published_returns(runs.suite)
     with paper_style():
-        pictures = [curves_figure(runs, "evaluations")]
+        pictures = [curves_figure(runs, curves_kind(runs))]
     main = _against_peer(runs, published) if runs.suite is CLASSIC else _by_agent(runs, published)
     tables = [
         Table(f"{name}-returns", "greedy return after training", main, "open"),
         Table(f"{name}-alpha", "alpha that follows the support", alpha_rows(runs), "open"),
+        Table(f"{name}-agents", "agents over all tasks", comparison_rows(runs), "open"),
         Table(f"{name}-speed", "steps per second", _speeds(runs), "open"),
         Table(f"{name}-published", "published returns", tuple(published), "folded"),
         Table(f"{name}-cells", "every agent on every task", _cells(runs), "folded"),
@@ -69,7 +71,7 @@ def _against_peer(runs: SuiteRuns, published: Sequence[Line]) -> tuple[Line, ...
     """A line for each task and milestone: our return, the peer's, and how they compare."""
     lines: list[Line] = []
     for place in runs.places:
-        ours, peer = (runs.cells.get((place, agent)) for agent in (OURS, PEER))
+        ours, peer = (runs.cell(place, agent) for agent in (OURS, runs.suite.peer))
         cells = [cell for cell in (ours, peer) if cell is not None]
         if not cells:
             continue
@@ -93,7 +95,7 @@ def _against_peer(runs: SuiteRuns, published: Sequence[Line]) -> tuple[Line, ...
                     "task": place[0],
                     "steps": _steps(steps) if step is None else step,
                     OURS: shown_return(means[0]),
-                    PEER: shown_return(means[1]),
+                    runs.suite.peer: shown_return(means[1]),
                     "compared": compared,
                     "runs": " and ".join(str(len(cell.rows)) for cell in cells),
                     "published": listed(others),
@@ -125,7 +127,7 @@ def _by_agent(runs: SuiteRuns, published: Sequence[Line]) -> tuple[Line, ...]:
     sources = dict.fromkeys(map(_source, published), "")
     lines: list[Line] = []
     for place in runs.places:
-        cells = {agent: runs.cells.get((place, agent)) for agent in runs.agents}
+        cells = {agent: runs.cell(place, agent) for agent in runs.agents}
         known = [cell for cell in cells.values() if cell is not None]
         steps = [cell.rows[0].steps for cell in known]
         line: dict[str, str | int | float] = {
@@ -148,7 +150,7 @@ def _speeds(runs: SuiteRuns) -> tuple[Line, ...]:
     """
     lines: list[Line] = []
     for place in runs.places:
-        mine = {agent: runs.cells.get((place, agent)) for agent in runs.agents}
+        mine = {agent: runs.cell(place, agent) for agent in runs.agents}
         line: dict[str, str | int | float] = {"task": label(place)}
         for agent, cell in mine.items():
             line[agent] = "" if cell is None else shown(cell.speed, 0)
@@ -243,9 +245,8 @@ def _caption(runs: SuiteRuns) -> tuple[str, ...]:
         "of all agents has ours."
     )
     alike = (
-        f"{PEER} is DQN of Stable-Baselines3 with the settings of RL Baselines3 Zoo, and with its "
-        "defaults where the Zoo has none; it has no masks."
-        if PEER in runs.agents
+        f"{runs.suite.peer} is {runs.suite.peer_description}."
+        if runs.suite.peer in runs.agents
         else ""
     )
     return tuple(part for part in (first, short, ends, alike, speed, rest) if part)

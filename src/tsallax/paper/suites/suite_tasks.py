@@ -12,8 +12,6 @@ from tsallax.paper.result import read_csv
 
 OURS = "tsallax"
 """The agent of `classic`: the environment's preset."""
-PEER = "sb3-dqn"
-"""The agent of `classic` that `benchmarks/sb3_classic.py` trains."""
 
 
 @dataclass(frozen=True)
@@ -42,6 +40,9 @@ class Suite:
     eval_episodes: int
     final_episodes: int
     """Evaluation episodes after training."""
+    peer: str
+    """The agent that `benchmarks/sb3_suites.py` trains."""
+    peer_description: str
     levels: tuple[int | None, ...] = (None,)
     """Levels of each dimension of an action; None where actions are discrete."""
 
@@ -68,6 +69,9 @@ CLASSIC = Suite(
     eval_every=10_000,
     eval_episodes=10,
     final_episodes=100,
+    peer="sb3-dqn",
+    peer_description="DQN of Stable-Baselines3 with the settings of RL Baselines3 Zoo, and with "
+    "its defaults where the Zoo has none; it has no masks",
 )
 
 MUJOCO = (
@@ -82,6 +86,9 @@ CONTROL = Suite(
     eval_every=50_000,
     eval_episodes=5,
     final_episodes=10,
+    peer="sb3-td3",
+    peer_description="TD3 of Stable-Baselines3 with the settings of RL Baselines3 Zoo for version "
+    "4 of the tasks; its actions are real vectors",
     levels=(3,),
 )
 
