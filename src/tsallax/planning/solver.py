@@ -121,7 +121,7 @@ def solve(
         max_sweeps: the largest number of Bellman sweeps (default: what value iteration needs).
         relative_tolerance: the largest allowed |value - V*| in units of max|V*|. The solve ends
             when error <= max(tolerance, relative_tolerance * max|V*|).
-        time_limit: the largest number of seconds, checked between iterations.
+        time_limit: the largest number of seconds; one sweep is made whatever it takes.
         device: "cpu", "gpu", or "auto", which takes a GPU where one is there and the problem is
             large enough for it to be the quicker.
         precision: "float64", or "float32", in JAX, which halves memory and proves less.
