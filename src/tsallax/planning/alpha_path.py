@@ -18,8 +18,9 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import partial
 from os import PathLike
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -30,6 +31,8 @@ from tsallax.interrupts import interruptible
 from tsallax.planning.bellman import Bellman, Floats, Order, check_problem
 from tsallax.planning.evaluation import gap_certificate, performance_bound
 from tsallax.planning.forms import frozen, numbers
+from tsallax.planning.functional_mdp import FunctionalMDP
+from tsallax.planning.functional_solution import FunctionalSolution
 from tsallax.planning.iteration import Target, iterate_to
 from tsallax.planning.kernels.breadth_first import breadth_first_order
 from tsallax.planning.linear_systems import PolicySystem, permuted, policy_matrix
@@ -74,7 +77,7 @@ class AlphaPath:
             1e-4 of the largest bonus; shape (n,).
     """
 
-    mdp: MDP
+    mdp: MDP | FunctionalMDP
     regularizer: str
     q: float
     alphas: Floats
@@ -121,7 +124,7 @@ class ChosenAlpha(NamedTuple):
     alpha: float
     gap: float
     """The certified gap of the solution, at most what was allowed."""
-    solution: Solution
+    solution: Solution | FunctionalSolution
 
 
 class PathPoint(NamedTuple):
@@ -145,10 +148,35 @@ class PathPoint(NamedTuple):
         weights: Floats = self.certificate.policy.weights
         return weights
 
+    @property
+    def error(self) -> float:
+        """A bound on |value - V*|."""
+        return self.certificate.error
+
+    @property
+    def support_ratio(self) -> float:
+        """The share of the pairs that the policy uses."""
+        return float(np.count_nonzero(self.pair_policy)) / len(self.pair_policy)
+
+
+class FunctionalPoint(NamedTuple):
+    """What a `PathPoint` says, of a model from functions."""
+
+    alpha: float
+    value: Floats
+    bonus: Floats
+    gap: Floats
+    error: float
+    support_ratio: float
+
+
+Point = PathPoint | FunctionalPoint
+PointSolver = Callable[[Regularizer, Sequence[Point]], Point]
+
 
 @interruptible()
 def solve_path(
-    mdp: MDP,
+    mdp: MDP | FunctionalMDP,
     alphas: ArrayLike,
     regularizer: str = "sparse",
     tolerance: float = 1e-6,
@@ -162,7 +190,7 @@ def solve_path(
     `gap_certificate`.
 
     Args:
-        mdp: the problem.
+        mdp: the problem, stored or from functions.
         alphas: positive numbers, in any order.
         regularizer: "sparse", "soft" or "tsallis".
         tolerance: the largest allowed |value - V*|.
@@ -174,7 +202,7 @@ def solve_path(
     >>> path.support_ratios.round(2), path.gaps.round(3)
     (array([0.5, 0.5, 1. ]), array([ 0.   ,  0.   , 20.165]))
     """
-    check_problem("solve_path", mdp, Hard())
+    check_problem("solve_path", mdp, Hard(), (MDP, FunctionalMDP))
     tolerance = checks.number("tolerance", tolerance, above=0)
     make = _family(regularizer, q)
     given = np.array(numbers(alphas, "alphas"), np.float64)
@@ -188,14 +216,13 @@ def solve_path(
                ("errors", "support_ratios", "gaps", "worst_gaps", "regularized_returns",
                 "expected_returns")}  # fmt: skip
     rising = np.argsort(given, kind="stable")
-    points = path_points(mdp, [make(float(alpha)) for alpha in given[rising]], tolerance)
+    points = _points(_point_solver(mdp, tolerance), [make(float(x)) for x in given[rising]])
     with bar("solving", progress) as report:
         for done, (i, point) in enumerate(zip(rising, points, strict=True)):
             values[i] = point.value
-            used = np.count_nonzero(point.pair_policy)
             start = float(mdp.initial @ point.value)
-            summary["errors"][i] = point.certificate.error
-            summary["support_ratios"][i] = used / mdp.n_pairs
+            summary["errors"][i] = point.error
+            summary["support_ratios"][i] = point.support_ratio
             summary["gaps"][i] = float(mdp.initial @ point.gap)
             summary["worst_gaps"][i] = float(point.gap.max())
             summary["regularized_returns"][i] = start
@@ -218,18 +245,22 @@ def path_points(
     gap_precision: float = GAP_PRECISION,
 ) -> Iterator[PathPoint]:
     """The solutions of regularisers with alphas that are near each other, one after another."""
-    before: list[PathPoint] = []
-    order = _linear_order(mdp)
+    for point in _points(_point_solver(mdp, tolerance, gap_precision), regularizers):
+        assert isinstance(point, PathPoint)
+        yield point
+
+
+def _points(solve_at: PointSolver, regularizers: Sequence[Regularizer]) -> Iterator[Point]:
+    before: list[Point] = []
     for regularizer in regularizers:
-        operator = Bellman(mdp, regularizer)
-        point = _solve_at(operator, before, tolerance, order, gap_precision)
+        point = solve_at(regularizer, before)
         before = [*before[-1:], point]
         yield point
 
 
 @interruptible()
 def choose_alpha(
-    mdp: MDP,
+    mdp: MDP | FunctionalMDP,
     max_gap: float,
     regularizer: str = "sparse",
     *,
@@ -245,7 +276,7 @@ def choose_alpha(
     logarithm, each alpha being solved from a prediction by the ones before.
 
     Args:
-        mdp: the problem.
+        mdp: the problem, stored or from functions.
         max_gap: the loss that is allowed, in the unit of the rewards.
         regularizer: "sparse", "soft" or "tsallis".
         q: the entropic index of "tsallis".
@@ -258,7 +289,7 @@ def choose_alpha(
     >>> round(alpha, 1), gap <= 0.5, solution.regularizer.alpha == alpha
     (3.4, True, True)
     """
-    check_problem("choose_alpha", mdp, Hard())
+    check_problem("choose_alpha", mdp, Hard(), (MDP, FunctionalMDP))
     max_gap = checks.number("max_gap", max_gap, above=0)
     precision = checks.number("precision", precision, above=0, at_most=1)
     checks.flag("worst_case", worst_case)
@@ -268,11 +299,11 @@ def choose_alpha(
     make = _family(regularizer, q)
     if mdp.max_actions == 1:
         raise InvalidInput("every state of this MDP has one action: alpha changes nothing")
-    order = _linear_order(mdp)
-    before: list[PathPoint] = []
+    solve_at = _point_solver(mdp, tolerance)
+    before: list[Point] = []
 
     def gap_at(alpha: float) -> float:
-        point = _solve_at(Bellman(mdp, make(alpha)), before, tolerance, order)
+        point = solve_at(make(alpha), before)
         before[:] = [*before[-1:], point]
         return float(point.gap.max() if worst_case else mdp.initial @ point.gap)
 
@@ -328,6 +359,36 @@ def _family(name: str, q: float | None) -> Callable[[float], Regularizer]:
     return lambda alpha: by_name(name, alpha=alpha, q=q)
 
 
+def _point_solver(
+    mdp: MDP | FunctionalMDP, tolerance: float, gap_precision: float = GAP_PRECISION
+) -> PointSolver:
+    """V* and the certified gap of a regulariser, from the points before, as a function."""
+    if isinstance(mdp, FunctionalMDP):
+        return partial(_solve_functional, mdp, tolerance)
+    order = _linear_order(mdp)
+    return lambda regularizer, before: _solve_at(
+        Bellman(mdp, regularizer), before, tolerance, order, gap_precision
+    )
+
+
+def _solve_functional(
+    mdp: FunctionalMDP, tolerance: float, regularizer: Regularizer, before: Sequence[Point]
+) -> FunctionalPoint:
+    """V* and the certified gap of a model from functions, by `solve` from a prediction."""
+    alpha = float(regularizer.alpha)
+    start = _prediction(alpha, before)[0] if before else None
+    try:
+        solution = solve(mdp, regularizer, tolerance, initial_value=start, progress=False)
+    except NotConverged as error:
+        raise NotConverged(f"alpha {alpha:g}: {error}", error.solution) from None
+    gap = gap_certificate(mdp, solution)
+    # the gap is upper less the value of the policy without the bonus
+    bonus = np.maximum(gap - (solution.upper - solution.value), 0.0)
+    return FunctionalPoint(
+        alpha, solution.value, bonus, gap, solution.error, solution.support_ratio
+    )
+
+
 def _linear_order(mdp: MDP) -> Order:
     operator = Bellman(mdp, Hard())
     order, _ = breadth_first_order(operator.arrays, np.flatnonzero(mdp.terminal))
@@ -337,16 +398,16 @@ def _linear_order(mdp: MDP) -> Order:
 
 def _solve_at(
     operator: Bellman,
-    before: Sequence[PathPoint],
+    before: Sequence[Any],
     tolerance: float,
     order: Order,
-    gap_precision: float = GAP_PRECISION,
+    gap_precision: float,
 ) -> PathPoint:
     """V* and the certified gap at the operator's alpha, predicted from the points before."""
     linear = before[-1].linear if before else False
     certificate, bonus = None, np.zeros(operator.n_states)
     if before:
-        value, bonus = _prediction(operator, before)
+        value, bonus = _prediction(operator.alpha, before)
         certificate, linear = _newton(operator, value, tolerance, order, linear)
     if certificate is None:
         start = operator.start(before[-1].value if before else None)
@@ -370,12 +431,12 @@ def _solve_at(
     return PathPoint(operator.alpha, certificate, value, lower, upper, bonus, gap, linear)
 
 
-def _prediction(operator: Bellman, before: Sequence[PathPoint]) -> tuple[Floats, Floats]:
-    """V* and x at the operator's alpha, with y = x/alpha linear in u through the last two alphas.
+def _prediction(alpha: float, before: Sequence[Point]) -> tuple[Floats, Floats]:
+    """V* and x at an alpha, with y = x/alpha linear in u through the last two alphas.
 
     V* is then the integral of y over alpha.
     """
-    last, alpha = before[-1], operator.alpha
+    last = before[-1]
     h = math.log(alpha / last.alpha)
     back = math.log(last.alpha / before[-2].alpha) if len(before) > 1 else 0.0
     y = last.bonus / last.alpha
