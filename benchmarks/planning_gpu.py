@@ -157,20 +157,21 @@ def perishables(small: bool) -> list[Row]:
 
 def savings(small: bool) -> list[Row]:
     incomes, assets = (0.5, 0.8, 1.2, 1.5), 200 if small else 20_000
-    model, coarse = problems.savings(assets, incomes), problems.savings(assets // 10, incomes)
-    say(model)
+    say(problems.savings(assets, incomes))
     rows = []
     for regularizer in (Hard(), Sparse(0.01)):
 
         def start(regularizer: Any = regularizer) -> Any:
+            coarse = problems.savings(assets // 10, incomes)
             found = tsallax.solve(coarse, regularizer, TOLERANCE, progress=False)
             by_income = found.value.reshape(-1, len(incomes)).T
             # the assets of both grids are at the squares of 0, ..., 1
             places = np.linspace(0.0, 1.0, assets // 10), np.linspace(0.0, 1.0, assets)
             return np.stack([np.interp(places[1], places[0], v) for v in by_income], -1).ravel()
 
-        rows.append(solve(model, regularizer, "auto"))
-        rows.append(solve(model, regularizer, "auto", start))
+        for guess in (None, start):
+            model = problems.savings(assets, incomes)  # compiled anew
+            rows.append(solve(model, regularizer, "auto", guess))
     return rows
 
 

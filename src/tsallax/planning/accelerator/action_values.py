@@ -125,7 +125,7 @@ class ActionValues:
         more, ends = jnp.zeros((), self.dtype), jnp.asarray(False)
         if self.stored is not None:
             index, inside = self.stored.index(post)
-            ahead = jnp.where(inside, worth.at[index].get(mode="clip"), jnp.nan)
+            ahead = jnp.where(inside, worth.at[index].get(mode="promise_in_bounds"), jnp.nan)
         elif self.mdp.given_state:
             after, more, ends = self._branches(constants, worth, post)
             ahead = expectation(self._distribution(constants, state), after)
@@ -191,7 +191,7 @@ class ActionValues:
         reward = jnp.asarray(reward, self.dtype)
         ends = jnp.asarray(ends, bool)
         valid = (inside | ends) & jnp.isfinite(reward)
-        ahead = jnp.where(ends, 0.0, self.mdp.discount * v.at[index].get(mode="clip"))
+        ahead = jnp.where(ends, 0.0, self.mdp.discount * v.at[index].get(mode="promise_in_bounds"))
         return jnp.where(valid, reward + ahead, jnp.nan), jnp.where(valid, reward, 0.0), ends
 
     def _branches(self, constants: Any, v: Array, post: Any) -> tuple[Array, Array, Array]:

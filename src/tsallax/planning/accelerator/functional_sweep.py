@@ -33,8 +33,8 @@ from tsallax.planning.functional_checks import check_functions, find_invalid
 from tsallax.planning.functional_mdp import FunctionalMDP
 from tsallax.regularizer import Hard, Regularizer
 
-CPU_BLOCK, GPU_BLOCK = 2**18, 2**25
-"""Evaluations of the functions at a time."""
+CPU_BLOCK, GPU_BLOCK = 2**17, 2**25
+"""Evaluations of the functions at a time: on a CPU, what fits into the caches of its cores."""
 BLOCKS_OF_PART = 128
 """Such blocks from one look at the time limit to the next."""
 
@@ -66,10 +66,13 @@ class FunctionalSweep:
         self._post_part = min(posts, BLOCKS_OF_PART * self._posts_at_once)
         self._rows = jax.jit(self._rows_of_groups, static_argnames="size")
         self._expectations = jax.jit(self._expectations_of_posts)
-        self._surveyed = jax.jit(self._survey_of_groups)
+        self._group_survey = jax.jit(self._survey_of_groups)
+        self._post_survey = jax.jit(self._survey_of_posts)
         self._sweep: Callable[..., DeviceSweep] = self._sweep_states
+        self._survey: Callable[..., tuple[Array, Array, Array]] = self._survey_states
         if self._group_part == self._values.outer.size and self._post_part == posts:
             self._sweep = jax.jit(self._sweep_states, static_argnames="size")
+            self._survey = jax.jit(self._survey_states)
         self._follow: Callable[..., Array] = jax.jit(self._follow_states)
         self._policy: Callable[..., Array] = jax.jit(self._policy_of_states)
         self._missing: Callable[..., Array] = jax.jit(self._missing_actions)
@@ -151,34 +154,38 @@ class FunctionalSweep:
     @cached_property
     def survey(self) -> Survey:
         """Terminal states, whether episodes end, and a bound on rewards, by one pass."""
-        zero = jnp.zeros(self.n_states, self.dtype)
-        _, reward, ends = self._worth(self._constants, zero)
-        terminal, most, ending = in_parts(
-            partial(self._surveyed, self._constants), self._values.outer.size, self._group_part
-        )
-        terminal = self._values.in_order(terminal)
-        found = bool(jnp.any(ends) | jnp.any(ending) | jnp.any(terminal))
-        return Survey(terminal, found, float(jnp.max(reward) + jnp.max(most)))
+        terminal, ends, reward = self._survey(self._constants)
+        return Survey(terminal, bool(ends), float(reward))
 
     # --- all states; the functions of `first` compute a part of them, from there on ---
 
     def _sweep_states(
         self, constants: Any, regularizer: Regularizer, v: Array, size: int
     ) -> DeviceSweep:
-        worth, _, _ = self._worth(constants, v)
+        worth = self._worth(constants, v)
         updated, used, listed = self._greedy(constants, regularizer, worth, size)
         numbers = sweep_numbers(v, updated, used)
         return DeviceSweep(updated, Greedy(worth, listed), *numbers)
 
-    def _worth(self, constants: Any, v: Array) -> tuple[Array, Array, Array]:
-        """What action values are made of: w of all post-decision states, or v; |r|; ends."""
+    def _survey_states(self, constants: Any) -> tuple[Array, Array, Array]:
+        """Which states are terminal, whether episodes end, and a bound on |r(s, a)|."""
+        groups, stored = self._values.outer.size, self._values.stored
+        found = in_parts(partial(self._group_survey, constants), groups, self._group_part)
+        terminal = self._values.in_order(found[0])
+        reward, ends = jnp.max(found[1]), jnp.any(found[2]) | jnp.any(terminal)
+        if stored is not None:
+            survey = partial(self._post_survey, constants)
+            more, ending = in_parts(survey, stored.size, self._post_part)
+            reward, ends = reward + jnp.max(more), ends | jnp.any(ending)
+        return terminal, ends, reward
+
+    def _worth(self, constants: Any, v: Array) -> Array:
+        """What action values are made of: w of all post-decision states, or v."""
         if self._values.stored is None:
-            return v, jnp.zeros(1, self.dtype), jnp.zeros(1, bool)
+            return v
         expectations = partial(self._expectations, constants, v)
-        found: tuple[Array, Array, Array] = in_parts(
-            expectations, self._values.stored.size, self._post_part
-        )
-        return found
+        worth: Array = in_parts(expectations, self._values.stored.size, self._post_part)
+        return worth
 
     def _greedy(
         self, constants: Any, regularizer: Regularizer, worth: Array, size: int
@@ -189,11 +196,18 @@ class FunctionalSweep:
         updated, used, *listed = (self._values.in_order(x) for x in found)
         return updated, used, FixedPolicy(*listed)
 
-    def _expectations_of_posts(self, constants: Any, v: Array, first: Any) -> Any:
-        return self._expected(constants, v, first, self._post_part)
+    def _expectations_of_posts(self, constants: Any, v: Array, first: Any) -> Array:
+        """w(x) of some post-decision states."""
+        worth: Array = self._over_posts(constants, v, first, self._post_part)[0]
+        return worth
 
-    def _expected(self, constants: Any, v: Array, first: Any, count: int) -> Any:
-        """w(x), |r| and ends of some post-decision states."""
+    def _survey_of_posts(self, constants: Any, first: Any) -> tuple[Array, Array]:
+        """The largest |r| of some post-decision states, and whether an event ends the episode."""
+        zero = jnp.zeros(self.n_states, self.dtype)
+        _, reward, ends = self._over_posts(constants, zero, first, self._post_part)
+        return reward, ends
+
+    def _over_posts(self, constants: Any, v: Array, first: Any, count: int) -> Any:
         space = self._values.stored
         assert space is not None
 
@@ -263,7 +277,7 @@ class FunctionalSweep:
     def _follow_states(self, constants: Any, policy: FixedPolicy, v: Array) -> Array:
         worth, stored = v, self._values.stored
         if stored is not None:
-            worth, _, _ = self._expected(constants, v, 0, stored.size)
+            worth = self._over_posts(constants, v, 0, stored.size)[0]
 
         def one(state: Any, weights: Array, actions: Array, reward: Array) -> Array:
             ahead = self._values.pairs(constants, worth, state, actions).ahead

@@ -135,7 +135,7 @@ class JaxBellman:
         """v, or 0, on the device; 0 at terminal states."""
         with self._scope():
             placed = self.model.place(np.zeros(self.n_states) if v is None else v)
-        return Iterate(self.shifted(placed, 0.0), self._next_size(1))
+        return Iterate(placed if v is None else self.shifted(placed, 0.0), self._next_size(1))
 
     def certify(self, iterate: Iterate) -> Certificate:
         """Uv, the policy that is greedy in v, and the enclosure of V* that they prove."""
