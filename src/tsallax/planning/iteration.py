@@ -54,13 +54,19 @@ class Outcome(NamedTuple):
 
 
 def iterate_to(
-    operator: Operator, method: str, target: Target, iterate: Iterate, report: Report
+    operator: Operator,
+    method: str,
+    target: Target,
+    iterate: Iterate,
+    report: Report,
+    begin: float | None = None,
 ) -> Outcome:
     """Repeat certificate and step until the error is small enough, or will not become so.
 
-    An interrupt is an outcome, too, once there is a certificate.
+    An interrupt is an outcome, too, once there is a certificate.  `begin` is when the time limit
+    begins, in the units of `time.monotonic`; by default now.
     """
-    begin = time.monotonic()
+    begin = time.monotonic() if begin is None else begin
     end = math.inf if target.time_limit is None else begin + target.time_limit
     make_method: Callable[[float], Method] = METHODS[method]
     state = make_method(target.tolerance).init()
