@@ -1,4 +1,4 @@
-"""Planning on one GPU: sweeps next to the time of reading their arrays, and whole solves.
+"""Planning on one GPU, or on a CPU: sweeps next to the time of reading their arrays, and solves.
 
     python benchmarks/planning_gpu.py million      10^6 states x 20 actions x 10 successors
     python benchmarks/planning_gpu.py billion      10^9 transitions: 5 x 10^7 states x 4 x 5
@@ -7,7 +7,10 @@
     python benchmarks/planning_gpu.py mdpax        an iteration of mdpax on the same perishables
     python benchmarks/planning_gpu.py million --small   sizes for a trial on a CPU
 
-Several sections may be named.  Solves are to 1e-4 with a discount of 0.99 (savings: 0.95), and
+Several sections may be named.  `savings` is solved from 0, and from the solution of the same model
+with a tenth of the assets, interpolated; `JAX_PLATFORMS=cpu` runs it on the CPU of a machine that
+has a GPU.  The peak memory is that of the process on the host so far, libraries included.
+  Solves are to 1e-4 with a discount of 0.99 (savings: 0.95), and
 their times include moving the model to the device and compiling.  The solution is not compared with
 another: the error is the one that is proven.  Progress is printed as it comes, a table at the end;
 where the environment variable OUT names a folder, the rows are written there as JSON, too.
@@ -18,6 +21,7 @@ from __future__ import annotations
 import argparse
 import json
 import os
+import resource
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -100,11 +104,16 @@ def sweeps(mdp: MDP) -> list[Row]:
     return rows
 
 
-def solve(model: Any, regularizer: Any, device: str) -> Row:
-    """One solve, with all that it takes."""
-    begin = time.perf_counter()
+def solve(model: Any, regularizer: Any, device: str, start: Any = None) -> Row:
+    """One solve, with all that it takes; by policy iteration where start() gives a first guess."""
+    begin, cpu = time.perf_counter(), time.process_time()
+    what = f"solve on {device}, {regularizer}{', coarse first' if start else ''}"
+    method = "policy_iteration" if start else "auto"
     try:
-        solution = tsallax.solve(model, regularizer, TOLERANCE, device=device, progress=False)
+        solution = tsallax.solve(
+            model, regularizer, TOLERANCE, method, device=device, progress=False,
+            initial_value=None if start is None else start(),
+        )  # fmt: skip
         failure = ""
     except tsallax.NotConverged as error:
         solution, failure = error.solution, "not converged"
@@ -112,10 +121,15 @@ def solve(model: Any, regularizer: Any, device: str) -> Row:
         if "RESOURCE_EXHAUSTED" not in str(error) and not isinstance(error, MemoryError):
             raise
         say(f"{device}, {regularizer}: out of memory")
-        return {"what": f"solve on {device}, {regularizer}", "failure": "out of memory"}
-    seconds = time.perf_counter() - begin
-    say(f"{device}, {regularizer}: {seconds:.2f} s, {solution}")
-    row = {"what": f"solve on {device}, {regularizer}", "seconds": seconds}
+        return {"what": what, "failure": "out of memory"}
+    row = {
+        "what": what,
+        "seconds": time.perf_counter() - begin,
+        "cpu_seconds": time.process_time() - cpu,
+        "peak_gb": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024 / 1e9,
+        "load": os.getloadavg()[0],
+    }
+    say(f"{what}: {row['seconds']:.2f} s, {solution}")
     return {**row, "error": solution.error, "sweeps": solution.sweeps, "failure": failure}
 
 
@@ -142,9 +156,23 @@ def perishables(small: bool) -> list[Row]:
 
 
 def savings(small: bool) -> list[Row]:
-    model = problems.savings(200 if small else 20_000, (0.5, 0.8, 1.2, 1.5))
-    say(model)
-    return [solve(model, regularizer, "auto") for regularizer in (Hard(), Sparse(0.01))]
+    incomes, assets = (0.5, 0.8, 1.2, 1.5), 200 if small else 20_000
+    say(problems.savings(assets, incomes))
+    rows = []
+    for regularizer in (Hard(), Sparse(0.01)):
+
+        def start(regularizer: Any = regularizer) -> Any:
+            coarse = problems.savings(assets // 10, incomes)
+            found = tsallax.solve(coarse, regularizer, TOLERANCE, progress=False)
+            by_income = found.value.reshape(-1, len(incomes)).T
+            # the assets of both grids are at the squares of 0, ..., 1
+            places = np.linspace(0.0, 1.0, assets // 10), np.linspace(0.0, 1.0, assets)
+            return np.stack([np.interp(places[1], places[0], v) for v in by_income], -1).ravel()
+
+        for guess in (None, start):
+            model = problems.savings(assets, incomes)  # compiled anew
+            rows.append(solve(model, regularizer, "auto", guess))
+    return rows
 
 
 def mdpax(small: bool) -> list[Row]:
@@ -190,6 +218,8 @@ def shown(row: Row) -> str:
         cells = f"{row['seconds']:10.2f} s "
         if "error" in row:
             cells += f"   error <= {row['error']:.1e}, {row['sweeps']} sweeps {row['failure']}"
+            cells += f"  {row['cpu_seconds']:.0f} s of CPU, {row['peak_gb']:.2f} GB, "
+            cells += f"load {row['load']:.1f}"
     else:
         cells = f"{row['failure']:>13}"
     return f"{row['section']:<12}{row['what']:<46}{cells}".rstrip()

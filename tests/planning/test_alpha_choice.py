@@ -2,6 +2,7 @@
 
 import pytest
 
+from planning.functional_models import stock_mdp, stock_model
 from tsallax import (
     InvalidInput,
     Soft,
@@ -56,3 +57,11 @@ def test_what_makes_no_sense_is_refused_in_a_line(call, message):
     with pytest.raises(InvalidInput, match=message) as refusal:
         call(problems.forest())
     assert "\n" not in str(refusal.value)
+
+
+def test_an_alpha_is_chosen_for_a_model_from_functions():
+    alpha, gap, solution = choose_alpha(stock_model(), 0.2)
+    stored = choose_alpha(stock_mdp(), 0.2)
+    assert gap <= 0.2
+    assert gap == stock_model().initial @ gap_certificate(solution.mdp, solution)
+    assert alpha == pytest.approx(stored.alpha, rel=0.02)

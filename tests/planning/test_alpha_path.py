@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 from oracle import evaluate_policy, exact_mdp, exact_policy, optimal_value
+from planning.functional_models import stock_mdp, stock_model
 from planning_problems import BY_NAME
 from tsallax import (
     InvalidInput,
@@ -17,6 +18,7 @@ from tsallax import (
     solve,
     solve_path,
 )
+from tsallax.planning import alpha_path
 
 PROBLEMS = {
     "garnet": problems.garnet(300, 5, 5, discount=0.99, seed=1),
@@ -97,7 +99,6 @@ def test_few_sweeps_are_needed_after_the_first_alpha(monkeypatch):
         (lambda m: solve_path(m, [0.5], q=1.5), "regularizer 'sparse' takes no q"),
         (lambda m: solve_path(m, [0.5], tolerance=0), "tolerance must be a number above 0"),
         (lambda m: solve_path("m", [0.5]), "solve_path needs an MDP, not str"),
-        (lambda m: solve_path(problems.savings(4), [0.5]), "not FunctionalMDP: use model.to_mdp"),
     ],
 )
 def test_what_makes_no_sense_is_refused_in_a_line(call, message):
@@ -106,9 +107,31 @@ def test_what_makes_no_sense_is_refused_in_a_line(call, message):
     assert "\n" not in str(refusal.value)
 
 
-def test_a_tolerance_out_of_reach_names_its_alpha():
+@pytest.mark.parametrize("mdp", [problems.forest(), stock_model()], ids=["stored", "functions"])
+def test_a_tolerance_out_of_reach_names_its_alpha(mdp):
     with pytest.raises(NotConverged, match=r"alpha 0\.5: tolerance 1e-18 is below"):
-        solve_path(problems.forest(), [0.5, 1.0], tolerance=1e-18)
+        solve_path(mdp, [0.5, 1.0], tolerance=1e-18)
+
+
+def test_models_from_functions_have_the_paths_of_stored_ones(monkeypatch):
+    model, mdp, alphas = stock_model(), stock_mdp(), [0.5, 0.1, 0.6, 2.0]
+    path, stored = solve_path(model, alphas, tolerance=1e-6), solve_path(mdp, alphas)
+    assert np.abs(path.values - stored.values).max() <= 2e-6
+    assert path.errors.max() <= 1e-6
+    # stored gaps are the exact bonus and the enclosure, to within GAP_PRECISION
+    slack = 2e-6 + 1e-4 * stored.worst_gaps.max()
+    np.testing.assert_allclose(path.gaps, stored.gaps, atol=slack)
+    np.testing.assert_allclose(path.worst_gaps, stored.worst_gaps, atol=slack)
+    np.testing.assert_allclose(path.expected_returns, stored.expected_returns, atol=slack)
+    used = mdp.n_pairs / model.n_pairs  # of the pairs, in the one case those that are allowed
+    np.testing.assert_allclose(path.support_ratios, stored.support_ratios * used)
+    sweeps = []
+    solves = alpha_path.solve
+    monkeypatch.setattr(
+        alpha_path, "solve", lambda *a, **k: (sweeps.append(solves(*a, **k)), sweeps[-1])[1]
+    )
+    solve_path(model, [0.5, 0.55, 0.6])
+    assert sweeps[2].sweeps < sweeps[0].sweeps
 
 
 def test_a_path_is_drawn(tmp_path):

@@ -17,7 +17,6 @@ from tsallax import (
     solve,
 )
 from tsallax.planning import functional_evaluation
-from tsallax.planning.accelerator import functional_sweep
 
 MODEL, STORED = stock_model(), stock_mdp()
 UNIFORM = STORED.table(1.0 / np.diff(STORED.pointer)[STORED.state_of])
@@ -46,9 +45,7 @@ def assert_same(found, stored):
     np.testing.assert_allclose(found.visitation, stored.visitation, rtol=1e-10, atol=1e-13)
 
 
-@pytest.mark.parametrize("unrolled", [pytest.param(16, marks=pytest.mark.slow), 1])
-def test_a_table_is_worth_what_it_is_in_the_stored_mdp(unrolled, monkeypatch):
-    monkeypatch.setattr(functional_sweep, "UNROLLED_ACTIONS", unrolled)
+def test_a_table_is_worth_what_it_is_in_the_stored_mdp():
     assert_same(
         evaluate(stock_model(), UNIFORM, Sparse(0.5)), evaluate(STORED, UNIFORM, Sparse(0.5))
     )

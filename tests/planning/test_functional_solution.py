@@ -1,7 +1,5 @@
 """Solutions of models from functions."""
 
-from dataclasses import replace
-
 import numpy as np
 import pytest
 
@@ -44,7 +42,43 @@ def test_a_saved_solution_is_read_with_its_model_and_proven_again(tmp_path):
         FunctionalSolution.load(file, AGAIN, max_bytes=10)
     with pytest.raises(InvalidInput, match="needs the model, not MDP"):
         FunctionalSolution.load(file, stock_mdp())
-    for end in ("lower", "upper"):
-        replace(found, **{end: found.value}).save(file)
-        with pytest.raises(InvalidInput, match=f"{end} is not what a sweep of this model proves"):
-            FunctionalSolution.load(file, AGAIN)
+
+
+@pytest.fixture(scope="module")
+def saved(tmp_path_factory):
+    path = tmp_path_factory.mktemp("saved") / "stock.npz"
+    solve(MODEL, Sparse(0.5)).save(path)
+    with np.load(path) as file:
+        return {key: file[key] for key in file.files}
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"format": "tsallax-solution"}, "not a file written by FunctionalSolution.save"),
+        ({"actions": np.array([None] * 6)}, "actions"),
+        ({"value": np.zeros(5)}, "value has 5 numbers for 6 states"),
+        ({"greedy_value": np.zeros((6, 6))}, "greedy_value has type float64 and 2 dim"),
+        ({"value": np.full(6, np.nan)}, "value"),
+        ({"lower": np.full(6, -np.inf)}, "lower"),
+        ({"alpha": -1.0}, "alpha must be positive"),
+        ({"precision": "float16"}, "precision"),
+        ({"discount": 0.8}, "of a model with discount 0.8"),
+        ({"method": "bogus"}, "method 'bogus'"),
+        ({"converged": False}, "converged is False, but"),
+        ({"value": lambda a: a["upper"]}, "a value is not the centre of its enclosure"),
+        ({"lower": lambda a: a["value"]}, "lower is not what a sweep of this model proves"),
+        ({"upper": lambda a: a["value"]}, "upper is not what a sweep of this model proves"),
+        ({"greedy_value": lambda a: a["value"] + 1e-3 * np.arange(6)}, "is not what a sweep"),
+        ({"alpha": 0.6}, "upper is not what a sweep of this model proves"),
+    ],
+)
+def test_a_damaged_file_is_refused_in_a_line(saved, tmp_path, changes, message):
+    path, arrays = tmp_path / "damaged.npz", dict(saved)
+    for key, change in changes.items():
+        arrays[key] = change(saved) if callable(change) else change
+    np.savez(path, **arrays)
+    with pytest.raises(InvalidInput, match=message) as caught:
+        FunctionalSolution.load(path, MODEL)
+    assert str(caught.value).count(str(path)) == 1
+    assert "\n" not in str(caught.value)

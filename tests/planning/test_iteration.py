@@ -5,10 +5,13 @@ from typing import ClassVar
 import numpy as np
 import pytest
 
+from planning.functional_models import stock_model
 from planning_problems import BY_NAME, truth
 from solution_checks import METHODS, assert_enclosed
-from tsallax import Sparse, solve
+from tsallax import NotConverged, SolveInterrupted, Sparse, solve
+from tsallax.interrupts import DeadlineReached
 from tsallax.planning import iteration
+from tsallax.planning.accelerator import device_sweep, functional_sweep
 from tsallax.planning.bellman import Bellman
 from tsallax.planning.methods.value_iteration import MAX_STALLS
 from tsallax.planning.operator import NewtonStart, Operator
@@ -66,6 +69,43 @@ def test_a_method_that_may_stall_for_long_is_neither_refused_nor_replaced(monkey
     assert solution.iterations > 60 > MAX_STALLS
 
 
+@pytest.fixture
+def parts(monkeypatch):
+    """Sweeps in twelve parts: those begun, and what the 41st of them raises."""
+    monkeypatch.setattr(functional_sweep, "CPU_BLOCK", 1)
+    monkeypatch.setattr(functional_sweep, "BLOCKS_OF_PART", 1)
+    begun, raised = [], [None]
+
+    def check():
+        begun.append(True)
+        if raised[0] is not None and len(begun) > 40:
+            raise raised[0]
+
+    monkeypatch.setattr(device_sweep, "check_deadline", check)
+    functional_sweep.checked_sweep.cache_clear()
+    yield begun, raised
+    functional_sweep.checked_sweep.cache_clear()
+
+
+@pytest.mark.parametrize(
+    ("error", "found"),
+    [(DeadlineReached(), NotConverged), (KeyboardInterrupt(), SolveInterrupted)],
+)
+def test_a_sweep_in_parts_ends_at_once_with_the_enclosure_of_the_last_one(parts, error, found):
+    begun, raised = parts
+    exact = solve(stock_model(), Sparse(0.5), 1e-9).value
+    a_sweep, raised[0] = 12, error
+    begun.clear()
+    with pytest.raises(found) as caught:
+        solve(stock_model(), Sparse(0.5), 1e-9, "value_iteration", time_limit=1e9)
+    solution = caught.value.solution
+    assert len(begun) == 41  # and no sweep after that
+    assert solution.sweeps == (41 - a_sweep) // a_sweep  # besides the survey
+    assert (solution.lower <= exact).all()
+    assert (exact <= solution.upper).all()
+    assert solution.policy.shape == (6, 4)
+
+
 class Boxed:
     """An array that knows no arithmetic, comparison or conversion: a method must not use any."""
 
@@ -91,6 +131,9 @@ class Minimal:
     def certify(self, iterate):
         found = self.inner.certify(iterate._replace(value=iterate.value.array))
         return found._replace(updated=Boxed(found.updated))
+
+    def kept(self, certificate):
+        return certificate
 
     def shifted(self, v, by):
         return Boxed(self.inner.shifted(v.array, by))

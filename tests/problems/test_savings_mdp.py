@@ -15,6 +15,14 @@ def test_without_interest_and_risk_an_impatient_household_spends_its_assets():
     np.testing.assert_allclose(solution.value[0], 0.0, atol=1e-6)  # log 1 for ever
 
 
+def test_rewards_are_not_rounded_to_float32_on_the_way():
+    mdp = problems.savings(assets=7).to_mdp()
+    grid = 20.0 * (np.arange(7) / 6) ** 2
+    state, action = mdp.state_of, mdp.action_of
+    consumed = 1.03 * grid[state // 3] + np.array([0.5, 1.0, 1.5])[state % 3] - grid[action]
+    np.testing.assert_allclose(mdp.rewards, np.log(consumed), rtol=1e-12)
+
+
 def test_income_stays_with_its_probability_and_else_changes_evenly():
     mdp = problems.savings(assets=3, persistence=0.6).to_mdp()
     row = mdp.transitions[[0]].toarray()[0]  # assets 0, income 0, keeps 0

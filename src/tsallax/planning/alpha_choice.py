@@ -13,10 +13,11 @@ from typing import NamedTuple
 from tsallax import checks
 from tsallax.errors import InvalidInput
 from tsallax.interrupts import interruptible
-from tsallax.planning.alpha_path import PathPoint, family, solve_at
-from tsallax.planning.bellman import Bellman, check_problem, kernel_arrays
+from tsallax.planning.alpha_path import Point, family, point_solver
+from tsallax.planning.bellman import check_problem
 from tsallax.planning.evaluation import gap_certificate, performance_bound
-from tsallax.planning.linear_systems import order_to_ends
+from tsallax.planning.functional_mdp import FunctionalMDP
+from tsallax.planning.functional_solution import FunctionalSolution
 from tsallax.planning.mdp import MDP
 from tsallax.planning.solution import Solution
 from tsallax.planning.solver import solve
@@ -29,12 +30,12 @@ class ChosenAlpha(NamedTuple):
     alpha: float
     gap: float
     """The certified gap of the solution, at most what was allowed."""
-    solution: Solution
+    solution: Solution | FunctionalSolution
 
 
 @interruptible()
 def choose_alpha(
-    mdp: MDP,
+    mdp: MDP | FunctionalMDP,
     max_gap: float,
     regularizer: str = "sparse",
     *,
@@ -50,7 +51,7 @@ def choose_alpha(
     logarithm, each alpha being solved from a prediction by the ones before.
 
     Args:
-        mdp: the problem.
+        mdp: the problem, stored or from functions.
         max_gap: the loss that is allowed, in the unit of the rewards.
         regularizer: "sparse", "soft" or "tsallis".
         q: the entropic index of "tsallis".
@@ -63,7 +64,7 @@ def choose_alpha(
     >>> round(alpha, 1), gap <= 0.5, solution.regularizer.alpha == alpha
     (3.4, True, True)
     """
-    check_problem("choose_alpha", mdp, Hard())
+    check_problem("choose_alpha", mdp, Hard(), (MDP, FunctionalMDP))
     max_gap = checks.number("max_gap", max_gap, above=0)
     precision = checks.number("precision", precision, above=0, at_most=1)
     checks.flag("worst_case", worst_case)
@@ -73,11 +74,11 @@ def choose_alpha(
     make = family(regularizer, q)
     if mdp.max_actions == 1:
         raise InvalidInput("every state of this MDP has one action: alpha changes nothing")
-    order = order_to_ends(kernel_arrays(mdp))
-    before: list[PathPoint] = []
+    solve_at = point_solver(mdp, tolerance)
+    before: list[Point] = []
 
     def gap_at(alpha: float) -> float:
-        point = solve_at(Bellman(mdp, make(alpha)), before, tolerance, order)
+        point = solve_at(make(alpha), before)
         before[:] = [*before[-1:], point]
         return float(point.gap.max() if worst_case else mdp.initial @ point.gap)
 

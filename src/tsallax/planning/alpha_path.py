@@ -18,8 +18,9 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import partial
 from os import PathLike
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -28,12 +29,15 @@ from tsallax import checks
 from tsallax.errors import InvalidInput
 from tsallax.interrupts import interruptible
 from tsallax.planning.bellman import Bellman, Floats, check_problem, kernel_arrays
+from tsallax.planning.evaluation import gap_certificate
 from tsallax.planning.forms import frozen, numbers
+from tsallax.planning.functional_mdp import FunctionalMDP
 from tsallax.planning.iteration import Target, iterate_to
 from tsallax.planning.linear_systems import Order, PolicySystem, order_to_ends
 from tsallax.planning.mdp import MDP
 from tsallax.planning.operator import Certificate
 from tsallax.planning.solution import NotConverged
+from tsallax.planning.solver import solve
 from tsallax.progress import bar
 from tsallax.regularizer import Hard, Regularizer, by_name
 
@@ -71,7 +75,7 @@ class AlphaPath:
             1e-4 of the largest bonus; shape (n,).
     """
 
-    mdp: MDP
+    mdp: MDP | FunctionalMDP
     regularizer: str
     q: float
     alphas: Floats
@@ -133,10 +137,35 @@ class PathPoint(NamedTuple):
         weights: Floats = self.certificate.policy.weights
         return weights
 
+    @property
+    def error(self) -> float:
+        """A bound on |value - V*|."""
+        return self.certificate.error
+
+    @property
+    def support_ratio(self) -> float:
+        """The share of the pairs that the policy uses."""
+        return float(np.count_nonzero(self.pair_policy)) / len(self.pair_policy)
+
+
+class FunctionalPoint(NamedTuple):
+    """What a `PathPoint` says, of a model from functions."""
+
+    alpha: float
+    value: Floats
+    bonus: Floats
+    gap: Floats
+    error: float
+    support_ratio: float
+
+
+Point = PathPoint | FunctionalPoint
+PointSolver = Callable[[Regularizer, Sequence[Point]], Point]
+
 
 @interruptible()
 def solve_path(
-    mdp: MDP,
+    mdp: MDP | FunctionalMDP,
     alphas: ArrayLike,
     regularizer: str = "sparse",
     tolerance: float = 1e-6,
@@ -150,7 +179,7 @@ def solve_path(
     `gap_certificate`.
 
     Args:
-        mdp: the problem.
+        mdp: the problem, stored or from functions.
         alphas: positive numbers, in any order.
         regularizer: "sparse", "soft" or "tsallis".
         tolerance: the largest allowed |value - V*|.
@@ -162,7 +191,7 @@ def solve_path(
     >>> path.support_ratios.round(2), path.gaps.round(3)
     (array([0.5, 0.5, 1. ]), array([ 0.   ,  0.   , 20.165]))
     """
-    check_problem("solve_path", mdp, Hard())
+    check_problem("solve_path", mdp, Hard(), (MDP, FunctionalMDP))
     tolerance = checks.number("tolerance", tolerance, above=0)
     make = family(regularizer, q)
     given = np.array(numbers(alphas, "alphas"), np.float64)
@@ -176,14 +205,13 @@ def solve_path(
                ("errors", "support_ratios", "gaps", "worst_gaps", "regularized_returns",
                 "expected_returns")}  # fmt: skip
     rising = np.argsort(given, kind="stable")
-    points = path_points(mdp, [make(float(alpha)) for alpha in given[rising]], tolerance)
+    points = points_of(point_solver(mdp, tolerance), [make(float(x)) for x in given[rising]])
     with bar("solving", progress) as report:
         for done, (i, point) in enumerate(zip(rising, points, strict=True)):
             values[i] = point.value
-            used = np.count_nonzero(point.pair_policy)
             start = float(mdp.initial @ point.value)
-            summary["errors"][i] = point.certificate.error
-            summary["support_ratios"][i] = used / mdp.n_pairs
+            summary["errors"][i] = point.error
+            summary["support_ratios"][i] = point.support_ratio
             summary["gaps"][i] = float(mdp.initial @ point.gap)
             summary["worst_gaps"][i] = float(point.gap.max())
             summary["regularized_returns"][i] = start
@@ -206,11 +234,16 @@ def path_points(
     gap_precision: float = GAP_PRECISION,
 ) -> Iterator[PathPoint]:
     """The solutions of regularisers with alphas that are near each other, one after another."""
-    before: list[PathPoint] = []
-    order = order_to_ends(kernel_arrays(mdp))
+    for point in points_of(point_solver(mdp, tolerance, gap_precision), regularizers):
+        assert isinstance(point, PathPoint)
+        yield point
+
+
+def points_of(solve_at: PointSolver, regularizers: Sequence[Regularizer]) -> Iterator[Point]:
+    """The points of regularisers, each solved from those before it."""
+    before: list[Point] = []
     for regularizer in regularizers:
-        operator = Bellman(mdp, regularizer)
-        point = solve_at(operator, before, tolerance, order, gap_precision)
+        point = solve_at(regularizer, before)
         before = [*before[-1:], point]
         yield point
 
@@ -221,18 +254,48 @@ def family(name: str, q: float | None) -> Callable[[float], Regularizer]:
     return lambda alpha: by_name(name, alpha=alpha, q=q)
 
 
-def solve_at(
+def point_solver(
+    mdp: MDP | FunctionalMDP, tolerance: float, gap_precision: float = GAP_PRECISION
+) -> PointSolver:
+    """V* and the certified gap of a regulariser, from the points before, as a function."""
+    if isinstance(mdp, FunctionalMDP):
+        return partial(_solve_functional, mdp, tolerance)
+    order = order_to_ends(kernel_arrays(mdp))
+    return lambda regularizer, before: _solve_at(
+        Bellman(mdp, regularizer), before, tolerance, order, gap_precision
+    )
+
+
+def _solve_functional(
+    mdp: FunctionalMDP, tolerance: float, regularizer: Regularizer, before: Sequence[Point]
+) -> FunctionalPoint:
+    """V* and the certified gap of a model from functions, by `solve` from a prediction."""
+    alpha = float(regularizer.alpha)
+    start = _prediction(alpha, before)[0] if before else None
+    try:
+        solution = solve(mdp, regularizer, tolerance, initial_value=start, progress=False)
+    except NotConverged as error:
+        raise NotConverged(f"alpha {alpha:g}: {error}", error.solution) from None
+    gap = gap_certificate(mdp, solution)
+    # the gap is upper less the value of the policy without the bonus
+    bonus = np.maximum(gap - (solution.upper - solution.value), 0.0)
+    return FunctionalPoint(
+        alpha, solution.value, bonus, gap, solution.error, solution.support_ratio
+    )
+
+
+def _solve_at(
     operator: Bellman,
-    before: Sequence[PathPoint],
+    before: Sequence[Any],
     tolerance: float,
     order: Order,
-    gap_precision: float = GAP_PRECISION,
+    gap_precision: float,
 ) -> PathPoint:
     """V* and the certified gap at the operator's alpha, predicted from the points before."""
     linear = before[-1].linear if before else False
     certificate, bonus = None, np.zeros(operator.n_states)
     if before:
-        value, bonus = _prediction(operator, before)
+        value, bonus = _prediction(operator.alpha, before)
         certificate, linear = _newton(operator, value, tolerance, order, linear)
     if certificate is None:
         start = operator.start(before[-1].value if before else None)
@@ -256,12 +319,12 @@ def solve_at(
     return PathPoint(operator.alpha, certificate, value, lower, upper, bonus, gap, linear)
 
 
-def _prediction(operator: Bellman, before: Sequence[PathPoint]) -> tuple[Floats, Floats]:
-    """V* and x at the operator's alpha, with y = x/alpha linear in u through the last two alphas.
+def _prediction(alpha: float, before: Sequence[Point]) -> tuple[Floats, Floats]:
+    """V* and x at an alpha, with y = x/alpha linear in u through the last two alphas.
 
     V* is then the integral of y over alpha.
     """
-    last, alpha = before[-1], operator.alpha
+    last = before[-1]
     h = math.log(alpha / last.alpha)
     back = math.log(last.alpha / before[-2].alpha) if len(before) > 1 else 0.0
     y = last.bonus / last.alpha

@@ -161,6 +161,9 @@ class Bellman:
         terminal = self.mdp.terminal
         return np.where(terminal, 0.0, lower), np.where(terminal, 0.0, upper)
 
+    def kept(self, certificate: Certificate) -> None:
+        """A policy takes about as much memory as the rewards, and another sweep is quick."""
+
     def shifted(self, v: Floats, by: float) -> Floats:
         """v + by, with the terminal states left at zero."""
         return np.where(self.mdp.terminal, 0.0, v + by)

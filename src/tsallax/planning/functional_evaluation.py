@@ -22,7 +22,6 @@ from jax import Array
 from numpy.typing import ArrayLike, NDArray
 
 from tsallax.errors import InvalidInput
-from tsallax.planning.accelerator.device_sweep import FixedPolicy
 from tsallax.planning.accelerator.functional_sweep import checked_sweep
 from tsallax.planning.accelerator.jax_bellman import bicgstab
 from tsallax.planning.forms import numbers
@@ -132,27 +131,23 @@ class FollowedPolicy:
         weights, actions = _lists(mdp, policy)
         self._mdp = mdp
         self._sweep = checked_sweep(mdp, jnp.float64, None, None)
-        none = jnp.zeros(mdp.n_states)
-        listed = FixedPolicy(weights, actions, none)
-        self.terminal, missing, self._largest = self._sweep.check_policy(listed)
-        _refuse_missing(mdp, listed, np.asarray(missing))
-        self._policy = FixedPolicy(
-            tuple(jnp.where(self.terminal, 0.0, w) for w in weights), actions, none
-        )
-        self.reward = self._sweep.follow(self._policy, none)
-        if not bool(jnp.all(jnp.isfinite(self.reward))):
+        self.terminal, _, self._largest = self._sweep.survey
+        _refuse_missing(mdp, actions, self._sweep.missing_actions(weights, actions))
+        weights = jnp.where(self.terminal[:, None], 0.0, weights)
+        self._policy = self._sweep.listed(weights, actions)
+        self.reward = self._sweep.follow(self._policy, jnp.zeros(mdp.n_states))
+        if not (bool(jnp.all(jnp.isfinite(self.reward))) and math.isfinite(self._largest)):
             find_invalid(mdp)
             raise InvalidInput("the rewards of this policy overflow float64: scale them down")
         # summands of a sweep of the policy, and the most that its rows exceed gamma by rounding
-        self._terms = self._sweep.terms + 2 * len(weights) + 16
+        self._terms = self._sweep.terms + 2 * self._policy.size + 16
         self._gap = 1.0 - mdp.discount * (1.0 + (self._terms + 64) * UNIT_ROUNDOFF)
         if self._gap <= 0.0:
             raise InvalidInput(f"discount {mdp.discount!r} is too close to 1 for float64")
 
     def entropy(self, regularizer: Regularizer) -> Array:
         """Omega(pi(s)) of every state."""
-        pi = jnp.stack(self._policy.weights, -1)
-        return jnp.where(self.terminal, 0.0, regularizer.entropy(pi))
+        return jnp.where(self.terminal, 0.0, regularizer.entropy(self._policy.weights))
 
     def scale(self, bonus: Array) -> float:
         """A bound on |V_pi| (1 - gamma)."""
@@ -213,23 +208,22 @@ def _solved(
     return best, size
 
 
-def _lists(mdp: FunctionalMDP, policy: Any) -> tuple[tuple[Array, ...], tuple[Array, ...]]:
-    """Probabilities (S,) and actions (S,) that hold the support of a policy in every state."""
+def _lists(mdp: FunctionalMDP, policy: Any) -> tuple[Array, Array]:
+    """Probabilities (S, K) and actions (S, K) that hold the support of a policy in every state."""
     if isinstance(policy, FunctionalSolution):
         if policy.mdp is not mdp:
             raise InvalidInput("the solution is of another MDP")
         fixed = policy.greedy.lists()
-        weights = [jnp.asarray(np.asarray(w), jnp.float64) for w in fixed.weights]
-        total = sum(weights[1:], weights[0])
-        total = jnp.where(total > 0.0, total, 1.0)
-        actions = tuple(jnp.asarray(np.asarray(a)) for a in fixed.actions)
-        return tuple(w / total for w in weights), actions
+        weights = jnp.asarray(np.asarray(fixed.weights), jnp.float64)
+        total = jnp.sum(weights, axis=-1, keepdims=True)
+        actions = jnp.asarray(np.asarray(fixed.actions))
+        return weights / jnp.where(total > 0.0, total, 1.0), actions
     given = numbers(policy, "policy")
     if given.shape == (mdp.n_states,) and np.issubdtype(given.dtype, np.integer):
         if not ((given >= 0) & (given < mdp.n_actions)).all():
             s = int(np.flatnonzero((given < 0) | (given >= mdp.n_actions))[0])
             raise InvalidInput(f"state {mdp.states.describe(s)} has no action {given[s]}")
-        return (jnp.ones(mdp.n_states),), (jnp.asarray(given, jnp.int32),)
+        return jnp.ones((mdp.n_states, 1)), jnp.asarray(given[:, None], jnp.int32)
     if given.shape != (mdp.n_states, mdp.n_actions):
         raise InvalidInput(
             f"a policy of this model has shape ({mdp.n_states}, {mdp.n_actions}), or one integer "
@@ -238,9 +232,7 @@ def _lists(mdp: FunctionalMDP, policy: Any) -> tuple[tuple[Array, ...], tuple[Ar
     return _lists_of_table(mdp, given.astype(np.float64))
 
 
-def _lists_of_table(
-    mdp: FunctionalMDP, table: Floats
-) -> tuple[tuple[Array, ...], tuple[Array, ...]]:
+def _lists_of_table(mdp: FunctionalMDP, table: Floats) -> tuple[Array, Array]:
     wrong = ~((table >= 0.0) & (table < math.inf))
     if wrong.any():
         s, a = (int(i) for i in np.argwhere(wrong)[0])
@@ -258,23 +250,20 @@ def _lists_of_table(
     size = max(int(np.count_nonzero(table, axis=1).max()), 1)
     order = np.argsort(-table, axis=1, kind="stable")[:, :size]
     weights = np.take_along_axis(table / np.where(total > 0.0, total, 1.0), order, 1)
-    columns = range(size)
-    return (
-        tuple(jnp.asarray(weights[:, i]) for i in columns),
-        tuple(jnp.asarray(order[:, i], jnp.int32) for i in columns),
-    )
+    return jnp.asarray(weights), jnp.asarray(order, jnp.int32)
 
 
-def _refuse_missing(mdp: FunctionalMDP, policy: FixedPolicy, missing: NDArray[np.int32]) -> None:
+def _refuse_missing(mdp: FunctionalMDP, actions: Array, found: Array) -> None:
     """Refuse a policy that takes an action that its state lacks, or none in a state that has some.
 
-    `missing` is, for each state, the place of such an action in its list, or -1.
+    `found` is, for each state, the place of such an action in its list, or -1.
     """
+    missing = np.asarray(found)
     if not (missing >= 0).any():
         return
     s = int(np.flatnonzero(missing >= 0)[0])
     state, i = mdp.states.describe(s), int(missing[s])
-    if i == len(policy.actions):
+    if i == actions.shape[-1]:
         raise InvalidInput(f"the policy of state {state} sums to 0, not to 1")
-    a = int(np.asarray(policy.actions[i])[s])
+    a = int(actions[s, i])
     raise InvalidInput(f"state {state} has no action {mdp.actions.describe(a)}")

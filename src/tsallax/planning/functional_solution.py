@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from functools import cached_property
+from dataclasses import dataclass, replace
+from functools import cached_property, partial
 from os import PathLike
 from typing import Any
 
@@ -132,11 +132,18 @@ class FunctionalSolution(BaseSolution):
             raise error.of(path) from None
 
 
+def _check_shapes(mdp: FunctionalMDP, shapes: npz.Shapes) -> None:
+    """Refuse arrays that are not those of a model with as many states, by their shapes alone."""
+    for name in (*ARRAYS, "actions"):
+        if shapes[name] != (mdp.n_states,):
+            raise InvalidInput(f"{name} has {shapes[name][0]} numbers for {mdp.n_states} states")
+
+
 def _read(
     path: str | PathLike[str], mdp: FunctionalMDP, device: str, max_bytes: int | None
 ) -> dict[str, Any]:
     """The fields of a solution, checked by a sweep."""
-    arrays = npz.read(path, FORMAT, max_bytes)
+    arrays = npz.read(path, replace(FORMAT, check_shapes=partial(_check_shapes, mdp)), max_bytes)
     found = {name: read_value(name, arrays[name], mdp.n_states) for name in ARRAYS}
     if float(arrays["discount"]) != mdp.discount:
         raise InvalidInput(f"of a model with discount {float(arrays['discount'])!r}")
@@ -154,6 +161,8 @@ def _read(
         proven = operator.on_host(operator.shifted(certificate.updated, end))
         if not (sign * (found[name] - proven) <= slack).all():
             raise InvalidInput(f"{name} is not what a sweep of this model proves")
+    if not (np.abs(value - (lower + 0.5 * (upper - lower))) <= slack).all():
+        raise InvalidInput("damaged: a value is not the centre of its enclosure")
     return {
         "mdp": mdp,
         "regularizer": regularizer,

@@ -18,7 +18,7 @@ import time
 from collections.abc import Callable
 from typing import NamedTuple
 
-from tsallax.interrupts import interruptible
+from tsallax.interrupts import DeadlineReached, deadline, interruptible
 from tsallax.planning.methods import METHODS, Method
 from tsallax.planning.methods.policy_iteration import PolicyIteration
 from tsallax.planning.methods.value_iteration import MAX_STALLS, ValueIteration
@@ -35,7 +35,7 @@ class Target(NamedTuple):
     tolerance: float  # the largest error
     relative_tolerance: float = 0.0  # the same in units of max|V*|; the larger of both counts
     max_sweeps: int | None = None  # None: twice those of value iteration
-    time_limit: float | None = None  # seconds, checked after every certificate
+    time_limit: float | None = None  # seconds, counted once there is a certificate
 
     def error(self, certificate: Certificate) -> float:
         """The largest error that is small enough, given what the certificate proves of V*."""
@@ -54,13 +54,20 @@ class Outcome(NamedTuple):
 
 
 def iterate_to(
-    operator: Operator, method: str, target: Target, iterate: Iterate, report: Report
+    operator: Operator,
+    method: str,
+    target: Target,
+    iterate: Iterate,
+    report: Report,
+    begin: float | None = None,
 ) -> Outcome:
     """Repeat certificate and step until the error is small enough, or will not become so.
 
-    An interrupt is an outcome, too, once there is a certificate.
+    An interrupt is an outcome, too, once there is a certificate.  `begin` is when the time limit
+    begins, in the units of `time.monotonic`; by default now.
     """
-    begin = time.monotonic()
+    begin = time.monotonic() if begin is None else begin
+    end = math.inf if target.time_limit is None else begin + target.time_limit
     make_method: Callable[[float], Method] = METHODS[method]
     contracts = make_method is ValueIteration
     others: list[Callable[[float], Method]] = [] if contracts else [ValueIteration, PolicyIteration]
@@ -69,12 +76,15 @@ def iterate_to(
     progress_factor = 0.5 + 0.5 * operator.discount
     first = smallest = reached = math.inf  # errors: the first, the smallest, that since a restart
     best: Iterate | None = None  # that of the smallest error
+    kept: Certificate | None = None  # the certificate of that
     size, limit, guessed = 0.0, 0, False
     stalled = iterations = sweeps = 0
+    interrupted = False
     try:
         with interruptible():
             while True:
-                certificate = operator.certify(iterate)
+                with deadline(math.inf if best is None else end):
+                    certificate = operator.certify(iterate)
                 iterations += 1
                 sweeps += iterate.sweeps + 1
                 error, tolerance = certificate.error, target.error(certificate)
@@ -83,7 +93,7 @@ def iterate_to(
                     guessed = size > 0.0 and not contracts
                     limit = target.max_sweeps or _sufficient_sweeps(operator, size, tolerance)
                 if best is None or error < smallest:
-                    smallest, best = error, iterate
+                    smallest, best, kept = error, iterate, operator.kept(certificate)
                 stalled = 0 if error < progress_factor * reached else stalled + 1
                 reached = min(reached, error)
                 report(_progress(first, error, tolerance))
@@ -98,9 +108,11 @@ def iterate_to(
                     or _spent(target, limit, sweeps, time.monotonic() - begin, smallest, tolerance)
                 )
                 if reason:
+                    kept = certificate if error == smallest else kept
                     break
                 if not stuck:
-                    iterate, state = current.step(operator, certificate, state)
+                    with deadline(end):
+                        iterate, state = current.step(operator, certificate, state)
                 else:
                     iterate = certificate.iterate(certificate.updated)
                     if guessed:
@@ -112,11 +124,13 @@ def iterate_to(
     except KeyboardInterrupt:
         if best is None:
             raise
+        interrupted = True
         reason = f"interrupted after {sweeps} sweeps, with a proven error of {smallest:.3g}"
-        return Outcome(operator.certify(best), iterations, sweeps, reason, interrupted=True)
-    if smallest < certificate.error:
-        certificate = operator.certify(best)
-    return Outcome(certificate, iterations, sweeps, reason)
+    except DeadlineReached:
+        seconds = max(time.monotonic() - begin, target.time_limit or 0.0)
+        reason = _spent(target, limit, sweeps, seconds, smallest, tolerance)
+    assert best is not None  # since no time limit ends the first certificate
+    return Outcome(kept or operator.certify(best), iterations, sweeps, reason, interrupted)
 
 
 def value_bounds(certificate: Certificate) -> tuple[float, float]:

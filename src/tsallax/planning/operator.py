@@ -109,6 +109,9 @@ class Operator(Protocol):
     def certify(self, iterate: Iterate) -> Certificate:
         """Uv, the policy that is greedy in v, and the enclosure of V* that they prove."""
 
+    def kept(self, certificate: Certificate) -> Certificate | None:
+        """The certificate to hold on to, or None where that takes much memory."""
+
     def shifted(self, v: Array, by: float) -> Array:
         """v + by, with the terminal states left at zero."""
 

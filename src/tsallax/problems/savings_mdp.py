@@ -42,13 +42,12 @@ def savings(
     keep = checks.probability("persistence", persistence)
     matrix = np.full((levels, levels), (1.0 - keep) / max(levels - 1, 1))
     np.fill_diagonal(matrix, keep if levels > 1 else 1.0)
-
-    def worth(position):  # type: ignore[no-untyped-def]
-        return largest * (position / (n - 1)) ** 2
+    grid = largest * np.linspace(0.0, 1.0, n) ** 2
 
     def decide(state, action):  # type: ignore[no-untyped-def]
         position, income = state
-        consumed = (1.0 + interest) * worth(position) + jnp.asarray(earned)[income] - worth(action)
+        worth = jnp.asarray(grid)
+        consumed = (1.0 + interest) * worth[position] + jnp.asarray(earned)[income] - worth[action]
         possible = consumed > 0.0
         return (action, income), jnp.log(jnp.where(possible, consumed, 1.0)), possible
 

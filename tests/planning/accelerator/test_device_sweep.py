@@ -1,17 +1,21 @@
 """Ranges in blocks, and regularised maxima from the policy."""
 
+import time
+
 import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
 
 from tsallax import Hard, Soft, Sparse
+from tsallax.interrupts import DeadlineReached, deadline
 from tsallax.planning.accelerator.device_sweep import (
     copied,
-    extremes,
     gathered,
+    in_parts,
     over_range,
     regularized_maximum,
+    sweep_numbers,
 )
 from tsallax.planning.precision import double_precision
 
@@ -40,10 +44,24 @@ def test_the_maximum_from_the_policy_is_the_regularised_maximum(regularizer):
     assert not p[1:, 3].any()
 
 
-def test_extremes_count_only_some_states():
+def test_the_change_of_terminal_states_does_not_count():
     v, updated = jnp.zeros(3), jnp.array([1.0, -5.0, 2.0])
-    low, high, size = extremes(v, updated, jnp.array([True, False, True]))
-    assert (low, high, size) == (1.0, 2.0, 5.0)
+    low, high, size, valid, used, most = sweep_numbers(v, updated, jnp.array([3, 0, 1]))
+    assert (low, high, size, valid, used, most) == (1.0, 2.0, 5.0, True, 4.0, 3)
+
+
+def test_a_range_in_parts_is_the_range_and_ends_at_a_deadline():
+    def square(first, part=4):
+        return over_range(lambda i: i * i, 10, 3, None, first, part)
+
+    np.testing.assert_array_equal(in_parts(square, 10, 4), np.arange(10) ** 2)
+    np.testing.assert_array_equal(
+        in_parts(lambda first: square(first, 10), 10, 10)[3:], np.arange(3, 10) ** 2
+    )
+    calls = []
+    with pytest.raises(DeadlineReached), deadline(time.monotonic() + 0.05):
+        in_parts(lambda first: (calls.append(first), time.sleep(0.1), square(first))[2], 10, 4)
+    assert calls == [0]
 
 
 def test_an_array_of_one_process_is_copied_and_gathered_as_it_is():

@@ -35,7 +35,8 @@ def test_a_sweep_in_every_form_is_that_of_the_stored_mdp(form, block):
 def test_states_that_share_post_decision_states_share_their_branches():
     model = problems.perishables(max_order=1)
     sweep = _compare(model, model.to_mdp(), Hard(), 100)
-    assert (sweep._outer, sweep._inner) == ([0, 1, 3, 4], [2, 5])
+    assert sweep._values.outer.axes == tuple(model.states.axes[i] for i in (0, 1, 3, 4))
+    assert sweep._values.inner.axes == tuple(model.states.axes[i] for i in (2, 5))
 
 
 def _compare(model, mdp, regularizer, block):
@@ -44,16 +45,18 @@ def _compare(model, mdp, regularizer, block):
     certificate = compiled.certify(compiled.start(v))
     followed, _, _ = compiled.policy_sweeps(certificate, certificate.updated, 1, 0.0)
     with double_precision():
-        sweep = FunctionalSweep(model, jnp.float64)
-        sweep._block = block
-        found = sweep.sweep(regularizer, sweep.place(v))
+        sweep = FunctionalSweep(model, jnp.float64, block=block)
+        found = sweep.sweep(regularizer, sweep.place(v), 2)
         fixed = sweep.fixed(regularizer, found.policy, int(found.max_support))
         again = sweep.follow(fixed, found.updated)
         rows = sweep.policy_rows(regularizer, found.policy, np.arange(mdp.n_states))
+        terminal, ends, reward = sweep.survey
     np.testing.assert_allclose(found.updated, certificate.updated, rtol=1e-12)
     np.testing.assert_allclose(again, followed, rtol=1e-12)
     np.testing.assert_allclose(rows, mdp.table(certificate.policy.weights), atol=1e-12)
     assert found.valid
-    assert bool(found.ends) == compiled.ends
+    assert ends == compiled.ends
+    np.testing.assert_array_equal(terminal, mdp.terminal)
+    assert reward >= mdp.max_reward
     assert found.pairs_used == np.count_nonzero(rows)
     return sweep

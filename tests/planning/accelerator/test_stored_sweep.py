@@ -42,12 +42,11 @@ def test_a_sweep_its_policy_and_following_it_agree_with_the_compiled_loops(
     followed, _, _ = compiled.policy_sweeps(certificate, certificate.updated, 1, 0.0)
     with double_precision():
         model = StoredSweep(mdp, jnp.float64)
-        found = model.sweep(regularizer, model.place(v))
+        found = model.sweep(regularizer, model.place(v), 1)
         fixed = model.fixed(regularizer, found.policy, int(found.max_support))
         again = model.follow(fixed, found.updated)
         pi = model.pair_policy(regularizer, found.policy)
         rows = model.policy_rows(regularizer, found.policy, np.arange(mdp.n_states)[::-1])
-        shifted = model.shifted(found.updated, jnp.float64(1.0))
     np.testing.assert_allclose(found.updated, certificate.updated, rtol=1e-13, atol=1e-13)
     np.testing.assert_allclose(pi, certificate.policy.weights, atol=1e-12)
     # the actions of a state are the first ones, in both of these MDPs
@@ -55,8 +54,9 @@ def test_a_sweep_its_policy_and_following_it_agree_with_the_compiled_loops(
     np.testing.assert_allclose(again, followed, rtol=1e-12, atol=1e-12)
     assert (found.low, found.high) == pytest.approx(certificate.change, rel=1e-12)
     assert found.valid
-    assert bool(found.ends) == compiled.ends
-    np.testing.assert_allclose(shifted, np.where(mdp.terminal, 0.0, found.updated + 1.0))
+    assert model.survey.ends == compiled.ends
+    np.testing.assert_array_equal(model.survey.terminal, mdp.terminal)
+    assert model.survey.reward >= np.abs(mdp.rewards).max()
 
 
 def test_states_of_a_group_differ_by_less_than_a_factor_of_two():

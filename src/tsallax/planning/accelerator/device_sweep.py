@@ -12,7 +12,7 @@ from jax import Array, lax
 from jax.sharding import Mesh, NamedSharding, PartitionSpec
 from numpy.typing import NDArray
 
-from tsallax.planning.function_space import Space
+from tsallax.interrupts import check_deadline
 from tsallax.regularizer import Hard, Regularizer
 
 AXIS = "states"
@@ -28,18 +28,29 @@ class DeviceSweep(NamedTuple):
     high: Array  # max(Uv - v)
     size: Array  # the larger of max|v| and max|Uv|
     valid: Array  # whether every pair has a distribution, finite rewards and a finite value
-    ends: Array  # whether an episode can end
-    reward: Array  # a bound on |r(s, a)|
     pairs_used: Array  # pairs with a positive probability
     max_support: Array  # the largest number of actions in use in a state
 
 
 class FixedPolicy(NamedTuple):
-    """A policy as a few actions of every state: pi(a_i(s)|s), a_i(s), and alpha Omega(pi(s))."""
+    """A policy as a few actions of every state, and what it earns before chance has its turn."""
 
-    weights: tuple[Array, ...]
-    actions: tuple[Array, ...]
-    bonus: Array
+    weights: Array  # pi(a|s), (S, K)
+    actions: Array  # a, (S, K)
+    reward: Array  # sum_a pi(a|s) r(s, a) of `decide`, and alpha Omega(pi(s)), (S,)
+
+    @property
+    def size(self) -> int:
+        """The number of actions that are listed for each state."""
+        return self.actions.shape[-1]
+
+
+class Survey(NamedTuple):
+    """What holds for a model whatever v is."""
+
+    terminal: Array  # which states have no action
+    ends: bool  # whether an episode can end
+    reward: float  # a bound on |r(s, a)|
 
 
 class SweepModel(Protocol):
@@ -50,8 +61,18 @@ class SweepModel(Protocol):
     width: int  # the largest number of actions of a state
     terms: int  # the largest number of summands of an expectation
 
-    def sweep(self, regularizer: Regularizer, v: Array) -> DeviceSweep:
-        """Uv, the policy that is greedy in v, and what is known of them."""
+    @property
+    def survey(self) -> Survey:
+        """Which states are terminal, whether episodes end, and a bound on the rewards."""
+
+    def sweep(self, regularizer: Regularizer, v: Array, size: int) -> DeviceSweep:
+        """Uv, the policy that is greedy in v, and what is known of them.
+
+        `size` says how many actions a state probably uses.
+        """
+
+    def kept(self, policy: Any) -> Any:
+        """The policy of a sweep as it is kept for later, or None where it takes much memory."""
 
     def fixed(self, regularizer: Regularizer, policy: Any, size: int) -> Any:
         """The greedy policy of a sweep, for `follow`; no state uses more than `size` actions."""
@@ -64,9 +85,6 @@ class SweepModel(Protocol):
 
     def place(self, v: NDArray[Any]) -> Array:
         """v on the device, or on all of them."""
-
-    def shifted(self, v: Array, by: Array) -> Array:
-        """v + by, with the terminal states left at zero."""
 
     def refuse(self) -> None:
         """Raise `InvalidInput` where the model is the cause of a value that is not finite."""
@@ -97,12 +115,21 @@ def gathered(x: Array) -> NDArray[Any]:
     return np.asarray(multihost_utils.process_allgather(x, tiled=True))
 
 
-def extremes(v: Array, updated: Array, counted: Array) -> tuple[Array, Array, Array]:
-    """min and max of Uv - v over the states that count, and the larger of max|v| and max|Uv|."""
+@jax.jit
+def sweep_numbers(v: Array, updated: Array, used: Array) -> tuple[Array, ...]:
+    """The numbers of a `DeviceSweep`; `used` is the number of actions in use in each state.
+
+    The change of terminal states, which use none, does not count.
+    """
     change = updated - v
-    low = jnp.min(jnp.where(counted, change, jnp.inf))
-    high = jnp.max(jnp.where(counted, change, -jnp.inf))
-    return low, high, jnp.maximum(jnp.max(jnp.abs(v)), jnp.max(jnp.abs(updated)))
+    return (
+        jnp.min(jnp.where(used > 0, change, jnp.inf)),
+        jnp.max(jnp.where(used > 0, change, -jnp.inf)),
+        jnp.maximum(jnp.max(jnp.abs(v)), jnp.max(jnp.abs(updated))),
+        jnp.all(jnp.isfinite(updated)),
+        jnp.sum(used.astype(v.dtype)),
+        jnp.max(used),
+    )
 
 
 def regularized_maximum(regularizer: Regularizer, q: Array) -> tuple[Array, Array]:
@@ -138,23 +165,46 @@ def entropy_bonus(regularizer: Regularizer, p: Array) -> Array:
     return jnp.where(some, regularizer.alpha * regularizer.entropy(p), 0.0)
 
 
+def in_parts(program: Callable[[int], Any], n: int, part: int) -> Any:
+    """Arrays over 0, ..., n-1 from program(first), which gives the next `part` entries.
+
+    Between two parts, Ctrl-C and a time limit end the computation.
+    """
+    if part >= n:
+        return program(0)
+    found = []
+    for first in range(0, n, part):
+        if jax.process_count() == 1:  # others would wait for a process that stops
+            check_deadline()
+        found.append(jax.block_until_ready(program(first)))
+    found[-1] = jax.tree.map(lambda x: x[: n - first], found[-1])
+    return jax.tree.map(lambda *x: jnp.concatenate(x), *found)
+
+
 def over_range(
-    function: Callable[[Array], Any], space: Space | int, block: int, mesh: Any = None
+    function: Callable[[Array], Any],
+    n: int,
+    block: int,
+    mesh: Any = None,
+    first: Any = 0,
+    count: int | None = None,
 ) -> Any:
     """function(0, 1, ..., n-1), called with one block of indices at a time.
 
-    With a mesh every device computes a part of the range, and the whole is copied to all.
+    With `first` and `count`, only that part of the range; indices above n-1 are taken as n-1.  With
+    a mesh every device computes a share of it, and the whole is copied to all.
     """
-    n = space if isinstance(space, int) else space.size
     index_type = jnp.int32 if n < 2**31 else jnp.int64
+    first = jnp.asarray(first, index_type)
+    count = n if count is None else count
     parts = 1 if mesh is None else mesh.size
-    per_part = -(-n // parts)
+    per_part = -(-count // parts)
     block = min(block, per_part)
     blocks = -(-per_part // block)
 
-    def part(first: Any) -> Any:
+    def part(start: Any) -> Any:
         def one(i: Array) -> Any:
-            offset = first + i.astype(index_type) * block
+            offset = start + i.astype(index_type) * block
             indices = offset + jnp.arange(block, dtype=index_type)
             return function(jnp.minimum(indices, n - 1))
 
@@ -165,13 +215,13 @@ def over_range(
         return jax.tree.map(lambda x: x.reshape(-1, *x.shape[2:])[:per_part], out)
 
     if mesh is None:
-        return jax.tree.map(lambda x: x[:n], part(jnp.zeros((), index_type)))
+        return part(first)
 
-    def local() -> Any:
-        return part(lax.axis_index(AXIS).astype(index_type) * per_part)
+    def local(first: Array) -> Any:
+        return part(first + lax.axis_index(AXIS).astype(index_type) * per_part)
 
     out = jax.shard_map(
-        local, mesh=mesh, in_specs=(), out_specs=PartitionSpec(AXIS), check_vma=False
-    )()
+        local, mesh=mesh, in_specs=PartitionSpec(), out_specs=PartitionSpec(AXIS), check_vma=False
+    )(first)
     everywhere = NamedSharding(mesh, PartitionSpec())
-    return jax.tree.map(lambda x: lax.with_sharding_constraint(x[:n], everywhere), out)
+    return jax.tree.map(lambda x: lax.with_sharding_constraint(x[:count], everywhere), out)

@@ -19,7 +19,8 @@ from jax import Array
 from numpy.typing import NDArray
 
 from tsallax.errors import InvalidInput
-from tsallax.planning.accelerator.device_sweep import DeviceSweep, FixedPolicy, SweepModel
+from tsallax.interrupts import check_deadline
+from tsallax.planning.accelerator.device_sweep import FixedPolicy, SweepModel
 from tsallax.planning.operator import Certificate, Iterate, NewtonStart, enclosure_ends
 from tsallax.planning.precision import double_precision
 from tsallax.regularizer import Regularizer
@@ -31,13 +32,21 @@ MAX_ITERATIONS = 400
 """Steps of BiCGSTAB before it is given up."""
 
 
+SHORT_LIST = 16
+LISTED_SHARE = 32
+"""A sweep lists as many actions of a state as the former, or one in as many as the latter."""
+
+MAX_LISTED = 2**27
+"""Actions that a sweep lists at most, of all states together."""
+
+
 class SweptPolicy(NamedTuple):
     """The greedy policy of a sweep, with the largest number of actions in use in a state."""
 
     greedy: Any
     max_support: int
     value: Array  # v, in which it is greedy
-    thresholds: None = None  # every search for a threshold starts afresh
+    thresholds: int  # the number of actions that the next sweep is to list for every state
 
 
 @dataclass(frozen=True, eq=False)
@@ -94,16 +103,11 @@ class JaxBellman:
             name = "float32" if single else "float64"
             raise InvalidInput(f"discount {discount!r} is too close to 1 for {name}")
         with self._scope():
-            self._zero = model.place(np.zeros(self.n_states))
-            first = model.sweep(regularizer, self._zero)
-            valid, ends, reward = jax.device_get((first.valid, first.ends, first.reward))
-        if not valid:
+            self._terminal, self.ends, self._reward = model.survey
+        if not math.isfinite(self._reward):
             model.refuse()
-        self.ends = bool(ends)
         if self.ends:
             self._shift_low = 0.0
-        self._reward = float(reward)
-        self._first: DeviceSweep | None = first
 
     def _scope(self) -> AbstractContextManager[Any]:
         """The precision and device of the operator."""
@@ -129,20 +133,14 @@ class JaxBellman:
 
     def start(self, v: Any) -> Iterate:
         """v, or 0, on the device; 0 at terminal states."""
-        if v is None:
-            return Iterate(self._zero, None)
-        self._first = None
         with self._scope():
-            placed = self.model.place(v)
-        return Iterate(self.shifted(placed, 0.0), None)
+            placed = self.model.place(np.zeros(self.n_states) if v is None else v)
+        return Iterate(placed if v is None else self.shifted(placed, 0.0), self._next_size(1))
 
     def certify(self, iterate: Iterate) -> Certificate:
         """Uv, the policy that is greedy in v, and the enclosure of V* that they prove."""
         with self._scope():
-            if iterate.value is self._zero and self._first is not None:
-                found, self._first = self._first, None  # made when the model was checked
-            else:
-                found = self.model.sweep(self.regularizer, iterate.value)
+            found = self.model.sweep(self.regularizer, iterate.value, iterate.thresholds)
             numbers = (found.low, found.high, found.size, found.pairs_used, found.max_support)
             low, high, size, used, support = (x.item() for x in jax.device_get(numbers))
             valid = bool(found.valid)
@@ -154,7 +152,9 @@ class JaxBellman:
         rounding += 4 * self._unit * max(-down, up, 0.0)
         return Certificate(
             updated=found.updated,
-            policy=SweptPolicy(found.policy, int(support), iterate.value),
+            policy=SweptPolicy(
+                found.policy, int(support), iterate.value, self._next_size(int(support))
+            ),
             pairs_used=int(used),
             n_pairs=self.model.n_pairs,
             change=(low, high),
@@ -167,10 +167,8 @@ class JaxBellman:
     def shifted(self, v: Array, by: float) -> Array:
         """v + by, with the terminal states left at zero."""
         with self._scope():
-            if not self.ends:
-                return v + jnp.asarray(by, self._dtype)
-            shifted: Array = self.model.shifted(v, jnp.asarray(by, self._dtype))
-            return shifted
+            moved = v + jnp.asarray(by, self._dtype)
+            return jnp.where(self._terminal, 0.0, moved) if self.ends else moved
 
     def policy_sweeps(
         self, certificate: Certificate, v: Array, max_sweeps: int, max_span: float
@@ -185,6 +183,7 @@ class JaxBellman:
         with self._scope():
             policy = self._fixed(certificate)
             while sweeps < max_sweeps and span > max_span:
+                check_deadline()
                 new = self.model.follow(policy, v)
                 span = float(_span(new, v))
                 v, sweeps = new, sweeps + 1
@@ -218,8 +217,9 @@ class JaxBellman:
     def most_probable_actions(self, policy: SweptPolicy) -> NDArray[np.int32]:
         """The most probable action of every state of a model from functions."""
         with self._scope():
-            fixed = self.model.fixed(self.regularizer, policy.greedy, 1)
-            return np.asarray(fixed.actions[0]).astype(np.int32)
+            fixed = self.policy_lists(policy)
+            first = jnp.argmax(fixed.weights, axis=-1, keepdims=True)
+            return np.asarray(jnp.take_along_axis(fixed.actions, first, axis=-1)[:, 0], np.int32)
 
     def newton_start(self, certificate: Certificate) -> NewtonStart:
         """The certificate itself."""
@@ -236,6 +236,7 @@ class JaxBellman:
             base = self.model.follow(policy, jnp.zeros_like(guess))
 
             def matrix(x: Array) -> Array:
+                check_deadline()
                 product: Array = _matrix(x, base, self.model.follow(policy, x))
                 return product
 
@@ -249,17 +250,33 @@ class JaxBellman:
         return v, 0
 
     def _worth_following(self, certificate: Certificate) -> bool:
-        return self.model.follow_cost(self._list_size(certificate)) <= WORTH_FOLLOWING
+        size = self._list_size(certificate.policy.max_support)
+        return self.model.follow_cost(size) <= WORTH_FOLLOWING
 
-    def _list_size(self, certificate: Certificate) -> int:
+    def _list_size(self, support: int) -> int:
         """The largest number of actions in use in a state, or the next power of two."""
-        support: int = certificate.policy.max_support
         return min(1 << max(support - 1, 0).bit_length(), self.model.width)
+
+    def _next_size(self, support: int) -> int:
+        """The actions that the next sweep lists, whose policy may use a few more."""
+        size, most = self._list_size(support + support // 8), max(MAX_LISTED // self.n_states, 1)
+        if size > most or self.model.follow_cost(size) > WORTH_FOLLOWING:
+            size = 1
+        shortest = self._list_size(max(SHORT_LIST, self.model.width // LISTED_SHARE))
+        return max(size, min(shortest, most))
 
     def _fixed(self, certificate: Certificate) -> Any:
         """The certificate's policy as a list of actions of every state."""
-        size = self._list_size(certificate)
+        size = self._list_size(certificate.policy.max_support)
         return self.model.fixed(self.regularizer, certificate.policy.greedy, size)
+
+    def kept(self, certificate: Certificate) -> Certificate | None:
+        """The certificate without what takes much memory, or None where a sweep is needed."""
+        policy = certificate.policy
+        greedy = self.model.kept(policy.greedy)
+        if greedy is None:
+            return None
+        return certificate._replace(policy=policy._replace(greedy=greedy))
 
     def _rounding(self, size: float) -> float:
         """How far the enclosure moves by the rounding of one sweep (running error analysis)."""

@@ -26,11 +26,12 @@ from tsallax.planning.accelerator.column_maximum import column_maxima
 from tsallax.planning.accelerator.device_sweep import (
     AXIS,
     DeviceSweep,
+    Survey,
     copied,
     entropy_bonus,
-    extremes,
     gathered,
     regularized_maximum,
+    sweep_numbers,
 )
 from tsallax.planning.mdp import MDP
 from tsallax.regularizer import Regularizer
@@ -76,9 +77,11 @@ class StoredSweep:
         self.width, self.terms = mdp.max_actions, mdp.max_successors
         self._discount, self.dtype, self._mesh = mdp.discount, dtype, mesh
         self._pointer = mdp.pointer
-        self._terminal = copied(np.asarray(mdp.terminal), mesh)
-        self._ends = bool(mdp.terminal.any()) or mdp.termination is not None
-        self._reward = mdp.max_reward
+        self.survey = Survey(
+            copied(np.asarray(mdp.terminal), mesh),
+            bool(mdp.terminal.any()) or mdp.termination is not None,
+            float(mdp.max_reward),
+        )
         self._groups = [_layout(mdp, states, dtype, mesh) for states in group_states(mdp)]
         self._sweep: Callable[..., DeviceSweep] = jax.jit(self._sweep_groups)
         self._fixed: Callable[..., list[FollowedGroup]] = jax.jit(
@@ -90,9 +93,12 @@ class StoredSweep:
         """v on the device, or on all of them."""
         return copied(v.astype(self.dtype), self._mesh)
 
-    def sweep(self, regularizer: Regularizer, v: Array) -> DeviceSweep:
-        """Uv and what is known of it."""
+    def sweep(self, regularizer: Regularizer, v: Array, size: int) -> DeviceSweep:
+        """Uv and what is known of it; the policy is its action values, whatever `size` is."""
         return self._sweep(self._groups, regularizer, v)
+
+    def kept(self, policy: list[Array]) -> None:
+        """Action values take much memory, and a sweep is quick."""
 
     def fixed(
         self, regularizer: Regularizer, policy: list[Array], size: int
@@ -131,11 +137,6 @@ class StoredSweep:
         rows: NDArray[np.float64] = np.where(has, pi[np.where(has, pair, 0)], 0.0)
         return rows
 
-    def shifted(self, v: Array, by: Array) -> Array:
-        """v + by, with the terminal states left at zero."""
-        shifted: Array = _shifted(self._terminal, v, by)
-        return shifted
-
     def refuse(self) -> None:
         """An MDP was checked when it was made."""
 
@@ -152,19 +153,7 @@ class StoredSweep:
             values.append(q)
             updated = self._put(updated, group.states, value)
             used = self._put(used, group.states, count)
-        low, high, size = extremes(v, updated, used > 0)
-        return DeviceSweep(
-            updated=updated,
-            policy=values,
-            low=low,
-            high=high,
-            size=size,
-            valid=jnp.all(jnp.isfinite(updated)),
-            ends=jnp.asarray(self._ends),
-            reward=jnp.asarray(self._reward, self.dtype),
-            pairs_used=jnp.sum(used.astype(self.dtype)),
-            max_support=jnp.max(used),
-        )
+        return DeviceSweep(updated, values, *sweep_numbers(v, updated, used))
 
     def _fixed_groups(
         self, groups: list[Group], regularizer: Regularizer, values: list[Array], size: int
@@ -330,11 +319,6 @@ def _assembled(parts: list[Array], count: int, mesh: Mesh) -> Array:
 def _policy(regularizer: Regularizer, q: Array) -> Array:
     p, _ = regularized_maximum(regularizer, q.T)
     return p
-
-
-@jax.jit
-def _shifted(terminal: Array, v: Array, by: Array) -> Array:
-    return jnp.where(terminal, 0.0, v + by)
 
 
 @partial(jax.jit, donate_argnums=0)

@@ -1,0 +1,49 @@
+"""Action values of a model from functions, against those of the same MDP stored."""
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+from planning.functional_models import LEVELS, PROBABILITIES, evolve, stock_mdp, stock_model
+from tsallax import Hard, problems
+from tsallax.planning.accelerator.action_values import ActionValues
+from tsallax.planning.bellman import Bellman
+from tsallax.planning.precision import double_precision
+
+PERISHABLES = problems.perishables(max_order=1)
+CASES = {
+    "of pairs": (
+        stock_model(
+            decide=lambda s, a: ((s, a), -1.0 * a, s + a < LEVELS),
+            evolve=lambda x, e: evolve(x[0] + x[1], e),
+            post=None,
+            probabilities=lambda x: jnp.asarray(PROBABILITIES) + 0.0 * x[0],
+        ),
+        stock_mdp(),
+    ),
+    "of groups of states": (PERISHABLES, PERISHABLES.to_mdp()),
+}
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_action_values_are_those_of_the_stored_mdp(case):
+    model, mdp = CASES[case]
+    v = np.random.default_rng(0).normal(size=mdp.n_states)
+    with double_precision():
+        values = ActionValues(model, jnp.float64)
+        groups = jnp.arange(values.outer.size)
+        of_group = jax.jit(jax.vmap(lambda g: values.group(values.constants, jnp.asarray(v), g)))
+        pairs = of_group(groups)
+        q = jnp.where(pairs.allowed, pairs.reward + pairs.ahead, -jnp.inf)
+        q = np.asarray(values.in_order(q)).reshape(mdp.n_states, -1)
+    expected = mdp.table(Bellman(mdp, Hard()).action_values(v), fill=-np.inf)
+    np.testing.assert_allclose(q, expected, rtol=1e-13, atol=1e-13)
+
+
+def test_states_that_share_post_decision_states_are_a_group():
+    with double_precision():
+        values = ActionValues(PERISHABLES, jnp.float64)
+    assert values.outer.axes == tuple(PERISHABLES.states.axes[i] for i in (0, 1, 3, 4))
+    assert values.inner.axes == tuple(PERISHABLES.states.axes[i] for i in (2, 5))
+    assert values.group_work == (4 + values.inner.size) * PERISHABLES.events.size
