@@ -10,7 +10,7 @@ from refusals import refused
 from tsallax.paper.suites.suite_cells import gather_suite
 from tsallax.paper.suites.suite_jobs import agent_options
 from tsallax.paper.suites.suite_rows import read_suite_rows
-from tsallax.paper.suites.suite_tasks import CLASSIC, OURS
+from tsallax.paper.suites.suite_tasks import CLASSIC, CONTROL, OURS
 from tsallax.runs.preset_catalogue import all_presets, preset_of, read_preset
 from tsallax.runs.settings import from_flat
 
@@ -68,12 +68,18 @@ def test_a_file_that_is_no_preset_is_named(tmp_path: Path, text):
 
 def test_the_results_of_presets_are_those_of_their_runs():
     """The rows in results/ have the options of the presets, and their means are what is told."""
-    runs = gather_suite("classic", read_suite_rows(Path(__file__).parents[2] / "results"))
-    known = [preset for preset in all_presets() if preset.result is not None]
-    assert len(known) >= 6
-    for preset in known:
-        cell = runs.cells[(preset.name, None), OURS]
-        options = agent_options(CLASSIC.tasks[preset.name], {}, {})
+    rows = read_suite_rows(Path(__file__).parents[2] / "results")
+    cells = gather_suite("classic", rows).cells | gather_suite("control", rows).cells
+    tasks = [*CLASSIC.tasks.values(), *CONTROL.tasks.values()]
+    assert all(preset.result is not None for preset in all_presets())
+    for preset in all_presets():
+        task = next(task for task in tasks if task.env == preset.name)
+        continuous = task.name in CONTROL.tasks
+        place = (task.name, preset.options["actions"] if continuous else None)
+        cell = cells[place, "sparse-auto" if continuous else OURS]
+        # a replay memory that holds all steps is as good as a larger one
+        size = {"buffer_size": cell.rows[0].steps} if continuous else {}
+        options = agent_options(task, {}, size)
         assert all(row.config == options for row in cell.rows)
         result = preset.result
         found = cell.mean if result.steps == cell.rows[0].steps else cell.mean_at(result.steps)

@@ -21,7 +21,8 @@ def presets(
 ) -> None:
     """List the presets: options that `tsallax train ENV` uses for known environments.
 
-    The result is the mean greedy return over seeds, with its 95% interval.
+    The result is the mean greedy return over seeds, with its 95% interval, or with the range of
+    fewer than six seeds; steps are named where they are fewer than those of the preset.
 
     \b
     Examples:

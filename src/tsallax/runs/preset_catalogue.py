@@ -27,7 +27,10 @@ NONE = "none"
 
 @dataclass(frozen=True)
 class PresetResult:
-    """The mean greedy return over seeds that a preset reached, with its 95% interval."""
+    """The mean greedy return over seeds that a preset reached, with its 95% interval.
+
+    Around the mean of fewer than six seeds, the interval is their range.
+    """
 
     mean: float
     interval: tuple[float, float]
