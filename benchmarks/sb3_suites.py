@@ -171,7 +171,10 @@ def make_run(run: Run) -> SuiteRow:
         training=curves.training(steps),
         seconds=round(seconds, 3),
         agents=1,
-        config={**run.settings, "from": "RL Zoo" if run.settings else "defaults of DQN"},
+        config={
+            **run.settings,
+            "from": "RL Zoo" if run.settings else f"defaults of {AGENTS[run.suite]}",
+        },
         provenance=_provenance(),
     )
 
@@ -229,13 +232,16 @@ def main() -> None:
     known = [name for name, task in suite.tasks.items() if not task.options.get("masked")]
     words = None if given.tasks is None else given.tasks.split(",")
     tasks, zoo = choose("task", words, known), zoo_settings(AGENTS[suite.name], given.zoo)
-    done = {row.key for row in read_suite_rows(out)}
+    done = {row.key: row.steps for row in read_suite_rows(out) if row.agent == agent}
     runs = [
         Run(suite.name, name, seed, given.steps or task.steps, settings_for(zoo, task.env))
         for seed in range(given.seeds or suite.seeds)
         for name, task in suite.tasks.items()
         if name in tasks and (suite.name, name, agent, None, seed) not in done
     ]
+    for (_, name, *_), steps in done.items():
+        if name in tasks and steps < (given.steps or suite.tasks[name].steps):
+            sys.exit(f"{out}: holds runs of {name} with {steps} steps: use another --out")
     rows = out / "rows" / f"{agent}.suite.jsonl"
     rows.parent.mkdir(parents=True, exist_ok=True)
     print(f"{len(runs)} runs to make, {given.workers} at a time", flush=True)

@@ -194,8 +194,10 @@ def input_file(path: str | PathLike[str]) -> Path:
     return file
 
 
-def output_file(name: str, path: str | PathLike[str]) -> Path:
+def output_file(name: str, path: str | PathLike[str], source: str | None = None) -> Path:
     """The path of a file that can be written: its folder is there, and it is no folder itself.
+
+    It must not be the file `source`, from which is read.
 
     >>> output_file("--out", "missing/solution.npz")
     Traceback (most recent call last):
@@ -209,6 +211,9 @@ def output_file(name: str, path: str | PathLike[str]) -> Path:
         raise InvalidInput(f"{name} {path}: there is no folder {folder}")
     if not os.access(folder, os.W_OK):
         raise InvalidInput(f"{name} {path}: the folder {folder} cannot be written to")
+    both = source is not None and file.exists() and os.path.exists(source)
+    if both and file.samefile(str(source)):
+        raise InvalidInput(f"{name} {path}: is the file that is read, give another name")
     return file
 
 

@@ -1,5 +1,7 @@
 """`tsallax explore` writes a page, and refuses in one line what it cannot show."""
 
+import pytest
+
 from command_line import assert_error, call
 from tsallax import problems
 
@@ -24,6 +26,16 @@ def test_problems_take_options_and_positions(capsys, tmp_path):
     (tmp_path / "places.csv").write_text("0,0\n")
     places = f"--positions {tmp_path}/places.csv"
     assert_error(call(capsys, line, places), "positions", "(4, 2)")
+
+
+@pytest.mark.parametrize("command", ["explore {}", "solve {} --alpha 1"])
+def test_the_file_of_the_model_is_not_replaced(capsys, tmp_path, command):
+    file = tmp_path / "forest.npz"
+    problems.forest().save(file)
+    before = file.read_bytes()
+    other = tmp_path / "." / "forest.npz"
+    assert_error(call(capsys, f"{command.format(file)} --out {other}"), "--out", "is the file")
+    assert file.read_bytes() == before
 
 
 def test_what_cannot_be_shown_is_refused(capsys, tmp_path):

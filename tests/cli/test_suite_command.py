@@ -65,7 +65,7 @@ def test_a_damaged_row_is_refused_before_training(tmp_path: Path, capsys: pytest
         (["classic", "--levels", "3"], "--levels is for control"),
         (["classic", "--variants", "greedy"], "unknown variant 'greedy'"),
         (["classic", "--alphas", "0.1", "--set", "alpha=1"], "--set alpha"),
-        (["classic", "--actions", "9"], "--actions is for reacher and pendulum"),
+        (["classic", "--actions", "9"], "--actions is for reacher, pendulum"),
         (["classic", "--ray", "auto"], "--ray is for reacher"),
         (["classic", "--tasks", "Pong"], "unknown task 'Pong'"),
         (["control", "--variants", "greedy"], "unknown variant 'greedy'"),
@@ -73,8 +73,8 @@ def test_a_damaged_row_is_refused_before_training(tmp_path: Path, capsys: pytest
         (["control", "--alphas", "x"], "alpha must be"),
         (["control", "--set", "alpha=1"], "--set alpha"),
         (["control", "--set", "batch=1"], "batch_size"),
-        (["figure1", "--tasks", "Hopper"], "--tasks is for classic and control"),
-        (["reacher", "--time-limit", "5"], "--time-limit is for classic and control"),
+        (["figure1", "--tasks", "Hopper"], "--tasks is for classic, control"),
+        (["reacher", "--time-limit", "5"], "--time-limit is for classic, control"),
     ],
 )
 def test_impossible_options_are_refused(words, problem, tmp_path: Path, capsys):

@@ -128,7 +128,7 @@ ENDING = MDP([[0.0, 1.0]], [3.0], 1.0, pairs=[(0, 0)], terminal=[1])
         ({"horizon": 0}, "horizon must be an integer of at least 1, got 0"),
         ({"horizon": 2.0}, "horizon must be an integer of at least 1, got 2.0"),
         ({"final_value": [0, 0]}, "final_value needs a horizon: give horizon, such as"),
-        ({"horizon": 3, "final_value": [0]}, r"final_value has shape \(2,\), not \(1,\)"),
+        ({"horizon": 3, "final_value": [0]}, r"final_value must have shape \(2,\), got \(1,\)"),
         ({"horizon": 3, "final_value": "x"}, "final_value is an array of numbers, not str"),
         ({"horizon": 3, "final_value": [0, math.nan]}, "final_value of state 1 is nan: it must be"),
         ({"horizon": 3, "method": "policy_iteration"}, "is backward induction: leave method out"),

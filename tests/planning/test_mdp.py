@@ -229,13 +229,15 @@ def test_tables_are_views_where_every_state_has_every_action_and_take_any_fill()
     mdp = MDP(*random_arrays(0, 3, 2), 0.9)
     assert np.shares_memory(mdp.table(mdp.rewards), mdp.rewards)
     assert np.shares_memory(mdp.flatten(mdp.table(mdp.rewards)), mdp.rewards)
-    with pytest.raises(InvalidInput, match=re.escape("shape (3, 2), not (2, 3)")):
+    with pytest.raises(InvalidInput, match=re.escape("shape (3, 2), got (2, 3)")):
         mdp.flatten(np.zeros((2, 3)))
-    with pytest.raises(InvalidInput, match=re.escape("6 pairs")):
+    with pytest.raises(InvalidInput, match=re.escape("shape (6,), one for each pair, got (5,)")):
         mdp.table(np.zeros(5))
     chain = MDP([[0.0, 1.0]], [1.0], 0.9, pairs=[(0, 0)], terminal=[1])
     assert chain.table(np.array([3]), fill=-np.inf).tolist() == [[3.0], [-np.inf]]
     assert chain.table(np.array([3])).dtype.kind == "i"
+    assert chain.table([3]).tolist() == [[3], [0]]
+    assert chain.flatten([[3], [0]]).tolist() == [3]
 
 
 @given(**sizes, stop=st.floats(0, 1))

@@ -5,6 +5,7 @@ import pickle
 import re
 import signal
 from fractions import Fraction
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -382,3 +383,9 @@ def test_the_best_enclosure_is_returned_and_not_the_last(monkeypatch):
     first = solve(problem.mdp(), Sparse(0.5), 1e3, "value_iteration")
     assert first.iterations == 1
     assert caught.value.solution.error == first.error
+
+
+def test_several_processes_have_no_time_limit():
+    mesh = SimpleNamespace(is_multi_process=True)
+    with pytest.raises(InvalidInput, match="several processes has no time limit"):
+        solve(garnet(5, 2, 2), Hard(), time_limit=1.0, mesh=mesh)

@@ -79,7 +79,7 @@ def test_a_long_horizon_has_the_values_of_an_infinite_one():
     [
         ({"final_value": [0, 0, 0]}, "final_value needs a horizon"),
         ({"horizon": 0}, "horizon must be an integer of at least 1"),
-        ({"horizon": 2, "final_value": [0]}, "final_value has shape"),
+        ({"horizon": 2, "final_value": [0]}, "final_value must have shape"),
     ],
 )
 def test_horizons_that_make_no_sense_are_refused(options, message):

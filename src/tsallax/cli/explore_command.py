@@ -60,7 +60,7 @@ def explore(
     Solutions are computed beforehand for all alphas and q; on the page sliders move through them.
     A page shows up to 10,000 states. A model from functions is stored first.
     """
-    checks.output_file("--out", out)
+    checks.output_file("--out", out, source)
     from tsallax.explorer.explorer_page import explore as write_explorer
     from tsallax.explorer.state_layout import load_positions
     from tsallax.planning.solution import NotConverged

@@ -137,7 +137,7 @@ def reproduce(
         users = USERS.get(option, (*LEARNING, *TABLES))
         if not set(users) & set(names):
             flag = f"--{option.replace('_', '-')}"
-            raise InvalidInput(f"{flag} is for {' and '.join(users)}: name one of them")
+            raise InvalidInput(f"{flag} is for {', '.join(users)}: name one of them")
     figures = [name for name in PLANNING if name in names or "all" in names]
     tasks = [name for name in LEARNING if name in names]
     try:

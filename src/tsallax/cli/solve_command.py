@@ -105,7 +105,7 @@ def solve(
     and JAX_PROCESS_ID. Certificates that need all transitions in one process are left out.
     """
     if out is not None:
-        checks.output_file("--out", out)
+        checks.output_file("--out", out, source)
     if show is not None:
         checks.count("--show", show, at_least=0)
     if all_states and show is not None:

@@ -25,6 +25,8 @@ def whole(path: str | PathLike[str]) -> Iterator[Path]:
     draft = target.with_name(f".{target.name}.{secrets.token_hex(4)}.partial")
     try:
         yield draft
+        with open(draft, "rb") as written:
+            os.fsync(written.fileno())
         os.replace(draft, target)
     finally:
         draft.unlink(missing_ok=True)

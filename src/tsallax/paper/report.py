@@ -77,6 +77,11 @@ def write_report(
         if not source.is_dir():
             what = "is a file: give its folder" if source.exists() else "no such folder"
             raise InvalidInput(what, source=source)
+    rows: list[Row | SuiteRow] = [*read_rows(*sources), *read_suite_rows(*sources)]
+    if not rows and not any(files_of(source) for source in sources):
+        names = " and ".join(map(str, sources))
+        remedy = f"tsallax reproduce all --out {sources[0]} makes some"
+        raise InvalidInput(f"{names}: no results: {remedy}")
     target = checks.output_folder(sources[0] if out is None else out)
     taken: set[str] = set()
     for source in sources:
@@ -86,7 +91,7 @@ def write_report(
                 with whole(target / file.name) as path:
                     path.write_bytes(file.read_bytes())
             taken.add(file.name)
-    write_tables([*read_rows(*sources), *read_suite_rows(*sources)], target)
+    write_tables(rows, target)
     return write_page(target)
 
 

@@ -97,7 +97,7 @@ def read_value(
         kind = type(value).__name__
         raise InvalidInput(f"{name} is an array of numbers, not {kind}") from None
     if v.shape != (n_states,):
-        raise InvalidInput(f"{name} has shape ({n_states},), not {v.shape}")
+        raise InvalidInput(f"{name} must have shape ({n_states},), got {v.shape}")
     wrong = np.flatnonzero(~np.isfinite(v))
     if len(wrong):
         place = named("state", int(wrong[0]), names)

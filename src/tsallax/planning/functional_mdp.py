@@ -180,7 +180,8 @@ def _tables(mdp: FunctionalMDP) -> dict[str, Any]:
         after, earned, ends = jax.vmap(branch)(events)
         p = p / jnp.sum(p)
         expected = reward + jnp.sum(jnp.where(p > 0.0, p * earned, 0.0))
-        return after, jnp.where(ends, 0.0, p), expected, jnp.sum(jnp.where(ends, p, 0.0)), allowed
+        ending = jnp.minimum(jnp.sum(jnp.where(ends, p, 0.0)), 1.0)
+        return after, jnp.where(ends, 0.0, p), expected, ending, allowed
 
     rows, block = [], min(max(2**20 // mdp.events.size, 1), mdp.n_pairs)
     with double_precision():

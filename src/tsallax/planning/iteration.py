@@ -35,7 +35,7 @@ class Target(NamedTuple):
     tolerance: float  # the largest error
     relative_tolerance: float = 0.0  # the same in units of max|V*|; the larger of both counts
     max_sweeps: int | None = None  # None: twice those of value iteration
-    time_limit: float | None = None  # seconds, counted once there is a certificate
+    time_limit: float | None = None  # seconds from the call; the first sweep is made
 
     def error(self, certificate: Certificate) -> float:
         """The largest error that is small enough, given what the certificate proves of V*."""

@@ -286,7 +286,7 @@ class MDP:
         """The largest |r(s,a)|."""
         return float(max(self.rewards.max(), -self.rewards.min()))
 
-    def table(self, values: NDArray[Any], fill: float = 0.0) -> NDArray[Any]:
+    def table(self, values: ArrayLike, fill: float = 0.0) -> NDArray[Any]:
         """Lay a per-pair vector out as a table (S, A), `fill` where an action is missing.
 
         >>> chain = MDP([[0.0, 1.0]], [1.0], 0.9, pairs=[(0, 0)], terminal=[1])
@@ -294,8 +294,12 @@ class MDP:
         array([[  1.],
                [-inf]])
         """
+        values = np.asarray(values)
         if values.shape != (self.n_pairs,):
-            raise InvalidInput(f"this MDP has {self.n_pairs} pairs, not {values.shape}")
+            shape = (self.n_pairs,)
+            raise InvalidInput(
+                f"values must have shape {shape}, one for each pair, got {values.shape}"
+            )
         if self.rectangular:
             return values.reshape(self.n_states, self.n_actions)
         whole = float(fill).is_integer() or values.dtype.kind not in "bui"
@@ -304,11 +308,11 @@ class MDP:
         table[self.state_of, self.action_of] = values
         return table
 
-    def flatten(self, table: NDArray[Any]) -> NDArray[Any]:
+    def flatten(self, table: ArrayLike) -> NDArray[Any]:
         """Take the per-pair vector out of a table (S, A), the inverse of `table`."""
-        if table.shape != (self.n_states, self.n_actions):
-            shape = (self.n_states, self.n_actions)
-            raise InvalidInput(f"a table of this MDP has shape {shape}, not {table.shape}")
+        table, shape = np.asarray(table), (self.n_states, self.n_actions)
+        if table.shape != shape:
+            raise InvalidInput(f"a table of this MDP must have shape {shape}, got {table.shape}")
         return table.reshape(-1) if self.rectangular else table[self.state_of, self.action_of]
 
     def with_discount(self, discount: float) -> MDP:

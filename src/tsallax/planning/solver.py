@@ -184,6 +184,9 @@ def solve(
         None if max_sweeps is None else checks.count("max_sweeps", max_sweeps),
         None if time_limit is None else checks.number("time_limit", time_limit, above=0),
     )
+    if target.time_limit is not None and mesh is not None and mesh.is_multi_process:
+        problem = "a solve over several processes has no time limit: their clocks differ"
+        raise InvalidInput(problem, omit="time_limit")
     started = time.monotonic()
     operator = make_operator(mdp, regularizer, device, precision, mesh)
     v = None if initial_value is None else _read_value("initial_value", mdp, initial_value)

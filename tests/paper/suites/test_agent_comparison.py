@@ -29,9 +29,18 @@ def test_equal_runs_are_inconclusive():
     assert line["verdict"] == "inconclusive"
 
 
-def test_agents_of_some_tasks_or_of_other_steps_are_not_compared():
+def test_agents_are_compared_where_both_have_runs_of_the_same_steps():
     whole = rows("sparse-auto", [1.0, 2, 3])
-    some = rows("epsilon", [1.0, 2, 3], ("Hopper",))
+    some = rows("epsilon", [1.0, 2, 3], ("Hopper",), steps=201)
     longer = rows("epsilon", [1.0, 2, 3], steps=400)
-    assert comparison_rows(gather_suite("control", whole + some)) == ()
+    (line,) = comparison_rows(gather_suite("control", whole + some))
+    assert line["over"] == "1 task"
     assert comparison_rows(gather_suite("control", whole + longer)) == ()
+
+
+def test_the_peer_is_compared_on_the_tasks_that_it_has():
+    peer = rows("sb3-td3", [7.0, 8, 9, 10, 11, 12], ("Swimmer",), levels=None)
+    ours = rows("epsilon", [1.0, 2, 3, 4, 5, 6])
+    (line,) = comparison_rows(gather_suite("control", ours + peer))
+    assert (line["agent"], line["against"], line["over"]) == ("epsilon", "sb3-td3", "1 task")
+    assert line["verdict"] == "returns less"

@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 
 from planning.functional_models import LEVELS, PROBABILITIES, decide, evolve, stock_mdp, stock_model
-from tsallax import Hard, Sparse, problems
+from tsallax import MDP, Hard, InvalidInput, Sparse, problems, solve
 from tsallax.planning.accelerator.functional_sweep import FunctionalSweep
 from tsallax.planning.bellman import Bellman
 from tsallax.planning.precision import double_precision
@@ -60,3 +60,13 @@ def _compare(model, mdp, regularizer, block):
     assert reward >= mdp.max_reward
     assert found.pairs_used == np.count_nonzero(rows)
     return sweep
+
+
+def test_a_model_without_any_allowed_action_is_refused():
+    mdp = MDP.from_functions(
+        lambda state, action: (state, 0.0, False),
+        lambda post, event: (post, 0.0, False),
+        states=5, actions=2, post=5, events=1, probabilities=[1.0], discount=0.9,
+    )  # fmt: skip
+    with pytest.raises(InvalidInput, match="every state is terminal"):
+        solve(mdp, Hard())

@@ -38,6 +38,7 @@ def test_wide_rows_have_the_maxima_of_all_actions(regularizer, spread, monkeypat
     found, p = jax.tree.map(np.asarray, found), np.array(p)
     assert np.isnan(found.value[2])
     assert (found.value[1], found.used[1], found.weights[1].sum()) == (0.0, 0, 0.0)
+    assert (found.actions[found.weights == 0.0] == 0).all()
     rows = [0, *range(3, 9)]
     np.testing.assert_allclose(found.value[rows], value[np.array(rows)], rtol=1e-14)
     np.testing.assert_array_equal(found.used[rows], (p[rows] > 0).sum(-1))

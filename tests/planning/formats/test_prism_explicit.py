@@ -7,6 +7,7 @@ import pytest
 
 from exchange_cases import NO_STORM, example, models
 from mdp_checks import optimal_values, same
+from tsallax import problems
 from tsallax.errors import InvalidInput
 from tsallax.planning.formats import text_lines
 from tsallax.planning.mdp import MDP
@@ -164,3 +165,13 @@ def test_what_the_files_cannot_hold_is_refused(tmp_path: Path):
     with pytest.raises(InvalidInput, match="cannot hold the name '7'"):
         number.save(tmp_path / "a.tra")
     assert list(tmp_path.iterdir()) == []
+
+
+def test_rewards_whose_file_is_missing_are_not_zero(tmp_path: Path):
+    problems.forest().save(tmp_path / "model.tra")
+    (tmp_path / "model.trew").unlink()
+    with pytest.raises(InvalidInput, match=r"no rewards: model.srew is empty and .trew missing"):
+        MDP.load(tmp_path / "model.tra", discount=0.9)
+    (tmp_path / "model.srew").unlink()
+    with pytest.raises(InvalidInput, match=r"no rewards: model.srew and .trew are missing"):
+        MDP.load(tmp_path / "model.tra", discount=0.9)

@@ -12,19 +12,21 @@ WORDS = {HOLDS: "returns more", FAILS: "returns less", INCONCLUSIVE: INCONCLUSIV
 
 
 def comparison_rows(runs: SuiteRuns) -> tuple[Row, ...]:
-    """A row for each two agents that have runs on all tasks, after the same steps.
+    """A row for each two agents, over the tasks on which both have runs of the same steps.
 
     The probability is averaged over tasks, each with its own runs; ties count half.
     """
-    complete = [
-        agent for agent in runs.agents if all((place, agent) in runs.cells for place in runs.places)
-    ]
     returns = {key: cell.greedy for key, cell in runs.cells.items()}
     weights = resample({key: len(values) for key, values in returns.items()})
     rows: list[Row] = []
-    for x, y in combinations(complete, 2):
-        matches = [((place, x), (place, y)) for place in runs.places]
-        if any(runs.cells[a].rows[0].steps != runs.cells[b].rows[0].steps for a, b in matches):
+    for x, y in combinations(runs.agents, 2):
+        pairs = [(runs.cell(place, x), runs.cell(place, y)) for place in runs.places]
+        matches = [
+            ((a.place, x), (b.place, y))
+            for a, b in pairs
+            if a is not None and b is not None and a.is_as_long_as(b)
+        ]
+        if not matches:
             continue
         chance = improvement(returns, weights, matches)
         rows.append(

@@ -16,6 +16,8 @@ POINTS = 100
 """Of a curve."""
 DRAWS = 1000
 """Of the bootstrap at every point of a curve."""
+SAME_STEPS = 1.01
+"""Up to this ratio of their steps, runs count as equally long."""
 Place = tuple[str, int | None]
 """A task and the levels of its actions."""
 
@@ -58,6 +60,10 @@ class SuiteCell:
         """Steps per second with its interval."""
         return mean_of(np.array([row.steps_per_second for row in self.rows]), self.weights)
 
+    def is_as_long_as(self, other: "SuiteCell") -> bool:
+        """Whether the runs of two agents have the same steps, up to the rounding of cycles."""
+        return are_equal([self.rows[0].steps, other.rows[0].steps])
+
     def curve(self, kind: str) -> tuple[Array, Array, Array, Array] | None:
         """Steps, mean over the runs and both ends of its interval, of "training" or "evaluations".
 
@@ -73,6 +79,11 @@ class SuiteCell:
         x = np.linspace(first, last, min(POINTS, fewest)) if fewest > 1 else np.array([last])
         runs = np.stack([np.interp(x, line[:, 0], line[:, 1]) for line in lines])
         return x, *mean_curve(runs, self.weights[:DRAWS])
+
+
+def are_equal(steps: Sequence[int]) -> bool:
+    """Whether runs of so many steps count as equally long: cycles and programs round them."""
+    return max(steps) <= SAME_STEPS * min(steps)
 
 
 def label(place: Place) -> str:

@@ -72,8 +72,9 @@ def train_suites(
         make(env).close()
     if processes > 1:
         train_side_by_side(jobs, processes, lambda: None, train_in_process)
-        left = any(plan_suite(request, folder, at_once=1) for request in requests)
-        if left and deadline is None:
+        left = [job for request in requests for job in plan_suite(request, folder, at_once=1)]
+        out_of_time = deadline is not None and time.time() >= deadline
+        if left and not out_of_time and not any(job.files.checkpoint.exists() for job in left):
             raise InvalidInput("some runs diverged and have no rows: they are named above")
         return not left
     finished, diverged = True, []

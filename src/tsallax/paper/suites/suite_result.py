@@ -12,6 +12,7 @@ from tsallax.paper.suites.alpha_comparison import alpha_rows
 from tsallax.paper.suites.suite_cells import (
     SuiteCell,
     SuiteRuns,
+    are_equal,
     decimals,
     gather_suite,
     label,
@@ -29,8 +30,6 @@ from tsallax.wording import plural
 
 ABOVE, BELOW, LEVEL, TOO_FEW = "above", "below", "intervals overlap", "too few runs"
 OTHER_STEPS = "different steps"
-SAME_STEPS = 1.01
-"""Up to this ratio of their steps, runs count as equally long: cycles and programs round them."""
 
 
 def summarize_suite(name: str, rows: Sequence[SuiteRow]) -> Result:
@@ -83,7 +82,7 @@ def _against_peer(runs: SuiteRuns, published: Sequence[Line]) -> tuple[Line, ...
                 continue
             last, compared = step is None, compare(*means)
             if compared:
-                longer = last and not _are_equal(steps)
+                longer = last and not are_equal(steps)
                 compared = OTHER_STEPS if longer else TOO_FEW if few else compared
             others = [
                 str(_published(one, steps, _source(one)))
@@ -268,13 +267,9 @@ def _parameters(runs: SuiteRuns) -> dict[str, Any]:
     }
 
 
-def _are_equal(steps: Sequence[int]) -> bool:
-    return max(steps) <= SAME_STEPS * min(steps)
-
-
 def _steps(steps: Sequence[int]) -> int | str:
     """The steps of runs, as a range where they are not equally long."""
-    return steps[0] if _are_equal(steps) else span(steps)
+    return steps[0] if are_equal(steps) else span(steps)
 
 
 def _source(one: Line) -> str:
@@ -288,6 +283,6 @@ def _published(one: Line, ours: Sequence[int], source: str = "") -> str | float:
     '3542 (1,000,000 steps)'
     """
     value, steps = float(one["return"]), int(one["steps"])
-    other = "" if _are_equal([steps, *ours]) else f"{steps:,} steps"
+    other = "" if are_equal([steps, *ours]) else f"{steps:,} steps"
     notes = ", ".join(note for note in (source, other) if note)
     return f"{number(value, decimals(value))} ({notes})" if notes else value

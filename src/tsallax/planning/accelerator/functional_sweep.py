@@ -17,6 +17,7 @@ import numpy as np
 from jax import Array
 from numpy.typing import NDArray
 
+from tsallax.errors import InvalidInput
 from tsallax.planning.accelerator.action_values import ActionValues, expectation
 from tsallax.planning.accelerator.device_sweep import (
     DeviceSweep,
@@ -155,6 +156,8 @@ class FunctionalSweep:
     def survey(self) -> Survey:
         """Terminal states, whether episodes end, and a bound on rewards, by one pass."""
         terminal, ends, reward = self._survey(self._constants)
+        if bool(jnp.all(terminal)):
+            raise InvalidInput("every state is terminal: there is nothing to decide")
         return Survey(terminal, bool(ends), float(reward))
 
     # --- all states; the functions of `first` compute a part of them, from there on ---

@@ -64,6 +64,7 @@ def row_maxima(regularizer: Regularizer, q: Array, size: int) -> RowMaxima:
         places = (at * BLOCK + jnp.arange(BLOCK, dtype=jnp.int32)).reshape(flat)
         value = jnp.where(jnp.isnan(top[..., 0]), jnp.nan, found.value)
         actions = jnp.take_along_axis(places, found.actions, axis=-1)
+        actions = jnp.where(found.weights > 0.0, actions, 0)
         return found._replace(value=value, actions=actions)
 
     def all_of_them(_: None) -> RowMaxima:
@@ -84,7 +85,7 @@ def _all_actions(regularizer: Regularizer, q: Array, size: int) -> RowMaxima:
         value,
         jnp.sum(used, axis=-1, dtype=jnp.int32),
         weights,
-        jnp.minimum(actions, p.shape[-1] - 1),
+        jnp.where(weights > 0.0, actions, 0),
         entropy_bonus(regularizer, p),
     )
 

@@ -119,17 +119,14 @@ def read(path: str | PathLike[str], rewards: str | None = None) -> ExplicitModel
     suffix = rewards or ""
     if "/" in suffix or "\\" in suffix or "\0" in suffix:
         raise InvalidInput(f"rewards must be part of a file's name, not {suffix!r}")
-    total = None
-    for ending, read_rewards in ((".srew", _read_state_rewards), (".trew", _read_branch_rewards)):
-        beside = file.with_name(f"{file.stem}{suffix}{ending}")
-        part = _read_beside(beside, read_rewards, model, prism)
-        if part is not None:
-            with np.errstate(all="ignore"):
-                total = part if total is None else total + part
-    if total is None:
-        raise InvalidInput(
-            f"the model has no rewards: {file.stem}{suffix}.srew and .trew are missing"
-        )
+    beside = [file.with_name(f"{file.stem}{suffix}{ending}") for ending in (".srew", ".trew")]
+    of_states = _read_beside(beside[0], _read_state_rewards, model, prism)
+    of_branches = _read_beside(beside[1], _read_branch_rewards, model, prism)
+    if of_branches is None and (of_states is None or not of_states.any()):
+        which = "and .trew are missing" if of_states is None else "is empty and .trew missing"
+        raise InvalidInput(f"the model has no rewards: {beside[0].name} {which}")
+    with np.errstate(all="ignore"):
+        total = sum(part for part in (of_states, of_branches) if part is not None)
     none = np.zeros(model.n_states, bool)
     masks = masks or {}
     return ExplicitModel(
