@@ -14,6 +14,8 @@ from pathlib import Path
 def whole(path: str | PathLike[str]) -> Iterator[Path]:
     """Yield a temporary path in the same folder, which replaces `path` if no exception is raised.
 
+    What was written is on the disk before it does.
+
     >>> import tempfile
     >>> folder = Path(tempfile.mkdtemp())
     >>> with whole(folder / "a.txt") as draft:

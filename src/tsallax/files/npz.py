@@ -81,8 +81,6 @@ def write(
     try:
         with whole(path) as partial, open(partial, "xb") as file:
             _write_arrays(file, content, compressed)
-            file.flush()
-            os.fsync(file.fileno())
     except OSError as error:
         raise InvalidInput(f"cannot be written: {error.strerror or error}", source=path) from error
 

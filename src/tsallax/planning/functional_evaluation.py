@@ -28,13 +28,13 @@ from tsallax.planning.forms import numbers
 from tsallax.planning.functional_checks import find_invalid
 from tsallax.planning.functional_mdp import FunctionalMDP
 from tsallax.planning.functional_solution import FunctionalSolution
+from tsallax.planning.operator import UNIT_ROUNDOFF
 from tsallax.planning.policies import ROW_TOLERANCE
 from tsallax.planning.precision import double_precision
 from tsallax.regularizer import Hard, Regularizer
 
 Floats = NDArray[np.float64]
 
-UNIT_ROUNDOFF = 2.0**-53
 MAX_RELATIVE_ERROR = 1e-6
 """The largest error of an evaluation, relative to a bound on all values."""
 REFINEMENTS = 4

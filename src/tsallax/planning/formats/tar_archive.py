@@ -62,8 +62,6 @@ def write_members(path: str | PathLike[str], members: Mapping[str, memoryview | 
                 file.write(content)
                 file.write(bytes(-size % BLOCK))
             file.write(bytes(2 * BLOCK))
-            file.flush()
-            os.fsync(file.fileno())
     except OSError as error:
         raise InvalidInput(f"cannot be written: {error.strerror or error}", source=path) from error
 

@@ -5,7 +5,6 @@ A file is read in blocks of whole lines, so that the temporary arrays stay small
 
 from __future__ import annotations
 
-import os
 import warnings
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
@@ -205,7 +204,5 @@ def write_text(path: str | PathLike[str], parts: Iterable[str]) -> None:
     try:
         with whole(path) as partial, open(partial, "x", encoding="utf-8", newline="\n") as file:
             file.writelines(parts)
-            file.flush()
-            os.fsync(file.fileno())
     except OSError as error:
         raise InvalidInput(f"cannot be written: {error.strerror or error}", source=path) from error
