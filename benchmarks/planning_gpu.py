@@ -96,8 +96,8 @@ def sweeps(mdp: MDP) -> list[Row]:
             say(f"{dtype.__name__}: {size:.2f} GB are read in {read:.3f} ms")
             for regularizer in (Hard(), Sparse(0.05), Soft(0.05), Tsallis(0.05, 1.5)):
                 v = model.place(np.zeros(mdp.n_states))
-                v = model.sweep(regularizer, v).updated
-                taken = milliseconds(lambda: model.sweep(regularizer, v))  # noqa: B023
+                v = model.sweep(regularizer, v, mdp.max_actions).updated
+                taken = milliseconds(lambda: model.sweep(regularizer, v, mdp.max_actions))  # noqa: B023
                 what = f"sweep, {dtype.__name__}, {regularizer}"
                 rows.append({"what": what, "ms": taken, "read_ms": read, "ratio": taken / read})
                 say(f"{what}: {taken:.3f} ms, {taken / read:.2f} times the read")
