@@ -27,6 +27,20 @@ def stock_model(**changes):
     return MDP.from_functions(**(arguments | changes))
 
 
+def weather_model(needed=lambda weather: weather):
+    """Weather w brings a demand of up to w, which a stock below `needed` could not meet."""
+    demand = jnp.array([[1.0, 0.0, 0.0], [0.4, 0.6, 0.0], [0.2, 0.3, 0.5]])
+    return MDP.from_functions(
+        lambda s, a: (
+            s[0] + a, -1.0 * a, (s[0] + a < LEVELS) & (s[0] + a >= needed(s[1]))
+        ),
+        lambda x, e: ((x - e[0], e[1]), 3.0 * e[0], False),
+        states=(LEVELS, 3), actions=4, post=LEVELS, events=(3, 3),
+        probabilities=lambda s: jnp.outer(demand[s[1]], jnp.ones(3) / 3),
+        given="state", discount=0.9,
+    )  # fmt: skip
+
+
 def stock_mdp():
     """The same as an MDP, from plain loops."""
     pairs, rows, rewards, termination = [], [], [], []

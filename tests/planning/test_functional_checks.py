@@ -1,10 +1,11 @@
 """Functions that define no MDP are refused, with state, action and event."""
 
 import jax.numpy as jnp
+import numpy as np
 import pytest
 
-from planning.functional_models import stock_model
-from tsallax import Hard, InvalidInput, solve
+from planning.functional_models import stock_model, weather_model
+from tsallax import Hard, InvalidInput, Sparse, solve
 from tsallax.planning import functional_checks
 from tsallax.planning.functional_checks import check_functions, find_invalid
 from tsallax.planning.precision import double_precision
@@ -52,6 +53,15 @@ def test_valid_functions_pass_whatever_forbidden_pairs_and_impossible_events_do(
                 probabilities=[1.0, 0.0, 0.0],
             )
         )
+
+
+def test_an_event_that_only_some_states_exclude_counts_in_the_others(monkeypatch):
+    solution = solve(weather_model(), Sparse(0.1), 1e-6)
+    assert np.abs(solution.value - solve(weather_model().to_mdp(), Sparse(0.1)).value).max() < 1e-6
+    monkeypatch.setattr(functional_checks, "CHECKED_BRANCHES", 1)
+    refused = "evolve leaves `states` at state .0, 2., action 1, event .2, 0.: it returns .-1, 0."
+    with pytest.raises(InvalidInput, match=refused):
+        solve(weather_model(lambda weather: jnp.minimum(weather, 1)), Hard())
 
 
 def test_what_a_sample_misses_the_sweep_finds(monkeypatch):

@@ -5,9 +5,16 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from planning.functional_models import LEVELS, PROBABILITIES, evolve, stock_mdp, stock_model
+from planning.functional_models import (
+    LEVELS,
+    PROBABILITIES,
+    evolve,
+    stock_mdp,
+    stock_model,
+    weather_model,
+)
 from tsallax import Hard, problems
-from tsallax.planning.accelerator.action_values import ActionValues
+from tsallax.planning.accelerator.action_values import ActionValues, expectations
 from tsallax.planning.bellman import Bellman
 from tsallax.planning.precision import double_precision
 
@@ -23,6 +30,7 @@ CASES = {
         stock_mdp(),
     ),
     "of groups of states": (PERISHABLES, PERISHABLES.to_mdp()),
+    "of groups with events that some states exclude": (weather_model(), weather_model().to_mdp()),
 }
 
 
@@ -33,8 +41,7 @@ def test_action_values_are_those_of_the_stored_mdp(case):
     with double_precision():
         values = ActionValues(model, jnp.float64)
         groups = jnp.arange(values.outer.size)
-        of_group = jax.jit(jax.vmap(lambda g: values.group(values.constants, jnp.asarray(v), g)))
-        pairs = of_group(groups)
+        pairs = jax.jit(values.groups)(values.constants, jnp.asarray(v), groups)
         q = jnp.where(pairs.allowed, pairs.reward + pairs.ahead, -jnp.inf)
         q = np.asarray(values.in_order(q)).reshape(mdp.n_states, -1)
     expected = mdp.table(Bellman(mdp, Hard()).action_values(v), fill=-np.inf)
@@ -47,3 +54,11 @@ def test_states_that_share_post_decision_states_are_a_group():
     assert values.outer.axes == tuple(PERISHABLES.states.axes[i] for i in (0, 1, 3, 4))
     assert values.inner.axes == tuple(PERISHABLES.states.axes[i] for i in (2, 5))
     assert values.group_work == (4 + values.inner.size) * PERISHABLES.events.size
+
+
+def test_an_event_outside_the_states_counts_where_its_probability_is_positive():
+    with double_precision():
+        p = jnp.array([[[0.5, 0.5, 0.0], [0.0, 0.0, 1.0], [1e-300, 1.0, 0.0]]])
+        worth = jnp.array([[[1.0, 3.0, jnp.nan], [jnp.nan, 4.0, 5.0]]])
+        found = expectations(p, worth)
+    np.testing.assert_array_equal(found, [[[2.0, np.nan], [np.nan, 5.0], [3.0, np.nan]]])

@@ -133,23 +133,24 @@ class ActionValues:
             ahead, more, ends = self.expected(constants, worth, post)
         return Pairs(jnp.asarray(reward, self.dtype), ahead, jnp.asarray(allowed, bool), more, ends)
 
-    def group(self, constants: Any, worth: Array, group: Array) -> Pairs:
-        """The pairs of a group, (Y, A) for its Y states."""
+    def groups(self, constants: Any, worth: Array, groups: Array) -> Pairs:
+        """The pairs of some groups, (X, Y, A) for the Y states of each."""
         actions = jnp.arange(self.mdp.n_actions, dtype=jnp.int32)
-        states = self.group_states(group)
+        states = jax.vmap(self.group_states)(groups)
         if self.inner is None:
-            return jax.vmap(lambda state: self.pairs(constants, worth, state, actions))(states)
-        first = jax.tree.map(lambda x: x[0], states)
+            pairs = partial(self.pairs, constants, worth)
+            return jax.vmap(jax.vmap(lambda state: pairs(state, actions)))(states)
 
-        def branches(action: Array) -> Any:
-            post, _, _ = self._decide(constants[0], first, self.mdp.actions.element(action))
+        def branches(state: Any, action: Array) -> Any:
+            post, _, _ = self._decide(constants[0], state, self.mdp.actions.element(action))
             return self._branches(constants, worth, post)
 
-        after, more, ends = jax.vmap(branches)(actions)  # (A, E)
-        p = jax.vmap(partial(self._distribution, constants))(states)  # (Y, E)
-        ahead = jnp.matmul(p, after.T, precision=lax.Precision.HIGHEST)
-        reward, allowed = jax.vmap(lambda state: self.decided(constants, state, actions))(states)
-        return Pairs(reward, ahead, allowed, more[None], ends[None])
+        first = jax.tree.map(lambda x: x[:, 0], states)
+        after, more, ends = jax.vmap(jax.vmap(branches, (None, 0)), (0, None))(first, actions)
+        p = jax.vmap(jax.vmap(partial(self._distribution, constants)))(states)  # (X, Y, E)
+        decided = jax.vmap(jax.vmap(lambda state: self.decided(constants, state, actions)))
+        reward, allowed = decided(states)
+        return Pairs(reward, expectations(p, after), allowed, more[:, None], ends[:, None])
 
     def pairs(self, constants: Any, worth: Array, state: Any, actions: Array) -> Pairs:
         """The pairs of one state with some actions."""
@@ -213,3 +214,20 @@ class ActionValues:
 def expectation(p: Array, worth: Array) -> Array:
     """sum_i p_i worth_i, to which entries of probability 0 contribute nothing."""
     return jnp.sum(jnp.where(p == 0.0, 0.0, p * worth))
+
+
+def expectations(p: Array, worth: Array) -> Array:
+    """`expectation` of all pairs of a row of p (X, Y, E) and one of `worth` (X, A, E), (X, Y, A).
+
+    Products of matrices, one where every `worth` is a number: 0 NaN is NaN, so that a second one
+    finds the rows of p in which such an event has a positive probability.
+    """
+    product = partial(jnp.einsum, "xye,xae->xya", precision=lax.Precision.HIGHEST)
+    invalid = jnp.isnan(worth)
+
+    def apart(_: None) -> Array:
+        possible = product((p > 0.0).astype(p.dtype), invalid.astype(p.dtype)) > 0.0
+        return jnp.where(possible, jnp.nan, product(p, jnp.where(invalid, 0.0, worth)))
+
+    found: Array = lax.cond(jnp.any(invalid), apart, lambda _: product(p, worth), None)
+    return found

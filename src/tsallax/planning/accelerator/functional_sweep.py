@@ -225,7 +225,7 @@ class FunctionalSweep:
         """Value, number of actions in use, weights, actions and reward of some groups' states."""
 
         def some(groups: Array) -> tuple[Array, ...]:
-            pairs = jax.vmap(partial(self._values.group, constants, worth))(groups)
+            pairs = self._values.groups(constants, worth, groups)
             q = pairs.reward + pairs.ahead
             q = jnp.where(pairs.allowed, jnp.where(q > -jnp.inf, q, jnp.nan), -jnp.inf)
             found = row_maxima(regularizer, q, size)
@@ -245,16 +245,17 @@ class FunctionalSweep:
         """Which states of some groups are terminal; the largest |r| of each, and if it ends."""
         worth = jnp.zeros(self.n_states if self._values.stored is None else 1, self.dtype)
 
-        def one(group: Array) -> tuple[Array, Array, Array]:
-            pairs = self._values.group(constants, worth, group)
+        def some(groups: Array) -> tuple[Array, Array, Array]:
+            pairs = self._values.groups(constants, worth, groups)
             reward = jnp.where(pairs.allowed, jnp.abs(pairs.reward), 0.0)
-            most = jnp.max(reward) + jnp.max(pairs.event_reward)
+            most = jnp.max(reward, axis=(1, 2)) + jnp.max(pairs.event_reward, axis=(1, 2))
             terminal = ~jnp.any(pairs.allowed, axis=-1)
-            return terminal if self._values.inner else terminal[0], most, jnp.any(pairs.ends)
+            ends = jnp.any(pairs.ends, axis=(1, 2))
+            return terminal if self._values.inner else terminal[:, 0], most, ends
 
         part = self._group_part
         found: tuple[Array, Array, Array] = over_range(
-            jax.vmap(one), self._values.outer.size, self._groups_at_once, self._mesh, first, part
+            some, self._values.outer.size, self._groups_at_once, self._mesh, first, part
         )
         return found
 
