@@ -1,10 +1,12 @@
 """Evaluations of models from functions against those of the same MDPs stored."""
 
+import math
+
 import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from planning.functional_models import stock_mdp, stock_model
+from planning.functional_models import LEVELS, stock_mdp, stock_model
 from tsallax import (
     MDP,
     Hard,
@@ -49,6 +51,14 @@ def test_a_table_is_worth_what_it_is_in_the_stored_mdp():
     assert_same(
         evaluate(stock_model(), UNIFORM, Sparse(0.5)), evaluate(STORED, UNIFORM, Sparse(0.5))
     )
+
+
+@pytest.mark.parametrize("scale", [1.0, 1e9])
+def test_the_entropy_has_all_digits_whatever_the_scale_of_rewards(scale):
+    model = stock_model(decide=lambda s, a: (s + a, scale * (1.0 + a), s + a < LEVELS))
+    visits = evaluate(STORED, UNIFORM).visitation
+    exact = math.fsum(visits * 0.5 * (1.0 - (UNIFORM**2).sum(1)))
+    assert evaluate(model, UNIFORM, Sparse(0.5)).entropy == pytest.approx(exact, rel=1e-14)
 
 
 def test_terminal_states_are_worth_nothing_whatever_their_action():

@@ -155,7 +155,7 @@ class FollowedPolicy:
 
     def ahead(self, v: Array) -> Array:
         """gamma T_pi v."""
-        return self._sweep.follow(self._policy, v) - self.reward
+        return self._sweep.ahead(self._policy, v)
 
     def error(self, v: Array, bonus: Array) -> float:
         """A bound on |v - V_pi| in every state, where V_pi has this bonus in every step."""
@@ -169,7 +169,8 @@ class FollowedPolicy:
 
     def solve(self, b: Array) -> tuple[Array, float]:
         """x with (I - gamma T_pi) x = b, and max|b - (I - gamma T_pi) x|."""
-        return _solved(self.ahead, b, lambda x: self._rounding(x, b))
+        unit, size = UNIT_ROUNDOFF * self._terms, float(jnp.max(jnp.abs(b)))
+        return _solved(self.ahead, b, lambda x: unit * (float(jnp.max(jnp.abs(x))) + size))
 
     def visits(self) -> Floats:
         """rho_pi' = d' (I - gamma T_pi)^-1."""

@@ -1,11 +1,13 @@
 """Sweeps of a model from functions, in each form, against the same MDP stored."""
 
+import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
 
 from planning.functional_models import LEVELS, PROBABILITIES, decide, evolve, stock_mdp, stock_model
 from tsallax import MDP, Hard, InvalidInput, Sparse, problems, solve
+from tsallax.planning.accelerator import functional_sweep
 from tsallax.planning.accelerator.functional_sweep import FunctionalSweep
 from tsallax.planning.bellman import Bellman
 from tsallax.planning.precision import double_precision
@@ -70,3 +72,11 @@ def test_a_model_without_any_allowed_action_is_refused():
     )  # fmt: skip
     with pytest.raises(InvalidInput, match="every state is terminal"):
         solve(mdp, Hard())
+
+
+def test_blocks_are_those_of_the_device_that_computes(monkeypatch):
+    monkeypatch.setattr(jax, "default_backend", lambda: "gpu")
+    with jax.default_device(jax.devices("cpu")[0]):
+        assert FunctionalSweep(stock_model(), jnp.float32)._block == functional_sweep.CPU_BLOCK
+    monkeypatch.setattr(functional_sweep, "_platform", lambda mesh: "gpu")
+    assert FunctionalSweep(stock_model(), jnp.float32)._block == functional_sweep.GPU_BLOCK

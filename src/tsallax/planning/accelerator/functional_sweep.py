@@ -56,7 +56,7 @@ class FunctionalSweep:
         self.mdp, self.dtype, self._mesh = mdp, dtype, mesh
         self.n_states, self.width = mdp.n_states, mdp.n_actions
         self.n_pairs, self.terms = mdp.n_pairs, mdp.events.size
-        self._block = block or (GPU_BLOCK if jax.default_backend() == "gpu" else CPU_BLOCK)
+        self._block = block or (GPU_BLOCK if _platform(mesh) == "gpu" else CPU_BLOCK)
         self._values = ActionValues(mdp, dtype)
         self._constants = self._values.constants
         # groups and post-decision states of a block, and of a part
@@ -78,6 +78,7 @@ class FunctionalSweep:
         self._policy: Callable[..., Array] = jax.jit(self._policy_of_states)
         self._missing: Callable[..., Array] = jax.jit(self._missing_actions)
         self._rewards: Callable[..., Array] = jax.jit(self._rewards_of_lists)
+        self._ahead: Callable[..., Array] = jax.jit(self._push_forward)
         self._transposed: Callable[..., Array] = jax.jit(self._pull_back)
 
     def sweep(self, regularizer: Regularizer, v: Array, size: int) -> DeviceSweep:
@@ -110,6 +111,10 @@ class FunctionalSweep:
     def follow(self, policy: FixedPolicy, v: Array) -> Array:
         """r_pi + alpha Omega(pi) + gamma T_pi v."""
         return self._follow(self._constants, policy, v)
+
+    def ahead(self, policy: FixedPolicy, v: Array) -> Array:
+        """gamma T_pi v, without the rounding of rewards."""
+        return self._ahead(self._constants, policy, v)
 
     def listed(self, weights: Array, actions: Array) -> FixedPolicy:
         """A policy from probabilities (S, K) and actions (S, K), without an entropy bonus."""
@@ -291,6 +296,11 @@ class FunctionalSweep:
         value: Array = self._over_states(one, work, *policy)
         return value
 
+    def _push_forward(self, constants: Any, policy: FixedPolicy, v: Array) -> Array:
+        follow = partial(self._follow_states, constants, policy)
+        found: Array = jax.jvp(follow, (jnp.zeros_like(v),), (v,))[1]
+        return found
+
     def _pull_back(self, constants: Any, policy: FixedPolicy, y: Array) -> Array:
         _, pull = jax.vjp(lambda v: self._follow_states(constants, policy, v), jnp.zeros_like(y))
         found: Array = pull(y)[0]
@@ -320,6 +330,12 @@ class FunctionalSweep:
             return regularized_maximum(regularizer, q)[0]
 
         return jax.vmap(one)(states)
+
+
+def _platform(mesh: Any) -> str:
+    """The kind of device on which arrays are, here and now: "cpu", "gpu", ..."""
+    devices = jnp.zeros(()).devices() if mesh is None else mesh.devices.flat
+    return str(next(iter(devices)).platform)
 
 
 @lru_cache(maxsize=8)
