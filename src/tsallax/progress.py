@@ -13,6 +13,8 @@ ELAPSED = 8
 """Columns of the time that has passed, shown where the bar has all its columns."""
 OTHERS = 17
 """Columns of the percentage, the estimated time and the spaces between the parts."""
+LINE_SECONDS = 60.0
+"""From one line to the next, where there is no terminal."""
 Report = Callable[..., None]
 """report(share, text=""): the completed share, 0 to 1, and a text to show beside the bar."""
 

@@ -124,6 +124,7 @@ class Bellman:
         return Certificate(
             updated=updated,
             policy=policy,
+            hint=policy.thresholds,
             pairs_used=used,
             n_pairs=self.mdp.n_pairs,
             change=(low, high),

@@ -206,7 +206,7 @@ def induct_backward(
                     f"the values of step {t} overflow float64: scale the rewards or alpha down"
                 )
             errors[t] = operator.sweep_error(max(before, size), errors[t + 1])
-            iterate = iterate._replace(value=values[t], thresholds=policy.thresholds)
+            iterate = iterate._replace(value=values[t], hint=policy.thresholds)
             report((steps - t) / steps)
     return FiniteHorizonSolution(
         mdp=mdp,

@@ -19,7 +19,7 @@ class Iterate(NamedTuple):
     """A value function to be certified."""
 
     value: Array  # v(s)
-    thresholds: Any  # where the search for the threshold of each state starts
+    hint: Any  # what the operator reuses of the sweep before, which saves time; its own form
     sweeps: int = 0  # applications of U that were made to find v, besides certificates
 
 
@@ -27,7 +27,8 @@ class Certificate(NamedTuple):
     """What the sweep v -> Uv proves: updated + low <= V* <= updated + high, except at terminals."""
 
     updated: Array  # Uv
-    policy: Any  # greedy in v, in the operator's own form, with its `thresholds`
+    policy: Any  # greedy in v, in the operator's own form
+    hint: Any  # for the next sweep
     pairs_used: int  # about the number of pairs to which the policy gives a probability
     n_pairs: int  # state-action pairs
     change: tuple[float, float]  # min and max of Uv - v
@@ -57,8 +58,8 @@ class Certificate(NamedTuple):
         return self.pairs_used / max(self.n_pairs, 1)
 
     def iterate(self, v: Array, sweeps: int = 0) -> Iterate:
-        """v as the next iterate, with the thresholds of this one to start from."""
-        return Iterate(v, self.policy.thresholds, sweeps)
+        """v as the next iterate, with what this sweep found as a hint."""
+        return Iterate(v, self.hint, sweeps)
 
 
 class NewtonStart(NamedTuple):

@@ -16,12 +16,10 @@ from tsallax.paper.fleets.fleet_device import check_counts, default_device, use_
 from tsallax.paper.fleets.processes import train_side_by_side
 from tsallax.paper.suites.suite_jobs import SAVE_SECONDS, Request, SuiteJob, plan_suite
 from tsallax.paper.suites.suite_training import DivergedRuns, train_suite_job
-from tsallax.progress import bar
+from tsallax.progress import LINE_SECONDS, bar
 
 AT_ONCE = {"cpu": 1, "gpu": 64}
 """Agents of a fleet. On a CPU, where agents learn one by one, processes share the work better."""
-LINE_SECONDS = 60.0
-"""From one line to the next, where there is no terminal."""
 THREADS = {"NPROC": "1", "OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1"}
 """Variables by which each of several processes computes with one thread."""
 

@@ -16,10 +16,9 @@ from tsallax.deep.fleet import Fleet
 from tsallax.paper.fleets.fleet_files import write_state
 from tsallax.paper.sweep.jobs import Job
 from tsallax.paper.sweep.rows import WINDOW, Key
+from tsallax.progress import LINE_SECONDS
 from tsallax.wording import plural
 
-LINE_SECONDS = 60.0
-"""From one line to the next, where there is no terminal."""
 MAX_ROWS = 20
 """Fleets up to which the table has a row for each."""
 

@@ -68,7 +68,7 @@ class SweepModel(Protocol):
     def sweep(self, regularizer: Regularizer, v: Array, size: int) -> DeviceSweep:
         """Uv, the policy that is greedy in v, and what is known of them.
 
-        `size` says how many actions a state probably uses.
+        `size` is the length of the lists of actions, where the sweep makes them.
         """
 
     def kept(self, policy: Any) -> Any:

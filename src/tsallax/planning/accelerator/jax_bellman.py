@@ -32,9 +32,9 @@ MAX_ITERATIONS = 400
 """Steps of BiCGSTAB before it is given up."""
 
 
-SHORT_LIST = 16
-LISTED_SHARE = 32
-"""A sweep lists as many actions of a state as the former, or one in as many as the latter."""
+SHORT_LIST, LISTED_SHARE = 16, 32
+"""A sweep lists so many of the actions that its policy uses in a state, or one in so many of all
+actions, where it does not know better."""
 
 MAX_LISTED = 2**27
 """Actions that a sweep lists at most, of all states together."""
@@ -46,7 +46,6 @@ class SweptPolicy(NamedTuple):
     greedy: Any
     max_support: int
     value: Array  # v, in which it is greedy
-    thresholds: int  # the number of actions that the next sweep is to list for every state
 
 
 @dataclass(frozen=True, eq=False)
@@ -135,12 +134,12 @@ class JaxBellman:
         """v, or 0, on the device; 0 at terminal states."""
         with self._scope():
             placed = self.model.place(np.zeros(self.n_states) if v is None else v)
-        return Iterate(placed if v is None else self.shifted(placed, 0.0), self._next_size(1))
+        return Iterate(placed if v is None else self.shifted(placed, 0.0), self._sweep_list(1))
 
     def certify(self, iterate: Iterate) -> Certificate:
         """Uv, the policy that is greedy in v, and the enclosure of V* that they prove."""
         with self._scope():
-            found = self.model.sweep(self.regularizer, iterate.value, iterate.thresholds)
+            found = self.model.sweep(self.regularizer, iterate.value, iterate.hint)
             numbers = (found.low, found.high, found.size, found.pairs_used, found.max_support)
             low, high, size, used, support = (x.item() for x in jax.device_get(numbers))
             valid = bool(found.valid)
@@ -152,9 +151,8 @@ class JaxBellman:
         rounding += 4 * self._unit * max(-down, up, 0.0)
         return Certificate(
             updated=found.updated,
-            policy=SweptPolicy(
-                found.policy, int(support), iterate.value, self._next_size(int(support))
-            ),
+            policy=SweptPolicy(found.policy, int(support), iterate.value),
+            hint=self._sweep_list(int(support)),
             pairs_used=int(used),
             n_pairs=self.model.n_pairs,
             change=(low, high),
@@ -181,7 +179,7 @@ class JaxBellman:
             return v, 0, math.inf
         sweeps, span = 0, math.inf
         with self._scope():
-            policy = self._fixed(certificate)
+            policy = self._fixed(certificate.policy)
             while sweeps < max_sweeps and span > max_span:
                 check_deadline()
                 new = self.model.follow(policy, v)
@@ -209,9 +207,8 @@ class JaxBellman:
 
     def policy_lists(self, policy: SweptPolicy) -> FixedPolicy:
         """The actions in use in every state of a model from functions."""
-        size = min(max(policy.max_support, 1), self.model.width)
         with self._scope():
-            found: FixedPolicy = self.model.fixed(self.regularizer, policy.greedy, size)
+            found: FixedPolicy = self._fixed(policy)
             return found
 
     def most_probable_actions(self, policy: SweptPolicy) -> NDArray[np.int32]:
@@ -232,7 +229,7 @@ class JaxBellman:
         if not self._worth_following(certificate):
             return certificate.updated, certificate.span
         with self._scope():
-            policy = self._fixed(certificate)
+            policy = self._fixed(certificate.policy)
             base = self.model.follow(policy, jnp.zeros_like(guess))
 
             def matrix(x: Array) -> Array:
@@ -253,22 +250,29 @@ class JaxBellman:
         size = self._list_size(certificate.policy.max_support)
         return self.model.follow_cost(size) <= WORTH_FOLLOWING
 
+    def _fixed(self, policy: SweptPolicy) -> Any:
+        """The policy as a list of the actions that it uses in every state."""
+        size = self._list_size(policy.max_support)
+        return self.model.fixed(self.regularizer, policy.greedy, size)
+
     def _list_size(self, support: int) -> int:
-        """The largest number of actions in use in a state, or the next power of two."""
+        """The length of lists for a policy that uses up to `support` actions of a state.
+
+        A power of two, or all actions: what works on lists is compiled for each length.
+        """
         return min(1 << max(support - 1, 0).bit_length(), self.model.width)
 
-    def _next_size(self, support: int) -> int:
-        """The actions that the next sweep lists, whose policy may use a few more."""
+    def _sweep_list(self, support: int) -> int:
+        """The length of a sweep's lists, after one whose policy used `support` actions of a state.
+
+        Its policy may use a few more. Lists that nobody will follow, or that take much memory, are
+        short: `_fixed` makes them again where they do not suffice.
+        """
         size, most = self._list_size(support + support // 8), max(MAX_LISTED // self.n_states, 1)
         if size > most or self.model.follow_cost(size) > WORTH_FOLLOWING:
             size = 1
-        shortest = self._list_size(max(SHORT_LIST, self.model.width // LISTED_SHARE))
-        return max(size, min(shortest, most))
-
-    def _fixed(self, certificate: Certificate) -> Any:
-        """The certificate's policy as a list of actions of every state."""
-        size = self._list_size(certificate.policy.max_support)
-        return self.model.fixed(self.regularizer, certificate.policy.greedy, size)
+        short = self._list_size(max(SHORT_LIST, self.model.width // LISTED_SHARE))
+        return max(size, min(short, most))
 
     def kept(self, certificate: Certificate) -> Certificate | None:
         """The certificate without what takes much memory, or None where a sweep is needed."""
