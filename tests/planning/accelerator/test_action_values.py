@@ -14,7 +14,7 @@ from planning.functional_models import (
     weather_model,
 )
 from tsallax import Hard, problems
-from tsallax.planning.accelerator.action_values import ActionValues, expectations
+from tsallax.planning.accelerator.action_values import ActionValues, _Traced, expectations
 from tsallax.planning.bellman import Bellman
 from tsallax.planning.precision import double_precision
 
@@ -62,3 +62,10 @@ def test_an_event_outside_the_states_counts_where_its_probability_is_positive():
         worth = jnp.array([[[1.0, 3.0, jnp.nan], [jnp.nan, 4.0, 5.0]]])
         found = expectations(p, worth)
     np.testing.assert_array_equal(found, [[[2.0, np.nan], [np.nan, 5.0], [3.0, np.nan]]])
+
+
+def test_outputs_that_nothing_changes_are_hidden_from_the_compiler():
+    traced = _Traced(lambda x: (x + 1, 0.0, True), jnp.zeros((), jnp.int32))
+    text = jax.jit(jax.vmap(lambda x: traced([], x))).lower(jnp.arange(3)).as_text()
+    assert text.count("stablehlo.optimization_barrier") == 2
+    assert [np.asarray(x).tolist() for x in traced([], jnp.int32(4))] == [5, 0.0, True]

@@ -40,12 +40,18 @@ class Pairs(NamedTuple):
 
 
 class _Traced:
-    """A function of the caller, traced once, with its constants as an argument."""
+    """A function of the caller, traced once, with its constants as an argument.
+
+    Outputs that no input changes, such as a reward of zero, are hidden from XLA, which would take
+    their maximum over all pairs while it compiles.
+    """
 
     def __init__(self, function: Callable[..., Any], *examples: Any) -> None:
         closed, shape = jax.make_jaxpr(function, return_shape=True)(*examples)
         self.constants = closed.consts
         self._jaxpr, self._tree = closed.jaxpr, jax.tree.structure(shape)
+        n = len(self._jaxpr.outvars)
+        self._varies = [any(self.uses([i == j for j in range(n)])) for i in range(n)]
 
     def __call__(self, constants: Any, *arguments: Any) -> Any:
         leaves = jax.tree.leaves(arguments)
@@ -54,7 +60,11 @@ class _Traced:
             for x, v in zip(leaves, self._jaxpr.invars, strict=True)
         ]
         out = jax.core.eval_jaxpr(self._jaxpr, constants, *cast)
-        return jax.tree.unflatten(self._tree, out)
+        hidden = [
+            x if varies else lax.optimization_barrier(x)
+            for x, varies in zip(out, self._varies, strict=True)
+        ]
+        return jax.tree.unflatten(self._tree, hidden)
 
     def uses(self, outputs: list[bool]) -> list[bool]:
         """Which of the inputs these outputs depend on."""
@@ -122,7 +132,7 @@ class ActionValues:
     def pair(self, constants: Any, worth: Array, state: Any, action: Array) -> Pairs:
         """What is known of one pair, where `worth` is w of the stored space, or v."""
         post, reward, allowed = self._decide(constants[0], state, self.mdp.actions.element(action))
-        more, ends = jnp.zeros((), self.dtype), jnp.asarray(False)
+        more, ends = lax.optimization_barrier((jnp.zeros((), self.dtype), jnp.asarray(False)))
         if self.stored is not None:
             index, inside = self.stored.index(post)
             ahead = jnp.where(inside, worth.at[index].get(mode="promise_in_bounds"), jnp.nan)
@@ -199,7 +209,6 @@ class ActionValues:
         """`_branch` of all events: worth (E,), the largest |r|, whether one of them ends."""
         events = jnp.arange(self.mdp.events.size, dtype=jnp.int32)
         worth, reward, ends = jax.vmap(partial(self._branch, constants, v, post))(events)
-        reward = lax.optimization_barrier(reward)  # or XLA computes constant rewards itself
         return worth, jnp.max(jnp.abs(reward)), jnp.any(ends)
 
     def _distribution(self, constants: Any, given: Any) -> Array:
