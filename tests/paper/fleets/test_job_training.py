@@ -15,7 +15,8 @@ import small_suites
 from refusals import refused
 from small_suites import EVERY, STEPS
 from small_sweeps import EPISODES, NAME, OPTIONS, PIECES, Pieces, outcome, plan, small
-from tsallax.deep.fleet import Fleet, Member
+from tsallax.deep.fleet import Fleet
+from tsallax.deep.fleet_members import Member
 from tsallax.paper.fleets import job_training
 from tsallax.paper.fleets.job_status import read_status
 from tsallax.paper.fleets.job_training import train_in_process, train_job

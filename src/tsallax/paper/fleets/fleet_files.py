@@ -11,7 +11,8 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, NamedTuple, TypeVar
 
-from tsallax.deep.fleet import Fleet, Member
+from tsallax.deep.fleet import Fleet
+from tsallax.deep.fleet_members import Member
 from tsallax.errors import InvalidInput
 from tsallax.files.atomic import write_text
 

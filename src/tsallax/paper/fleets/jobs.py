@@ -15,7 +15,8 @@ from functools import cached_property
 from typing import Any, ClassVar, Self, TypeVar
 
 from tsallax.deep.evaluation_episodes import Episodes
-from tsallax.deep.fleet import Fleet, Member
+from tsallax.deep.fleet import Fleet
+from tsallax.deep.fleet_members import Member
 from tsallax.paper.fleets.fleet_curves import EvaluationProtocol, FleetCurves
 from tsallax.paper.fleets.fleet_files import (
     FleetFiles,

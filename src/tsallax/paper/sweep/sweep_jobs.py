@@ -13,7 +13,8 @@ import numpy as np
 from tsallax import provenance
 from tsallax.deep import options
 from tsallax.deep.evaluation_episodes import Episodes
-from tsallax.deep.fleet import Fleet, Member
+from tsallax.deep.fleet import Fleet
+from tsallax.deep.fleet_members import Member
 from tsallax.errors import InvalidInput
 from tsallax.paper.fleets.fleet_curves import FleetCurves
 from tsallax.paper.fleets.fleet_files import require_equal
