@@ -58,18 +58,25 @@ def reproduce(
         str | None,
         typer.Option(
             metavar="NAME,...",
-            help="Such as Sparse+SparseBellman-0.1, EpsGrdy+Bellman, DDPG.  [default: all 28]",
+            help="Such as Sparse+SparseBellman-0.1, EpsGrdy+Bellman, DDPG; of classic and control "
+            "sparse-0.1, epsilon.  [default: all]",
         ),
     ] = None,
     alphas: Annotated[
-        str | None, typer.Option(metavar="X,X,...", help="Coefficients.  [default: 1,0.1,0.01]")
+        str | None,
+        typer.Option(
+            metavar="X,X,...", help="Coefficients.  [default: 1,0.1,0.01; of control 0.1,auto]"
+        ),
     ] = None,
-    seeds: Annotated[int | None, typer.Option(help="Runs of each variant.  [default: 3]")] = None,
+    seeds: Annotated[
+        int | None, typer.Option(help="Runs of each variant.  [default: 3; classic 10, control 5]")
+    ] = None,
     episodes: Annotated[
-        int | None, typer.Option(help="Of a run.  [default: paper's, 10000 and 3000]")
+        int | None, typer.Option(help="The most of a run.  [default: paper's, 10000 and 3000]")
     ] = None,
     steps: Annotated[
-        int | None, typer.Option(help="The most of a run.  [default: 500000 and 400000]")
+        int | None,
+        typer.Option(help="The most of a run.  [default: 500000 and 400000, or the task's]"),
     ] = None,
     set_: Annotated[
         list[str] | None,
@@ -79,10 +86,11 @@ def reproduce(
         str | None, typer.Option(help="cpu or gpu.  [default: gpu if there is one]")
     ] = None,
     at_once: Annotated[
-        int | None, typer.Option(help="Agents of a fleet.  [default: 81 on a gpu, 1 on a cpu]")
+        int | None,
+        typer.Option(help="Agents trained as one program.  [default: 81 on a gpu, 1 on a cpu]"),
     ] = None,
     processes: Annotated[
-        int | None, typer.Option(help="Fleets to train side by side.  [default: 1]")
+        int | None, typer.Option(help="Programs to train side by side.  [default: 1]")
     ] = None,
     ray: Annotated[
         str | None,
@@ -90,18 +98,23 @@ def reproduce(
     ] = None,
     tasks_: Annotated[
         str | None,
-        typer.Option("--tasks", metavar="NAME,...", help="Of classic, control.  [default: all]"),
+        typer.Option(
+            "--tasks", metavar="NAME,...", help="Tasks of classic or control.  [default: all]"
+        ),
     ] = None,
     levels: Annotated[
         str | None,
-        typer.Option(metavar="N,N,...", help="Of each action dimension of control.  [default: 3]"),
+        typer.Option(
+            metavar="N,N,...",
+            help="Levels of each dimension of an action, for control.  [default: 3]",
+        ),
     ] = None,
     time_limit: Annotated[
         float | None,
         typer.Option(help="Seconds after which training is saved and ends, with exit code 3."),
     ] = None,
 ) -> None:
-    """Compute figures and tables of the paper again, next to its values, as one HTML report.
+    """Compute figures and tables of the paper again, next to its values, as one HTML page.
 
     \b
     Examples:
