@@ -35,8 +35,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from tsallax.paper.fleets.row_files import Point
 from tsallax.paper.result import tidy
-from tsallax.paper.suites.suite_rows import Point, SuiteRow, append_suite_row, read_suite_rows
+from tsallax.paper.suites.suite_rows import SuiteRow, append_suite_row, read_suite_rows
 from tsallax.paper.suites.suite_tasks import CLASSIC, CONTROL, SUITES, choose
 
 CURVE_POINTS = 100

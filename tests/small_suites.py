@@ -5,8 +5,10 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+from tsallax.paper.fleets.execution import train_missing
+from tsallax.paper.fleets.row_files import RowFolder
 from tsallax.paper.suites.suite_jobs import Request, SuiteJob, default_request, plan_suite
-from tsallax.paper.suites.suite_rows import SuiteRow, read_suite_rows
+from tsallax.paper.suites.suite_rows import SUITE_ROWS, SuiteRow, read_suite_rows
 from tsallax.paper.suites.suite_tasks import CLASSIC
 
 OPTIONS = {
@@ -27,7 +29,14 @@ def small(**changes: Any) -> Request:
 
 
 def plan(folder: Path, request: Request | None = None, **options: Any) -> list[SuiteJob]:
-    return plan_suite(request or small(), folder, **{"at_once": 2, **options})
+    rows = RowFolder(folder, SUITE_ROWS)
+    return plan_suite(request or small(), rows, **{"at_once": 2, **options})
+
+
+def train(request: Request, folder: Path, **options: Any) -> bool:
+    """Train what a folder does not hold of a suite; whether that is all."""
+    rows = RowFolder(folder, SUITE_ROWS)
+    return train_missing([request], plan_suite, rows, progress=False, **options)
 
 
 def outcome(folder: Path) -> list[dict[str, Any]]:

@@ -7,10 +7,12 @@ from typing import Any
 from made_up_rows import made_up_row
 from tsallax.deep.fleet import Fleet
 from tsallax.deep.options import to_mapping
-from tsallax.paper.sweep.job_status import Status, write_status
-from tsallax.paper.sweep.jobs import Job, plan_jobs
-from tsallax.paper.sweep.rows import Row, RowFolder, append_row, read_file
+from tsallax.paper.fleets.execution import train_missing
+from tsallax.paper.fleets.job_status import Status, write_status
+from tsallax.paper.fleets.row_files import RowFolder
+from tsallax.paper.sweep.rows import ROWS, Row, append_row, read_file
 from tsallax.paper.sweep.specification import Sweep, learner_config
+from tsallax.paper.sweep.sweep_jobs import SweepJob, plan_sweep
 from tsallax.paper.sweep.tasks import REACHER, choose_variants
 
 NAME = "Sparse+SparseBellman-0.1"
@@ -21,7 +23,14 @@ OPTIONS: dict[str, Any] = {
 EPISODES, PIECES = 24, 24
 """An episode of Reacher has 50 steps, a piece of training too."""
 STATUS = Status(
-    share=0.25, steps=1000, seconds=100.0, finished=0, reached_threshold=1, best=-7.25, process=1
+    share=0.25,
+    steps=1000,
+    seconds=100.0,
+    finished=0,
+    reached_threshold=1,
+    best=-7.25,
+    worst=-9.5,
+    process=1,
 )
 
 
@@ -32,8 +41,15 @@ def small(seeds: int = 2, episodes: int = EPISODES, **changes: Any) -> Sweep:
     return dataclasses.replace(made, **changes)
 
 
-def plan(sweep: Sweep, folder: Path, at_once: int = 2, **options: Any) -> list[Job]:
-    return plan_jobs(sweep, RowFolder(folder), at_once=at_once, **options)
+def plan(sweep: Sweep, folder: Path, at_once: int = 2, **options: Any) -> list[SweepJob]:
+    return plan_sweep(sweep, RowFolder(folder, ROWS), at_once=at_once, **options)
+
+
+def train(sweep: Sweep, folder: Path, **options: Any) -> list[Row]:
+    """Train what a folder does not hold of a sweep, and give its rows."""
+    rows = RowFolder(folder, ROWS)
+    assert train_missing([sweep], plan_sweep, rows, progress=False, **options)
+    return rows.read()
 
 
 def finished_row(seed: int, episodes: int = EPISODES, **changes: Any) -> Row:
@@ -56,12 +72,12 @@ def finished_folder(folder: Path, seeds: int = 2) -> Path:
     return job.files.rows
 
 
-def begun_folder(folder: Path) -> Job:
+def begun_folder(folder: Path) -> SweepJob:
     """A folder with a fleet in training, whose checkpoint is empty."""
     (job,) = plan(small(), folder)
     job.files.checkpoint.parent.mkdir(parents=True)
     job.files.checkpoint.write_text("")
-    write_status(job, STATUS)
+    write_status(job, STATUS, {})
     return job
 
 

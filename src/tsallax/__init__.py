@@ -22,7 +22,8 @@ if TYPE_CHECKING:
     from tsallax.deep.deep_q_agent import DeepQ
     from tsallax.deep.deep_q_config import DeepQConfig
     from tsallax.deep.evaluation_episodes import Episodes
-    from tsallax.deep.fleet import Diverged, Fleet, Member
+    from tsallax.deep.fleet import Diverged, Fleet
+    from tsallax.deep.fleet_members import Member
     from tsallax.deep.learners import load_agent
     from tsallax.errors import InvalidInput
     from tsallax.explorer.explorer_page import explore
@@ -51,7 +52,8 @@ _NAMES = {
     "deep.deep_q_agent": "DeepQ",
     "deep.deep_q_config": "DeepQConfig",
     "deep.evaluation_episodes": "Episodes",
-    "deep.fleet": "Diverged Fleet Member",
+    "deep.fleet": "Diverged Fleet",
+    "deep.fleet_members": "Member",
     "deep.learners": "load_agent",
     "errors": "InvalidInput",
     "explorer.explorer_page": "explore",

@@ -8,7 +8,7 @@ import pytest
 
 from command_line import assert_error, call
 from small_sweeps import EPISODES, NAME, OPTIONS, finished_folder
-from tsallax.cli.paper_commands import _sweep
+from tsallax.cli.table_requests import sweep_request
 from tsallax.paper import report
 from tsallax.paper.experiments import EXPERIMENTS, PLANNING
 from tsallax.paper.sweep.rows import read_rows
@@ -46,7 +46,7 @@ def test_reproduce_trains_q_learning_and_ddpg(tmp_path: Path, capsys):
 
 def test_the_steps_of_a_sweep_are_scaled_with_its_episodes():
     for episodes in (300, 3000, 30_000):
-        asked = _sweep("pendulum", False, {"episodes": episodes})
+        asked = sweep_request("pendulum", False, {"episodes": episodes})
         assert (asked.episodes, asked.steps) == (episodes, 400_000 * episodes // 3000)
 
 
@@ -77,7 +77,7 @@ def test_an_interrupt_names_the_folder_and_whether_the_command_resumes(
         raise KeyboardInterrupt
 
     monkeypatch.setattr(report, "reproduce", interrupted)
-    monkeypatch.setattr("tsallax.paper.sweep.execution.train_sweeps", interrupted)
+    monkeypatch.setattr("tsallax.paper.fleets.execution.train_missing", interrupted)
     code, out, err = call(capsys, f"reproduce figure1 --out {tmp_path}")
     assert (code, out, err.count("\n")) == (130, "", 1)
     assert str(tmp_path) in err

@@ -1,20 +1,19 @@
-"""Specifications of environments: sizes, observations and actions, making and describing them."""
+"""Specifications of environments: sizes, observations and actions."""
 
 from __future__ import annotations
 
-import json
 from typing import Any
 
 import gymnasium
 import numpy as np
 import pytest
-from gymnasium.spaces import Box, Discrete, MultiDiscrete, Tuple
+from gymnasium.spaces import Box, Discrete, MultiDiscrete
 
 import tsallax
 from refusals import refused
 from small_agents import CORRIDOR, TINY, Episodic, cart_pole
 from tsallax import DeepQ
-from tsallax.deep.environment_spec import EnvironmentSpec, from_description, make_spec
+from tsallax.deep.environment_spec import EnvironmentSpec, make_spec
 from tsallax.errors import InvalidInput
 
 ONE_LINE = r"^[^\n]*$"
@@ -30,26 +29,6 @@ def test_an_id_is_the_jax_environment_where_there_is_one():
     assert (spec.n_actions, spec.table.shape, spec.source) == (9, (9, 2), "MultiGoal-v0")
     assert spec_of("tsallax/MultiGoal-v0", 3, backend="gymnasium").jax is None
     assert spec_of(CORRIDOR, 3).source is CORRIDOR
-
-
-@pytest.mark.parametrize(
-    "make",
-    [
-        lambda: spec_of("MultiGoal-v0", (3, 5)),
-        lambda: spec_of("Reacher-v5", continuous=True),
-        lambda: spec_of("CartPole-v1", n_envs=2),
-        lambda: spec_of("FrozenLake-v1", options={"is_slippery": False}),
-        lambda: spec_of("Pendulum-v1", 3),
-        lambda: spec_of("Reacher-v5", 3, factored=True),
-        lambda: spec_of("Blackjack-v1"),
-        lambda: spec_of(Episodic(None, Tuple([Discrete(2), Box(-1, 1, (2,))])), 3),
-    ],
-)
-def test_a_description_gives_the_same_specification_again(make):
-    about = json.loads(json.dumps(make().describe()))
-    again = from_description(about)
-    assert json.loads(json.dumps(again.describe())) == about
-    assert again.host is None, "environments are made when they are first used"
 
 
 class Configurable(Episodic):
@@ -110,42 +89,6 @@ def test_observations_of_the_wrong_kind_are_refused():
     for wrong in (1, 9, 2.5, [[2]]):
         with refused("observation"):
             integer.encode(wrong)
-
-
-class Unrecorded(gymnasium.Wrapper):
-    """A wrapper without Gymnasium's record of its arguments."""
-
-
-ONCE = {
-    "without an id": Episodic,
-    "in a wrapper": lambda: Unrecorded(gymnasium.make("CartPole-v1")),
-}
-
-
-@pytest.mark.parametrize("make", ONCE.values(), ids=ONCE)
-def test_an_environment_that_cannot_be_made_twice_is_evaluated_in_another_that_is_given(make):
-    agent = DeepQ(make(), **TINY)
-    for use in (lambda: agent.evaluate(1), lambda: agent.learn(steps=20, eval_every=10)):
-        with refused("second time", ": give one to evaluate in"):
-            use()
-        assert agent.steps == 0
-    other = make()
-    agent.learn(steps=20, eval_every=10, eval_episodes=2, eval_env=other)
-    assert len(agent.history["evaluation_return"]) == 2
-    assert agent.evaluate(3, env=other).returns.shape == (3,)
-
-
-def test_wrappers_of_a_vector_environment_are_there_in_evaluations():
-    def short(env):
-        return gymnasium.wrappers.TimeLimit(env, 7)
-
-    several = gymnasium.make_vec("CartPole-v1", 2, vectorization_mode="sync", wrappers=[short])
-    assert DeepQ(several, **TINY).evaluate(3).lengths.tolist() == [7, 7, 7]
-    wrapped = gymnasium.wrappers.vector.ClipReward(
-        gymnasium.make_vec("CartPole-v1", 2, vectorization_mode="sync"), 0.0, 0.5
-    )
-    with pytest.raises(InvalidInput, match=r"second time \(ClipReward wraps several.*give one"):
-        DeepQ(wrapped, **TINY).evaluate(1)
 
 
 @pytest.mark.parametrize(

@@ -118,29 +118,6 @@ def test_finished_agents_keep_their_episodes_wait_and_leave():
     assert fleet.records[1].returns == pytest.approx(alone.history["episode_return"], rel=1e-5)
 
 
-@pytest.mark.parametrize(
-    ("members", "words"),
-    [
-        (None, "a list of Members, not None"),
-        ([], "at least one member"),
-        ([3], "a fleet has Members, not int"),
-        ([Member({"alpha": 1}, 0)], "a DeepQConfig or DDPGConfig, not dict"),
-        ([member(seed=-1)], "seed must be an integer from 0 to 2^32 - 1, got -1"),
-        ([member(seed=1.5)], "seed must be an integer"),
-        ([member(n_envs=2)], "one environment: leave n_envs out"),
-        ([member(), member(batch_size=4)], "same batch_size, not 8 and 4"),
-        ([member(), Member(DDPGConfig(), 0)], "all be of DeepQ or all of DDPG"),
-        (
-            [Member(DDPGConfig(), 0)],
-            "actions=3 makes no sense with real actions: leave actions out",
-        ),
-    ],
-)
-def test_members_that_cannot_form_a_fleet_are_refused(members, words):
-    with refused(words):
-        Fleet(CORRIDOR, members, actions=3)
-
-
 def test_what_a_fleet_cannot_do_is_refused(fleet):
     for bad in ({"episodes": 0}, {"steps": -5}, {"steps": 1.5}, {"steps": 9, "save_every": 0}):
         with refused("must be an integer of at least 1"):

@@ -8,7 +8,7 @@ import pytest
 from small_agents import TINY, assert_same
 from tsallax import DeepQ
 from tsallax.deep import checkpoint
-from tsallax.deep.environment_spec import from_description
+from tsallax.deep.environment_description import from_description
 from tsallax.errors import InvalidInput
 
 OLD = {

@@ -4,8 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from small_sweeps import small
-from tsallax.paper.sweep.execution import train_sweeps
+from small_sweeps import small, train
 
 TRAINED: list[Path] = []
 
@@ -18,7 +17,7 @@ def whole(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """
     if not TRAINED:
         folder = tmp_path_factory.mktemp("whole")
-        rows = train_sweeps([small()], folder, at_once=2, progress=False)
+        rows = train(small(), folder, at_once=2)
         assert [row.seed for row in rows] == [0, 1]
         TRAINED.append(folder)
     return TRAINED[0]

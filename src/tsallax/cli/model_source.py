@@ -46,7 +46,7 @@ SOURCES = (
 """The help of an argument that names a model."""
 DiscountOption = Annotated[
     float | None,
-    typer.Option(help=f"gamma. Default: that of the model; {DEFAULT_DISCOUNT} for an environment."),
+    typer.Option(help=f"gamma.  [default: the model's; {DEFAULT_DISCOUNT} for an environment]"),
 ]
 EnvOptions = Annotated[
     list[str] | None,

@@ -8,19 +8,24 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from tsallax.cli.arguments import key_values, separated
-from tsallax.cli.suite_command import reproduce_suites
+from tsallax.cli.output import print_line
+from tsallax.cli.table_requests import suite_request, sweep_request
 from tsallax.errors import InvalidInput
 from tsallax.paper.experiments import EXPERIMENTS, LEARNING, PLANNING, TABLES
 
 if TYPE_CHECKING:
-    from tsallax.paper.sweep.specification import Sweep
+    from tsallax.paper.fleets.execution import Plan
+    from tsallax.paper.fleets.row_files import RowFolder
 
 USERS = {
-    **dict.fromkeys(("actions", "episodes", "ray"), LEARNING),
-    **dict.fromkeys(("tasks", "levels", "time_limit"), tuple(TABLES)),
+    **dict.fromkeys(("actions", "episodes"), LEARNING),
+    **dict.fromkeys(("tasks", "levels"), tuple(TABLES)),
 }
 """The experiments that have an option of `reproduce`, where not all that train agents have it."""
+RESOURCES = ("device", "ray", "at_once", "processes", "time_limit")
+"""Options that say where and how long agents are trained."""
+UNFINISHED = 3
+"""The exit code where the time limit came before the end of training."""
 
 
 def register(app: typer.Typer) -> None:
@@ -53,18 +58,25 @@ def reproduce(
         str | None,
         typer.Option(
             metavar="NAME,...",
-            help="Such as Sparse+SparseBellman-0.1, EpsGrdy+Bellman, DDPG.  [default: all 28]",
+            help="Such as Sparse+SparseBellman-0.1, EpsGrdy+Bellman, DDPG; of classic and control "
+            "sparse-0.1, epsilon.  [default: all]",
         ),
     ] = None,
     alphas: Annotated[
-        str | None, typer.Option(metavar="X,X,...", help="Coefficients.  [default: 1,0.1,0.01]")
+        str | None,
+        typer.Option(
+            metavar="X,X,...", help="Coefficients.  [default: 1,0.1,0.01; of control 0.1,auto]"
+        ),
     ] = None,
-    seeds: Annotated[int | None, typer.Option(help="Runs of each variant.  [default: 3]")] = None,
+    seeds: Annotated[
+        int | None, typer.Option(help="Runs of each variant.  [default: 3; classic 10, control 5]")
+    ] = None,
     episodes: Annotated[
-        int | None, typer.Option(help="Of a run.  [default: paper's, 10000 and 3000]")
+        int | None, typer.Option(help="The most of a run.  [default: paper's, 10000 and 3000]")
     ] = None,
     steps: Annotated[
-        int | None, typer.Option(help="The most of a run.  [default: 500000 and 400000]")
+        int | None,
+        typer.Option(help="The most of a run.  [default: 500000 and 400000, or the task's]"),
     ] = None,
     set_: Annotated[
         list[str] | None,
@@ -74,10 +86,11 @@ def reproduce(
         str | None, typer.Option(help="cpu or gpu.  [default: gpu if there is one]")
     ] = None,
     at_once: Annotated[
-        int | None, typer.Option(help="Agents of a fleet.  [default: 81 on a gpu, 1 on a cpu]")
+        int | None,
+        typer.Option(help="Agents trained as one program.  [default: 81 on a gpu, 1 on a cpu]"),
     ] = None,
     processes: Annotated[
-        int | None, typer.Option(help="Fleets to train side by side.  [default: 1]")
+        int | None, typer.Option(help="Programs to train side by side.  [default: 1]")
     ] = None,
     ray: Annotated[
         str | None,
@@ -85,18 +98,23 @@ def reproduce(
     ] = None,
     tasks_: Annotated[
         str | None,
-        typer.Option("--tasks", metavar="NAME,...", help="Of classic, control.  [default: all]"),
+        typer.Option(
+            "--tasks", metavar="NAME,...", help="Tasks of classic or control.  [default: all]"
+        ),
     ] = None,
     levels: Annotated[
         str | None,
-        typer.Option(metavar="N,N,...", help="Of each action dimension of control.  [default: 3]"),
+        typer.Option(
+            metavar="N,N,...",
+            help="Levels of each dimension of an action, for control.  [default: 3]",
+        ),
     ] = None,
     time_limit: Annotated[
         float | None,
-        typer.Option(help="Seconds after which classic, control save and end, with exit code 3."),
+        typer.Option(help="Seconds after which training is saved and ends, with exit code 3."),
     ] = None,
 ) -> None:
-    """Compute figures and tables of the paper again, next to its values, as one HTML report.
+    """Compute figures and tables of the paper again, next to its values, as one HTML page.
 
     \b
     Examples:
@@ -139,62 +157,60 @@ def reproduce(
             flag = f"--{option.replace('_', '-')}"
             raise InvalidInput(f"{flag} is for {', '.join(users)}: name one of them")
     figures = [name for name in PLANNING if name in names or "all" in names]
-    tasks = [name for name in LEARNING if name in names]
+    trained = [name for name in (*LEARNING, *TABLES) if name in names]
     try:
-        if suites:
-            reproduce_suites(suites, out, quick, given)
-        else:
-            typer.echo(f"The report is in {_reproduce(figures, tasks, out, quick, given)}")
+        _reproduce(figures, trained, out, quick, given)
     except KeyboardInterrupt:
-        left = "finished runs and checkpoints" if tasks or suites else "finished figures"
-        resumed = ": the same command resumes from there" if tasks or suites else ""
+        left = "finished runs and checkpoints" if trained else "finished figures"
+        resumed = ": the same command resumes from there" if trained else ""
         raise KeyboardInterrupt(f"{left} are in {out}{resumed}") from None
 
 
 def _reproduce(
-    figures: list[str], tasks: list[str], out: Path, quick: bool, given: dict[str, Any]
-) -> Path:
-    """Compute figures, then train sweeps; the path of the page."""
+    figures: list[str], trained: list[str], out: Path, quick: bool, given: dict[str, Any]
+) -> None:
+    """Compute figures, then train what the folder does not hold, and make the page.
+
+    The page is made also where the time limit came first, if there is a finished run.
+    """
     from tsallax.paper import report
 
-    if tasks:
-        from tsallax.paper.sweep.execution import check_resources, train_sweeps
+    if trained:
+        from tsallax.paper.fleets.execution import check_resources, train_missing
 
-        sweeps = [_sweep(name, quick, given) for name in tasks]
-        where: dict[str, Any] = {name: given.get(name) for name in ("device", "ray", "at_once")}
-        where["processes"] = given.get("processes", 1)
-        check_resources(**where)
-    if figures:
-        index = report.reproduce(figures, out, quick=quick)
-    if tasks:
-        report.write_tables(train_sweeps(sweeps, out, **where), out)
+        requests, plan, rows = _requests(trained, out, quick, given)
+        where = {name: given[name] for name in RESOURCES if name in given}
+        check_resources(**{name: where[name] for name in where if name != "time_limit"})
+    index = report.reproduce(figures, out, quick=quick) if figures else None
+    finished = not trained or train_missing(requests, plan, rows, **where)
+    if trained and (found := rows.read()):
+        report.write_tables(found, out)
         index = report.write_page(out)
-    return index
+    if index is not None:
+        typer.echo(f"The report is in {index}")
+    if not finished:
+        problem = f"not all runs are finished after {given['time_limit']:g} s"
+        print_line("unfinished", f"{problem}: the same command continues them")
+        raise typer.Exit(UNFINISHED)
 
 
-def _sweep(name: str, quick: bool, given: dict[str, Any]) -> Sweep:
-    """What the options ask for."""
-    from tsallax.paper.sweep.specification import changed_sweep, paper_sweep
-    from tsallax.paper.sweep.tasks import TASKS, choose_variants
+def _requests(
+    names: list[str], out: Path, quick: bool, given: dict[str, Any]
+) -> tuple[list[Any], Plan, RowFolder[Any]]:
+    """What the options ask to train of the named tables, how it is planned, and the rows."""
+    from tsallax.paper.fleets.row_files import RowFolder
 
-    task = TASKS[name]
-    usual = paper_sweep(task, quick)
-    changes: dict[str, Any] = {
-        key: given[key] for key in ("seeds", "episodes", "steps") if key in given
-    }
-    if "episodes" in given and "steps" not in given:
-        scaled = -(-usual.steps * max(given["episodes"], 1) // usual.episodes)
-        changes["steps"] = max(scaled, task.length)
-    if "actions" in given:
-        changes["actions"] = tuple(separated("--actions", given["actions"], int, "9,121"))
-    if "set" in given:
-        changes["options"] = {**usual.options, **key_values("--set", given["set"])}
-    words, alphas = given.get("variants"), given.get("alphas")
-    if words is not None or alphas is not None:
-        names = None if words is None else separated("--variants", words)
-        numbers = None if alphas is None else separated("--alphas", alphas, float, "0.1,0.01")
-        changes["variants"] = tuple(choose_variants(names, numbers))
-    return changed_sweep(usual, changes)
+    if names[0] in TABLES:
+        from tsallax.paper.suites.suite_jobs import plan_suite
+        from tsallax.paper.suites.suite_rows import SUITE_ROWS
+
+        requests = [suite_request(name, quick, given) for name in names]
+        return requests, plan_suite, RowFolder(out, SUITE_ROWS)
+    from tsallax.paper.sweep.rows import ROWS
+    from tsallax.paper.sweep.sweep_jobs import plan_sweep
+
+    sweeps = [sweep_request(name, quick, given) for name in names]
+    return sweeps, plan_sweep, RowFolder(out, ROWS)
 
 
 def make_page(

@@ -67,7 +67,7 @@ def solve(
     ] = None,
     show: Annotated[
         int | None,
-        typer.Option(help=f"Print the policy of this many states. Default: {DEFAULT_SHOWN}."),
+        typer.Option(help=f"Print the policy of this many states.  [default: {DEFAULT_SHOWN}]"),
     ] = None,
     all_states: Annotated[
         bool, typer.Option("--all", help="Print the policy of all states.")

@@ -25,11 +25,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tsallax import checks, provenance
-from tsallax.deep import checkpoint, old_files, options
-from tsallax.deep.algorithm import Algorithm, init_learner
-from tsallax.deep.environment_spec import EnvironmentSpec, from_description, make_spec
+from tsallax.deep import checkpoint, options
+from tsallax.deep.algorithm import Algorithm, acting_learner, init_learner
+from tsallax.deep.environment_description import from_description
+from tsallax.deep.environment_spec import EnvironmentSpec, make_spec
 from tsallax.deep.evaluation_episodes import Episodes, choose_actions, evaluation_seed, play_jax
-from tsallax.deep.history import History
+from tsallax.deep.history import History, read_history
 from tsallax.deep.loop import Loop, Segment
 from tsallax.deep.loop_gymnasium import GymnasiumLoop, episode_seed
 from tsallax.deep.loop_jax import JaxLoop
@@ -110,7 +111,7 @@ class Agent:
     ) -> Self:
         """An agent that acts like another one by its acting state after so many steps."""
         agent = cls.__new__(cls)
-        agent._start(spec, config, seed, lambda *learner: _acting_learner(state, *learner))
+        agent._start(spec, config, seed, partial(acting_learner, state))
         agent.steps, agent._has_replay = steps, False
         return agent
 
@@ -624,10 +625,10 @@ class Agent:
             if not (0 <= steps < MAX_STEPS and 0 <= predictions < MAX_STEPS):
                 made = f"{steps} steps and {predictions} predictions"
                 raise InvalidInput(f"damaged: it cannot have made {made}")
-            history = _history(arrays, steps, spec.n_envs)
-            read_learner = partial(_read_acting_learner, arrays)
+            history = read_history(arrays, steps, spec.n_envs)
+            read_learner = partial(checkpoint.read_acting_learner, arrays)
             if about["replay"]:
-                read_learner = partial(_read_learner, arrays, steps)
+                read_learner = partial(checkpoint.read_learner, arrays, steps)
             agent = cls.__new__(cls)
             agent._start(spec, config, about["seed"], read_learner)
             agent.steps, agent._predictions, agent.history = steps, predictions, history
@@ -638,43 +639,3 @@ class Agent:
             agent.saved_at = steps
             agent.changes = from_plain(about.get("changes", []), steps)
         return agent.change(**given) if given else agent
-
-
-def _history(arrays: Mapping[str, NDArray[Any]], steps: int, n_envs: int) -> History:
-    """The history in the arrays of a file, after so many steps of so many environments."""
-    named = {k.removeprefix("history."): v for k, v in arrays.items() if k[:8] == "history."}
-    try:
-        history = History.from_arrays(named)
-    except KeyError as error:
-        raise InvalidInput(f"incomplete: history.{error.args[0]} missing") from None
-    known = (history[name].max(initial=0) for name in ("episode_step", "trace_step"))
-    if max(known) > steps:
-        raise InvalidInput(f"damaged: a history of more than its {steps} steps")
-    if len(history.running) != n_envs:
-        raise InvalidInput(f"history.running has shape {history.running.shape}")
-    return history
-
-
-def _read_learner(
-    arrays: dict[str, NDArray[Any]], steps: int, algorithm: Algorithm, key: jax.Array, knobs: Any
-) -> Any:
-    """The learner in the arrays of a file, written after so many steps."""
-    like = jax.eval_shape(algorithm.init, key, knobs)
-    arrays = old_files.with_integer_observations(like, arrays)
-    return checkpoint.restore_learner(like, knobs, arrays, steps)
-
-
-def _read_acting_learner(
-    arrays: dict[str, NDArray[Any]], algorithm: Algorithm, key: jax.Array, knobs: Any
-) -> Any:
-    """A learner with the acting state in the arrays of a file."""
-    like = jax.eval_shape(lambda: algorithm.acting_state(algorithm.init(key, knobs)))
-    state = checkpoint.restore(checkpoint.LEARNER, like, arrays)
-    return _acting_learner(state, algorithm, key, knobs)
-
-
-def _acting_learner(state: Any, algorithm: Algorithm, key: jax.Array, knobs: Any) -> Any:
-    """A learner with an acting state, and a memory of one transition."""
-    least = dataclasses.replace(algorithm.config, buffer_size=1, batch_size=1)
-    small: Any = dataclasses.replace(algorithm, config=least)  # type: ignore[type-var]
-    return algorithm.restore_acting(state, init_learner(small, key, knobs))

@@ -1,5 +1,6 @@
 """`Algorithm`: the pure functions of one learner that agents, fleets and both loops run."""
 
+import dataclasses
 from functools import partial
 from typing import Any, NamedTuple, Protocol
 
@@ -79,3 +80,10 @@ class Algorithm(Protocol):
 
     def restore_acting(self, state: Any, learner: Any) -> Any:
         """The learner with an acting state put in: it acts like the one the state came from."""
+
+
+def acting_learner(state: Any, algorithm: Algorithm, key: jax.Array, knobs: Any) -> Any:
+    """A learner with an acting state, and a memory of one transition."""
+    least = dataclasses.replace(algorithm.config, buffer_size=1, batch_size=1)
+    small: Any = dataclasses.replace(algorithm, config=least)  # type: ignore[type-var]
+    return algorithm.restore_acting(state, init_learner(small, key, knobs))

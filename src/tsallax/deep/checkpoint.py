@@ -14,7 +14,8 @@ import jax.numpy as jnp
 import numpy as np
 from numpy.typing import NDArray
 
-from tsallax.deep import replay
+from tsallax.deep import old_files, replay
+from tsallax.deep.algorithm import Algorithm, acting_learner
 from tsallax.errors import InvalidInput
 from tsallax.files import npz
 from tsallax.files.npz import Format
@@ -128,6 +129,24 @@ def restore_learner(
             empty = (*rows.shape[:axis], capacity - rows.shape[axis], *rows.shape[axis + 1 :])
             arrays[name] = np.concatenate([rows, np.zeros(empty, rows.dtype)], axis)
     return restore(LEARNER, like._replace(knobs=None), arrays)._replace(knobs=knobs)
+
+
+def read_learner(
+    arrays: dict[str, NDArray[Any]], steps: int, algorithm: Algorithm, key: jax.Array, knobs: Any
+) -> Any:
+    """The learner in the arrays of a file, written after so many steps."""
+    like = jax.eval_shape(algorithm.init, key, knobs)
+    arrays = old_files.with_integer_observations(like, arrays)
+    return restore_learner(like, knobs, arrays, steps)
+
+
+def read_acting_learner(
+    arrays: dict[str, NDArray[Any]], algorithm: Algorithm, key: jax.Array, knobs: Any
+) -> Any:
+    """A learner with the acting state in the arrays of a file."""
+    like = jax.eval_shape(lambda: algorithm.acting_state(algorithm.init(key, knobs)))
+    state = restore(LEARNER, like, arrays)
+    return acting_learner(state, algorithm, key, knobs)
 
 
 def _rings(arrays: dict[str, Any]) -> list[str]:

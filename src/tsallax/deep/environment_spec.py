@@ -1,7 +1,7 @@
 """`EnvironmentSpec`: the name and sizes of an agent's environment, and how to make it.
 
-It is made from an id or an object (`make_spec`), or from the description in a file
-(`from_description`).
+`make_spec` makes it from an id or an object, `from_description` from the description in a
+file.
 """
 
 import json
@@ -15,11 +15,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tsallax import checks
-from tsallax.deep import old_files
 from tsallax.envs.action_format import ActionFormat
 from tsallax.envs.action_mask import mask_rows
 from tsallax.envs.gymnasium.adapter import GymnasiumAdapter
-from tsallax.envs.gymnasium.wrapper_statistics import Statistics, normalized_by, single_wrapper
+from tsallax.envs.gymnasium.second_environment import make_again
+from tsallax.envs.gymnasium.wrapper_statistics import Statistics
 from tsallax.envs.jax.catalogue import jax_environment
 from tsallax.envs.jax.environment import Environment
 from tsallax.envs.observation_encoding import ObservationEncoding
@@ -168,22 +168,11 @@ class EnvironmentSpec:
         source = self._known_source()
         if isinstance(source, str):
             return self._make(source, 1, **options)
-        remedy = "give one to evaluate in, evaluate(env=...) and learn(eval_env=...)"
-        spec = getattr(source, "spec", None)
-        if spec is None:
-            problem = f"an environment without an id cannot be made a second time: {remedy}"
-            raise InvalidInput(problem, source=self.name)
-        import gymnasium
-
         try:
-            if isinstance(source, gymnasium.vector.VectorEnv):
-                again = _single_of_vector(source, spec, options)
-            else:
-                again = gymnasium.make(spec, **options)
-        except Exception as error:
-            reason = " ".join(str(error).split()).split(". ")[0]
-            problem = f"cannot be made a second time ({reason}): {remedy}"
-            raise InvalidInput(problem, source=self.name) from None
+            again = make_again(source, **options)
+        except InvalidInput as error:
+            remedy = "give one to evaluate in, evaluate(env=...) and learn(eval_env=...)"
+            raise InvalidInput(f"{error.problem}: {remedy}", source=self.name) from None
         return self._make(again, 1, owned=True)
 
     def rendered_environment(self) -> GymnasiumAdapter:
@@ -227,33 +216,11 @@ class EnvironmentSpec:
             **self.adapter_options,
         )
         try:
-            _require_same(made, self)
+            require_same(made, self)
         except InvalidInput:
             made.close()
             raise
         return made
-
-
-def _single_of_vector(source: Any, spec: Any, options: Mapping[str, Any]) -> Any:
-    """A single environment like those of a vector environment, with its normalising wrappers."""
-    import gymnasium
-
-    outer = []
-    while isinstance(source, gymnasium.vector.VectorWrapper):
-        if normalized_by(source) is None:
-            raise InvalidInput(f"{type(source).__name__} wraps several environments, not one")
-        outer.append(source)
-        source = source.env
-    given = dict(spec.kwargs)
-    for name in ("num_envs", "vectorization_mode", "vector_kwargs"):
-        given.pop(name, None)
-    wrappers = given.pop("wrappers", None) or ()
-    made = gymnasium.make(spec.id, **given, **options)
-    for wrapper in wrappers:
-        made = wrapper(made)
-    for one in reversed(outer):
-        made = single_wrapper(one, made)
-    return made
 
 
 def make_spec(
@@ -365,58 +332,7 @@ def _jax_spec(
     )
 
 
-def from_description(
-    about: Mapping[str, Any], env: Any = None, action_mask: Callable[[Any], Any] | None = None
-) -> EnvironmentSpec:
-    """The specification that `describe` described; environments are made at their first use.
-
-    With `env`, that of another environment, which must have the described sizes. An id that names
-    a module to import is not used: a file must not choose what code runs.
-    """
-    about = old_files.with_spaces(about)
-    if env is not None:
-        return _replacement(about, env, action_mask)
-    name = str(about["name"])
-    by_id = bool(about["by_name"]) and ":" not in name
-    spec = EnvironmentSpec(
-        name=name,
-        encoding=ObservationEncoding.from_description(about["observations"]),
-        action=ActionFormat.from_description(about["actions"]),
-        masked=checks.flag("masked", about.get("masked", False)),
-        action_mask=action_mask,
-        jax=jax_environment(name) if about["jax"] and by_id else None,
-        n_envs=checks.count("n_envs", about["n_envs"]),
-        limit=None if about["limit"] is None else checks.count("limit", about["limit"]),
-        source=name if by_id else None,
-        options=dict(about["options"]),
-    )
-    if spec.jax is not None:
-        of_jax = (spec.jax.observation_size, spec.jax.action_low, spec.jax.action_high)
-        if of_jax != (spec.observation.size, spec.action.space.low, spec.action.space.high):
-            raise InvalidInput(f"damaged: its sizes are not those of {spec.name}")
-    return spec
-
-
-def _replacement(
-    about: Mapping[str, Any], env: Any, action_mask: Callable[[Any], Any] | None
-) -> EnvironmentSpec:
-    """The specification of another environment, refused if its spaces are not as described."""
-    described = from_description({**about, "by_name": False}, action_mask=action_mask)
-    spec = make_spec(
-        env,
-        n_envs=described.n_envs,
-        backend="auto" if about["jax"] or isinstance(env, Environment) else "gymnasium",
-        options=about["options"] if env == about["name"] else {},
-        **described.adapter_options,
-    )
-    _require_same(spec, described)
-    if spec.n_envs != described.n_envs:
-        problem = f"has n_envs {spec.n_envs}, but the agent was made for {described.n_envs}"
-        raise InvalidInput(problem, source=spec.name)
-    return spec
-
-
-def _require_same(found: EnvironmentSpec | GymnasiumAdapter, expected: EnvironmentSpec) -> None:
+def require_same(found: EnvironmentSpec | GymnasiumAdapter, expected: EnvironmentSpec) -> None:
     """Refuse an environment whose spaces differ from those that the agent was made for."""
     seen, wanted = (each.encoding.space for each in (found, expected))
     acts, known = (each.action.space for each in (found, expected))

@@ -10,12 +10,10 @@ and it does not learn any more. When half of the agents are finished, the arrays
 that still learn.
 """
 
-import dataclasses
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
-from itertools import product
 from os import PathLike
 from typing import Any, Self
 
@@ -27,9 +25,8 @@ from numpy.typing import NDArray
 from tsallax import checks, provenance
 from tsallax.deep import checkpoint, options
 from tsallax.deep.agent import Agent
-from tsallax.deep.ddpg_config import DDPGConfig
-from tsallax.deep.deep_q_config import DeepQConfig
 from tsallax.deep.evaluation_episodes import Episodes, evaluation_seed
+from tsallax.deep.fleet_members import Member, checked_members
 from tsallax.deep.learners import LEARNERS, learner_of
 from tsallax.deep.loop import FleetLog
 from tsallax.deep.loop_fleet import JaxFleetLoop
@@ -49,19 +46,6 @@ from tsallax.progress import bar
 
 SETTINGS: dict[str, Any] = {"together": None, "workers": None, "overlap": True}
 """How a fleet computes, with the values that it has where a file lacks them."""
-
-
-@dataclass(frozen=True)
-class Member:
-    """One agent of a fleet: its options, of `DeepQ` or of `DDPG`, and its seed.
-
-    >>> from tsallax import DeepQConfig
-    >>> Member(DeepQConfig(alpha=0.5), seed=3).seed
-    3
-    """
-
-    config: DeepQConfig | DDPGConfig
-    seed: int
 
 
 @dataclass
@@ -158,7 +142,7 @@ class Fleet:
         **given: Any,
     ) -> None:
         """Set all but the learners and their episodes; what is `given` goes to `make_spec`."""
-        self.members = _checked_members(members)
+        self.members = checked_members(members)
         self.config = self.members[0].config
         """The options of the first member; those that shape the program are the same for all."""
         self._kind = learner_of(self.config)
@@ -568,30 +552,3 @@ def _checked_settings(given: Mapping[str, Any]) -> dict[str, Any]:
         "workers": None if workers is None else checks.count("workers", workers, at_least=0),
         "overlap": checks.flag("overlap", given["overlap"]),
     }
-
-
-def _checked_members(given: Any) -> tuple[Member, ...]:
-    """The members of a fleet, refused where they cannot share a program."""
-    try:
-        members = tuple(given)
-    except TypeError:
-        raise InvalidInput(f"a fleet has a list of Members, not {given!r}") from None
-    if not members:
-        raise InvalidInput("a fleet needs at least one member")
-    for member in members:
-        if not isinstance(member, Member):
-            raise InvalidInput(f"a fleet has Members, not {type(member).__name__}")
-        learner_of(member.config)
-        checks.seed(member.seed)
-    first = members[0].config
-    if first.n_envs != 1:
-        raise InvalidInput("an agent of a fleet has one environment", omit="n_envs")
-    if len({type(member.config) for member in members}) > 1:
-        known = " or all of ".join(learner.__name__ for learner in LEARNERS.values())
-        raise InvalidInput(f"agents of a fleet must all be of {known}")
-    names = {f.name for f in dataclasses.fields(first)} - {*learner_of(first).member_options}
-    for member, name in product(members, sorted(names)):
-        a, b = getattr(first, name), getattr(member.config, name)
-        if a != b:
-            raise InvalidInput(f"agents of a fleet must have the same {name}, not {a} and {b}")
-    return tuple(Member(member.config, int(member.seed)) for member in members)

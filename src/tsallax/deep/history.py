@@ -147,3 +147,18 @@ class History:
                 "damaged: its episodes in progress have impossible lengths or returns"
             )
         return cls(columns, running, lengths, tally)
+
+
+def read_history(arrays: Mapping[str, NDArray[Any]], steps: int, n_envs: int) -> History:
+    """The history in the arrays of a file, after so many steps of so many environments."""
+    named = {k.removeprefix("history."): v for k, v in arrays.items() if k[:8] == "history."}
+    try:
+        history = History.from_arrays(named)
+    except KeyError as error:
+        raise InvalidInput(f"incomplete: history.{error.args[0]} missing") from None
+    known = (history[name].max(initial=0) for name in ("episode_step", "trace_step"))
+    if max(known) > steps:
+        raise InvalidInput(f"damaged: a history of more than its {steps} steps")
+    if len(history.running) != n_envs:
+        raise InvalidInput(f"history.running has shape {history.running.shape}")
+    return history

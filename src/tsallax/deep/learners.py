@@ -34,7 +34,7 @@ def load_agent(path: str | PathLike[str], env: Any = None, max_bytes: int | None
     """Read an agent of any kind from a file; `env` replaces its environment.
 
     A file that unpacks to more than `max_bytes` is refused before anything is allocated; the
-    default is 256 MB or ten times the size of the file, whichever is more.
+    default is 256 MB or 250 times the size of the file, whichever is more.
 
     >>> agent = load_agent("runs/reacher/agent.npz")  # doctest: +SKIP
     """

@@ -34,6 +34,7 @@ from numpy.typing import NDArray
 from tsallax.deep import checkpoint
 from tsallax.deep.algorithm import Algorithm, init_learner
 from tsallax.deep.evaluation_episodes import Episodes
+from tsallax.deep.fleet_evaluation import play_in_turn
 from tsallax.deep.fleet_step import (
     act_one,
     choose_all,
@@ -477,40 +478,11 @@ class GymnasiumFleetLoop:
         """Episodes of each of the agents, in as many of the environments for each.
 
         `agents` are acting state, knobs and step of one, or with `many` of several on a leading
-        axis. The environments of an agent take its episodes in turn.
+        axis.
         """
-        pool, n = self._open(), len(environments)
-        slots, stride = environments + len(self.seeds), n // len(seeds)
-        agent, number = np.arange(n) % len(seeds), np.arange(n) // len(seeds)
-        """The agent of each environment, and the number of the episode in it."""
-        returns = np.zeros((len(seeds), episodes))
-        lengths = np.zeros_like(returns, np.int64)
-
-        def episode_seeds(chosen: Any, ahead: int = 0, offset: Any = 0) -> list[int]:
-            offsets = np.broadcast_to(offset, agent.shape)[chosen]
-            given = zip(agent[chosen], offsets, number[chosen] + ahead, strict=True)
-            return [episode_seed(seeds[a], int(o), int(i)) for a, o, i in given]
-
-        everyone = np.arange(n)
-        pool.reset(slots, episode_seeds(everyone))
-        pool.seed[slots] = episode_seeds(everyone, stride)
-        while len(playing := np.flatnonzero(number < episodes)):
-            keys = None
-            if not deterministic:
-                done = lengths[agent, np.minimum(number, episodes - 1)]
-                keys = np.asarray(episode_seeds(everyone, 0, done + 1), np.uint32)
-            rows = pool.rows[slots].view(np.uint8).reshape(n, 1, -1)
-            choices = self.algorithm, self._row, many, self.learners[0], agents
-            action = np.asarray(choose_all(*choices, rows, keys)).reshape(n, *self._action.shape)
-            now, at = slots[playing], (agent[playing], number[playing])
-            pool.send(now, action[playing])
-            pool.wait()
-            returns[at] += pool.reward[now]
-            lengths[at] += 1
-            over = pool.rows["terminated"][now] | pool.rows["truncated"][now]
-            number[playing] += stride * over
-            pool.seed[now[over]] = episode_seeds(playing[over], stride)
-        return [Episodes(*pair) for pair in zip(returns, lengths, strict=True)]
+        choose = partial(choose_all, self.algorithm, self._row, many, self.learners[0], agents)
+        slots = environments + len(self.seeds)
+        return play_in_turn(self._open(), slots, choose, seeds, episodes, deterministic)
 
 
 def _array(arrays: dict[str, NDArray[Any]], name: str, like: tuple[Any, Any]) -> NDArray[Any]:

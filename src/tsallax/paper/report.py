@@ -34,7 +34,7 @@ def reproduce(
     progress: bool | None = None,
     quick: bool = False,
 ) -> Path:
-    """Do the named experiments of planning again and return the path of the page.
+    """Compute figures and theorems of the paper again, and return the path of the page.
 
     Args:
         names: of "figure1", "figure2a", "figure2b" and "theorems"; default: all.

@@ -11,8 +11,9 @@ from typing import TYPE_CHECKING, Any, TextIO
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-Cell = str | int | float
-Row = Mapping[str, Cell]
+Value = str | int | float
+Line = Mapping[str, Value]
+"""Of a table: values by the names of their columns."""
 Progress = Callable[[float], None]
 """Called with the share of the work that is done, 0 to 1."""
 
@@ -27,7 +28,7 @@ class Table:
 
     name: str
     title: str
-    rows: tuple[Row, ...]
+    rows: tuple[Line, ...]
     shown: str = ""
     """Whether the page shows the table; "open", "folded" or "" for the file alone."""
 
@@ -131,7 +132,7 @@ def require_within(what: str, value: float, bound: float, slack: float) -> float
     return bound - value
 
 
-def write_csv(rows: Iterable[Row], file: TextIO) -> None:
+def write_csv(rows: Iterable[Line], file: TextIO) -> None:
     """Write rows under a header; floats so that they read back exactly."""
     rows = list(rows)
     writer = csv.DictWriter(file, fieldnames=list(rows[0]), lineterminator="\n")
@@ -139,7 +140,7 @@ def write_csv(rows: Iterable[Row], file: TextIO) -> None:
     writer.writerows(rows)
 
 
-def read_csv(file: TextIO) -> list[dict[str, Cell]]:
+def read_csv(file: TextIO) -> list[dict[str, Value]]:
     """Rows as `write_csv` wrote them, numbers as numbers.
 
     >>> import io
@@ -149,7 +150,7 @@ def read_csv(file: TextIO) -> list[dict[str, Cell]]:
     return [{key: _cell(text) for key, text in row.items()} for row in csv.DictReader(file)]
 
 
-def _cell(text: str) -> Cell:
+def _cell(text: str) -> Value:
     for kind in (int, float):
         try:
             return kind(text)

@@ -118,7 +118,7 @@ def evaluate(
         mdp: the problem.
         policy: probabilities as a table (S, A) or one for each pair; or one action for each state,
             as integers or names (S,); or a dict of states, each with an action or with a dict of
-            actions and their probabilities. What is said of terminal states is ignored. Or what
+            actions and their probabilities. Entries of terminal states are ignored. Or what
             `solve` returned; or, with a horizon, a function that gives the policy of each step.
             Of a model from functions: a table, actions as integers, or what `solve` returned.
         regularizer: of the entropy that is added to the rewards; without one, the plain MDP.

@@ -10,17 +10,16 @@ from types import SimpleNamespace
 import pytest
 
 from refusals import refused
-from small_sweeps import outcome, plan, small
+from small_sweeps import outcome, plan, small, train
 from tsallax.errors import InvalidInput
 from tsallax.paper.fleets import processes
+from tsallax.paper.fleets.job_training import train_in_process
 from tsallax.paper.fleets.processes import Worker, train_side_by_side
-from tsallax.paper.sweep.execution import train_sweeps
-from tsallax.paper.sweep.job_training import train_in_process
 
 
 @pytest.mark.slow
 def test_fleets_side_by_side_give_the_same_rows(whole: Path, tmp_path: Path):
-    train_sweeps([small()], tmp_path, at_once=1, processes=2, progress=False)
+    train(small(), tmp_path, at_once=1, processes=2)
     found = {key: {**row, "agents": 2} for key, row in outcome(tmp_path).items()}
     assert found == outcome(whole)
     assert len(list((tmp_path / "rows").iterdir())) == 2

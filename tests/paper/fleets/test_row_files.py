@@ -8,6 +8,7 @@ import pytest
 from refusals import refused
 from small_suites import example_row
 from small_sweeps import finished_row
+from tsallax.paper.fleets.row_files import RowFolder, RowFormat
 from tsallax.paper.suites.suite_rows import SUITE_ROWS
 from tsallax.paper.sweep.rows import ROWS
 
@@ -59,3 +60,30 @@ def test_a_line_that_is_no_row_is_refused_with_its_number(kind, make, tmp_path):
     path.write_bytes(b"\xff\xfe")
     with refused("not text"):
         kind.read(tmp_path)
+
+
+@both_kinds
+def test_a_process_parses_every_file_once_unless_another_writes_to_it(
+    kind, make, tmp_path, monkeypatch
+):
+    path = written(kind, tmp_path, make(0), make(1))
+    parsed, read_file = [], RowFormat.read_file
+
+    def parse(form, file):
+        parsed.append(file)
+        return read_file(form, file)
+
+    monkeypatch.setattr(RowFormat, "read_file", parse)
+    folder = RowFolder(tmp_path, kind)
+    assert folder.read() == folder.read() == [make(0), make(1)]
+    folder.append(make(2), path)
+    assert [row.seed for row in folder.read()] == [0, 1, 2]
+    assert parsed == [path]
+    other = written(kind, tmp_path, make(3), name="other")
+    kind.append(make(4), path)
+    assert sorted(row.seed for row in folder.read()) == [0, 1, 2, 3, 4]
+    assert sorted(parsed) == sorted([path, path, other])
+    folder.append(make(5), path.with_name(f"new{kind.suffix}"))
+    path.unlink()
+    assert sorted(row.seed for row in folder.read()) == [3, 5]
+    assert RowFolder(tmp_path / "none", kind).read() == []

@@ -4,7 +4,7 @@ from typing import Any
 
 from small_suites import example_row
 from tsallax.cli.app import commands
-from tsallax.cli.suite_command import suite_request
+from tsallax.cli.table_requests import suite_request
 from tsallax.paper.suites import suite_commands
 from tsallax.paper.suites.suite_cells import gather_suite
 from tsallax.paper.suites.suite_jobs import Request, agent_options, protocol_of, whole_cycles

@@ -7,8 +7,8 @@ import pytest
 
 from refusals import refused
 from small_suites import OPTIONS, STEPS, example_row, plan, small
-from tsallax.paper.suites.fleet_progress import FleetProgress, write_progress
-from tsallax.paper.suites.suite_jobs import agent_options, default_request, plan_suite, protocol_of
+from tsallax.paper.fleets.fleet_files import write_state
+from tsallax.paper.suites.suite_jobs import agent_options, default_request, protocol_of
 from tsallax.paper.suites.suite_rows import append_suite_row
 from tsallax.paper.suites.suite_tasks import CLASSIC, CONTROL
 from tsallax.runs.preset_catalogue import preset
@@ -16,7 +16,7 @@ from tsallax.runs.preset_catalogue import preset
 
 def test_a_suite_is_all_its_agents_seeds_and_levels(tmp_path: Path):
     request = dataclasses.replace(default_request(CONTROL), tasks=["Hopper"], levels=(3, 7))
-    jobs = plan_suite(request, tmp_path, at_once=64)
+    jobs = plan(tmp_path, request, at_once=64)
     assert [(job.task, job.levels, len(job.runs)) for job in jobs] == [
         ("Hopper", 3, 25),
         ("Hopper", 7, 25),
@@ -24,9 +24,9 @@ def test_a_suite_is_all_its_agents_seeds_and_levels(tmp_path: Path):
     names = [run.agent for run in jobs[0].runs[::5]]
     assert names == ["sparse-0.1", "sparse-auto", "soft-0.1", "soft-auto", "epsilon"]
     assert len({job.name for job in jobs}) == 2
-    split = plan_suite(request, tmp_path, at_once=20)
+    split = plan(tmp_path, request, at_once=20)
     assert [len(job.runs) for job in split] == [20, 5, 20, 5]
-    assert len(plan_suite(default_request(CLASSIC), tmp_path, at_once=10)) == len(CLASSIC.tasks)
+    assert len(plan(tmp_path, default_request(CLASSIC), at_once=10)) == len(CLASSIC.tasks)
 
 
 def test_options_are_those_of_the_preset_of_the_task_and_those_given():
@@ -77,7 +77,7 @@ def test_rows_of_another_protocol_are_refused(changes, words: str, tmp_path: Pat
 def test_a_fleet_that_was_begun_continues_with_all_its_runs(tmp_path: Path):
     (job,) = plan(tmp_path)
     job.files.state.parent.mkdir()
-    write_progress(job, FleetProgress())
+    write_state(job.files, job.description)
     (again,) = plan(tmp_path, at_once=1, request=small(seeds=1))
     assert again.runs != job.runs  # without a checkpoint it has not begun
     job.files.checkpoint.touch()

@@ -10,7 +10,7 @@ from refusals import refused
 from tsallax.deep import options
 from tsallax.deep.deep_q_agent import DeepQ
 from tsallax.deep.deep_q_config import DeepQConfig
-from tsallax.deep.fleet import Member, _checked_members
+from tsallax.deep.fleet_members import Member, checked_members
 from tsallax.paper.suites.suite_jobs import agent_options
 from tsallax.paper.suites.suite_tasks import (
     CONTROL,
@@ -39,7 +39,7 @@ def test_all_agents_of_control_can_be_members_of_one_fleet():
             config = options.from_mapping(DeepQConfig, options.without_unused(mapped))
             assert config.factored
             members.append(Member(config, 0))
-        assert len(_checked_members(members)) == 7
+        assert len(checked_members(members)) == 7
 
 
 def test_agents_differ_in_exploration_update_and_alpha_alone():

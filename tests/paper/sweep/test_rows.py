@@ -1,4 +1,4 @@
-"""Rows of sweeps: each file is parsed once, and impossible values are refused."""
+"""Rows of sweeps: impossible values are refused, and options have their current names."""
 
 import dataclasses
 import json
@@ -9,16 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from refusals import refused
-from small_sweeps import finished_folder, finished_row
-from tsallax.paper.sweep import rows
-from tsallax.paper.sweep.rows import (
-    ROWS,
-    RowFolder,
-    append_row,
-    first_episode_at,
-    read_file,
-    read_rows,
-)
+from small_sweeps import finished_row
+from tsallax.paper.sweep.rows import ROWS, first_episode_at, read_rows
 
 ROOT = Path(__file__).parents[3]
 
@@ -28,25 +20,6 @@ def test_first_episode_at_the_threshold_is_the_first_mean_over_the_window(return
     ends = range(window, len(returns) + 1)
     expected = [n for n in ends if sum(returns[n - window : n]) / window >= 1]
     assert first_episode_at(returns, 1.0, window) == (expected[0] if expected else None)
-
-
-def test_a_process_parses_every_file_once_unless_another_writes_to_it(tmp_path, monkeypatch):
-    path = finished_folder(tmp_path)
-    parsed = []
-    monkeypatch.setattr(rows, "read_file", lambda file: parsed.append(file.name) or read_file(file))
-    folder = RowFolder(tmp_path)
-    assert folder.read() == folder.read() == read_file(path)
-    folder.append(finished_row(2), path)
-    assert [row.seed for row in folder.read()] == [0, 1, 2]
-    assert parsed == [path.name]
-    append_row(finished_row(3), path.with_name("other.jsonl"))
-    append_row(finished_row(4), path)
-    assert sorted(row.seed for row in folder.read()) == [0, 1, 2, 3, 4]
-    assert sorted(parsed) == sorted([path.name, path.name, "other.jsonl"])
-    folder.append(finished_row(5), path.with_name("new.jsonl"))
-    path.unlink()
-    assert sorted(row.seed for row in folder.read()) == [3, 5]
-    assert RowFolder(tmp_path / "none").read() == []
 
 
 @pytest.mark.parametrize(

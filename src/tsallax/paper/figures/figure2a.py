@@ -23,10 +23,10 @@ from matplotlib.ticker import NullLocator
 from tsallax.errors import InvalidInput
 from tsallax.paper.result import (
     Comparison,
+    Line,
     Picture,
     Progress,
     Result,
-    Row,
     Table,
     chosen,
     require_within,
@@ -61,7 +61,7 @@ def compute(
     """
     if len(actions) < 2 or list(actions) != sorted(set(actions)):
         raise InvalidInput(f"actions must be two or more increasing numbers, not {actions}")
-    rows: list[Row] = []
+    rows: list[Line] = []
     for i, n in enumerate(actions):
         mdp = unicycle(n, grid=grid)
         rows += _measure(mdp, n, alphas)
@@ -85,7 +85,7 @@ def compute(
     )
 
 
-def _measure(mdp: MDP, n: int, alphas: Sequence[float]) -> list[Row]:
+def _measure(mdp: MDP, n: int, alphas: Sequence[float]) -> list[Line]:
     """One row for each regulariser, after checking every inequality between its numbers."""
     cases = [by_name(kind, alpha) for alpha in alphas for kind in KINDS]
     solutions = [solve(mdp, regularizer, TOLERANCE, progress=False) for regularizer in cases]
@@ -113,7 +113,7 @@ def gap_row(
     return_gap: float,
     certificate: float,
     bound: float,
-) -> Row:
+) -> Line:
     """A row of the data; BoundViolated where 0 <= gaps <= certificate <= bound does not hold."""
     slack = 10 * TOLERANCE
     name = f"{regularizer} with {n} actions:"
@@ -133,19 +133,19 @@ def gap_row(
     }
 
 
-def _series(rows: Sequence[Row], alpha: float, kind: str, column: str) -> np.ndarray:
+def _series(rows: Sequence[Line], alpha: float, kind: str, column: str) -> np.ndarray:
     chosen = [row for row in rows if row["alpha"] == alpha and row["regularizer"] == kind]
     return np.array([float(row[column]) for row in chosen])
 
 
-def log_slope(rows: Sequence[Row], alpha: float, kind: str, column: str) -> float:
+def log_slope(rows: Sequence[Line], alpha: float, kind: str, column: str) -> float:
     """Least-squares slope of a column against log|A|."""
     x = np.log(_series(rows, alpha, kind, "actions"))
     y = _series(rows, alpha, kind, column)
     return float(np.polyfit(x, y, 1)[0])
 
 
-def _draw(rows: Sequence[Row], alphas: Sequence[float]) -> Figure:
+def _draw(rows: Sequence[Line], alphas: Sequence[float]) -> Figure:
     figure = Figure(figsize=(7.4, 2.75 * len(alphas) + 0.5), layout="constrained")
     panels = figure.subplots(len(alphas), 2, squeeze=False)
     for i, alpha in enumerate(alphas):
@@ -162,7 +162,7 @@ def _draw(rows: Sequence[Row], alphas: Sequence[float]) -> Figure:
     return figure
 
 
-def _draw_panel(axes: Axes, rows: Sequence[Row], alpha: float, column: str) -> None:
+def _draw_panel(axes: Axes, rows: Sequence[Line], alpha: float, column: str) -> None:
     theorem = {"sparse": "Theorem 4", "soft": "Theorem 5"}
     for measure, words in (
         (column, "measured gap"),
@@ -189,13 +189,13 @@ def _draw_panel(axes: Axes, rows: Sequence[Row], alpha: float, column: str) -> N
         axes.set_ylim(bottom=0)
 
 
-def _ends(rows: Sequence[Row], alpha: float, kind: str, gap: str, paper: str) -> Comparison:
+def _ends(rows: Sequence[Line], alpha: float, kind: str, gap: str, paper: str) -> Comparison:
     """A gap for the fewest and for the most actions, next to what the paper says."""
     y = _series(rows, alpha, kind, f"{gap}_gap")
     return Comparison(f"{kind} {gap} gap, α = {alpha:g}", paper, f"{y[0]:.3g} to {y[-1]:.3g}")
 
 
-def _trend(rows: Sequence[Row], alpha: float, kind: str) -> str:
+def _trend(rows: Sequence[Line], alpha: float, kind: str) -> str:
     """The trend of the return gap over the range, with its ends."""
     y = _series(rows, alpha, kind, "return_gap")
     bound = _series(rows, alpha, kind, "bound")[-1]
@@ -206,7 +206,7 @@ def _trend(rows: Sequence[Row], alpha: float, kind: str) -> str:
 
 
 def _caption(
-    rows: Sequence[Row], alphas: Sequence[float], grid: tuple[int, ...], gamma: float
+    rows: Sequence[Line], alphas: Sequence[float], grid: tuple[int, ...], gamma: float
 ) -> tuple[str, ...]:
     large, small = alphas[0], alphas[-1]
     n = _series(rows, large, "soft", "actions")
@@ -234,7 +234,7 @@ def _caption(
 
 
 def _comparison(
-    rows: Sequence[Row], alphas: Sequence[float], gamma: float
+    rows: Sequence[Line], alphas: Sequence[float], gamma: float
 ) -> tuple[Comparison, ...]:
     lines = []
     same = "not distinguished from the value gap"

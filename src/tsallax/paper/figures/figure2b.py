@@ -11,7 +11,7 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import FuncFormatter
 
 from tsallax.errors import InvalidInput
-from tsallax.paper.result import Comparison, Picture, Progress, Result, Row, Table, chosen, tidy
+from tsallax.paper.result import Comparison, Line, Picture, Progress, Result, Table, chosen, tidy
 from tsallax.planning.solver import solve
 from tsallax.plotting import GREY, MARKER, SOFT, SPARSE, paper_style
 from tsallax.problems.unicycle_mdp import unicycle
@@ -39,7 +39,7 @@ def compute(
     if coefficients.ndim != 1 or len(coefficients) < 2 or not (np.diff(coefficients) > 0).all():
         raise InvalidInput(f"alphas must be two or more, each larger than the last: {alphas}")
     mdp = unicycle(actions, grid=grid)
-    rows: list[Row] = []
+    rows: list[Line] = []
     for alpha in coefficients:
         sparse = solve(mdp, Sparse(float(alpha)), TOLERANCE, progress=False)
         soft = solve(mdp, Soft(float(alpha)), TOLERANCE, progress=False)
@@ -73,11 +73,11 @@ def compute(
     )
 
 
-def _column(rows: Sequence[Row], name: str) -> np.ndarray:
+def _column(rows: Sequence[Line], name: str) -> np.ndarray:
     return np.array([float(row[name]) for row in rows])
 
 
-def _draw(rows: Sequence[Row], actions: int) -> Figure:
+def _draw(rows: Sequence[Line], actions: int) -> Figure:
     figure = Figure(figsize=(5.6, 3.7), layout="constrained")
     axes = figure.subplots()
     alpha = _column(rows, "alpha")
@@ -123,7 +123,7 @@ def _power(threshold: float) -> str:
 
 
 def _caption(
-    rows: Sequence[Row], actions: int, grid: tuple[int, ...], gamma: float
+    rows: Sequence[Line], actions: int, grid: tuple[int, ...], gamma: float
 ) -> tuple[str, ...]:
     open_share = _column(rows, "sparse_not_proven_out") - _column(rows, "sparse_proven_in")
     share = f"for {1 - open_share.max():.2%} of the pairs or more" if open_share.any() else ""
@@ -144,7 +144,7 @@ def _caption(
     )
 
 
-def _comparison(rows: Sequence[Row]) -> tuple[Comparison, ...]:
+def _comparison(rows: Sequence[Line]) -> tuple[Comparison, ...]:
     soft = f"soft_above_{THRESHOLD:g}"
     return tuple(
         Comparison(
@@ -158,7 +158,7 @@ def _comparison(rows: Sequence[Row]) -> tuple[Comparison, ...]:
     )
 
 
-def _alt(rows: Sequence[Row]) -> str:
+def _alt(rows: Sequence[Line]) -> str:
     first, last = rows[0], rows[-1]
     soft = f"soft_above_{THRESHOLD:g}"
     return (

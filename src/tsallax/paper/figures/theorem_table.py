@@ -11,7 +11,7 @@ from scipy.sparse import csr_array
 
 from tsallax.errors import InvalidInput
 from tsallax.paper.figures.theorem_checks import CLAIMS, POWERS, Case, Claim
-from tsallax.paper.result import Comparison, Progress, Result, Row, Table
+from tsallax.paper.result import Comparison, Line, Progress, Result, Table
 from tsallax.planning.mdp import MDP
 from tsallax.problems.garnet_mdp import garnet
 from tsallax.regularizer import Soft, Sparse, Tsallis
@@ -41,7 +41,7 @@ def random_case(i: int, seed: int) -> tuple[MDP, float]:
 
 def check_claims(
     claims: tuple[Claim, ...], cases: int, seed: int, report: Progress = lambda share: None
-) -> tuple[Row, ...]:
+) -> tuple[Line, ...]:
     """One row for each claim: how many inequalities were tried, and the worst margin."""
     margins: list[list[float]] = [[] for _ in claims]
     for i in range(cases):
@@ -56,7 +56,7 @@ def check_claims(
     return tuple(_row(claim, found) for claim, found in zip(claims, margins, strict=True))
 
 
-def _row(claim: Claim, margins: list[float]) -> Row:
+def _row(claim: Claim, margins: list[float]) -> Line:
     worst = min(margins) if np.isfinite(margins).all() else -math.inf
     return {
         "claim": claim.name,

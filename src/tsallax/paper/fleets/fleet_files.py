@@ -11,7 +11,8 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, NamedTuple, TypeVar
 
-from tsallax.deep.fleet import Fleet, Member
+from tsallax.deep.fleet import Fleet
+from tsallax.deep.fleet_members import Member
 from tsallax.errors import InvalidInput
 from tsallax.files.atomic import write_text
 
@@ -93,15 +94,15 @@ def read_state(path: Path, parse: Callable[[dict[str, Any]], T]) -> T:
         ) from None
 
 
-def begun_fleets(
-    folder: str | Path, prefix: str, parse: Callable[[dict[str, Any]], T]
-) -> list[tuple[Path, T]]:
-    """The state files of fleets that have a checkpoint, and what `parse` makes of them."""
+def begun_fleets(folder: str | Path, prefix: str, parse: Callable[[dict[str, Any]], T]) -> list[T]:
+    """What `parse` makes of the states of fleets that have a checkpoint."""
     paths = sorted((Path(folder) / "fleets").glob(f"{prefix}-*.json"))
-    return [(p, read_state(p, parse)) for p in paths if p.with_suffix(".npz").is_file()]
+    return [read_state(path, parse) for path in paths if path.with_suffix(".npz").is_file()]
 
 
-def require_equal(source: Path, found: Mapping[str, Any], expected: Mapping[str, Any]) -> None:
+def require_equal(
+    source: str | Path, found: Mapping[str, Any], expected: Mapping[str, Any]
+) -> None:
     """Refuse to mix runs of two protocols: options that differ from the expected ones."""
     for name, value in expected.items():
         if found.get(name) != value:

@@ -16,6 +16,8 @@ from tsallax.errors import InvalidInput
 from tsallax.files.json_lines import append_line, read_lines
 
 R = TypeVar("R", bound=Any)
+Point = tuple[int, float, int]
+"""Of a curve in a row: steps made, mean return, and the number of episodes it is the mean of."""
 FORMAT = 1
 SUITE_SUFFIX = ".suite.jsonl"
 """Of the files of suites; those of the paper's sweeps are all other `*.jsonl`."""
@@ -87,6 +89,41 @@ class RowFormat(Generic[R]):
                     problem = f"hold different runs of {row.label}: remove one"
                     raise InvalidInput(f"{path} and {other} {problem}")
         return [row for row, _ in found.values()]
+
+
+class RowFolder(Generic[R]):
+    """The rows of a format in a folder, of which this process parses every line once.
+
+    A file is read again only where its size or time of modification shows that another process
+    has written to it.
+    """
+
+    def __init__(self, folder: str | os.PathLike[str], form: RowFormat[R]) -> None:
+        self.folder, self._format = Path(folder), form
+        self._files: dict[Path, tuple[tuple[int, int], list[R]]] = {}
+
+    def read(self) -> list[R]:
+        """All rows, as of `RowFormat.read`."""
+        found = {}
+        for path in self._format.files(self.folder):
+            known, stamp = self._files.get(path), _stamp(path)
+            same = known if known and known[0] == stamp else None
+            found[path] = same or (stamp, self._format.read_file(path))
+        self._files = found
+        return self._format.merged((path, rows) for path, (_, rows) in found.items())
+
+    def append(self, row: R, path: Path) -> None:
+        """Append a row to one of its files, as `RowFormat.append` does."""
+        known = self._files.pop(path, None)
+        unchanged = known is not None and known[0] == _stamp(path)
+        self._format.append(row, path)
+        if known is not None and unchanged:
+            self._files[path] = _stamp(path), [*known[1], row]
+
+
+def _stamp(path: Path) -> tuple[int, int]:
+    found = path.stat()
+    return found.st_size, found.st_mtime_ns
 
 
 def is_count(value: Any, least: int) -> bool:

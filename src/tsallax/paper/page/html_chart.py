@@ -7,7 +7,7 @@ from typing import Any
 
 from tsallax.errors import InvalidInput
 from tsallax.paper.page.html_table import decimal, render_table
-from tsallax.paper.result import Cell
+from tsallax.paper.result import Value
 from tsallax.wording import plural
 
 
@@ -66,8 +66,8 @@ def _point(value: Any) -> float | None:
     return int(short) if short.is_integer() else short
 
 
-def _ends(series: list[Any], panels: list[str], labels: list[str]) -> list[dict[str, Cell]]:
-    blank: dict[str, Cell] = dict.fromkeys(panels, "")
+def _ends(series: list[Any], panels: list[str], labels: list[str]) -> list[dict[str, Value]]:
+    blank: dict[str, Value] = dict.fromkeys(panels, "")
     rows = {label: {"line": label, **blank} for label in labels}
     for line in series:
         last = [i for i, y in enumerate(line["y"]) if y is not None]

@@ -18,7 +18,7 @@ from tsallax.paper.experiments import EXPERIMENTS, PLANNING, TABLES, Experiment
 from tsallax.paper.page.dark_figure import follow_scheme
 from tsallax.paper.page.html_chart import render_chart
 from tsallax.paper.page.html_table import render_table
-from tsallax.paper.result import Cell, read_csv
+from tsallax.paper.result import Value, read_csv
 from tsallax.web.document import asset, render_document
 
 T = TypeVar("T")
@@ -139,7 +139,7 @@ def _chart(folder: Path, name: str) -> str:
 
 
 def _comparison(lines: list[dict[str, str]]) -> str:
-    rows: list[dict[str, Cell]] = [
+    rows: list[dict[str, Value]] = [
         {"quantity": line["what"], "the paper": line["paper"], "here": line["ours"]}
         for line in lines
     ]

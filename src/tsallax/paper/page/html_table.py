@@ -3,7 +3,7 @@
 import re
 from html import escape
 
-from tsallax.paper.result import Cell
+from tsallax.paper.result import Value
 
 NUMBER = re.compile(r"([−+-]?\d[\d,]*(?:\.\d+)?(?:e[−+-]?\d+)?%?)(\s*(?:\[.*\]|±.*|\(.*\)))?")
 """A number as text, with an interval or a remark where it has one."""
@@ -11,7 +11,7 @@ LONG = 40
 """Rows above which a table scrolls in a box of limited height."""
 
 
-def render_table(rows: list[dict[str, Cell]], title: str, words: bool = False) -> str:
+def render_table(rows: list[dict[str, Value]], title: str, words: bool = False) -> str:
     """The HTML of rows with the same columns, in a box that scrolls and has an accessible title.
 
     With `words`, all columns are set as words, also those of numbers.
@@ -25,7 +25,7 @@ def render_table(rows: list[dict[str, Cell]], title: str, words: bool = False) -
     if not numeric[names] and max(len(str(value)) for value in columns[names]) < 30:
         kind[names] = ' class="short"'
 
-    def cell(key: str, value: Cell) -> str:
+    def cell(key: str, value: Value) -> str:
         style = ' class="wrong"' if value == "NO" else kind[key]
         text = _number(value) if numeric[key] else _subscripts(escape(str(value)))
         if key != names:
@@ -55,14 +55,14 @@ def decimal(value: float) -> str:
     return text.replace("-", "−")
 
 
-def _is_numeric(values: list[Cell]) -> bool:
+def _is_numeric(values: list[Value]) -> bool:
     """Whether a column is of numbers: most cells are, the others empty or short words."""
     words = [v for v in values if isinstance(v, str) and not NUMBER.fullmatch(v)]
     short = all(len(word) < 16 and not re.search(r"\d", word) for word in words)
     return short and 2 * len([word for word in words if word]) < len(values)
 
 
-def _number(value: Cell) -> str:
+def _number(value: Value) -> str:
     if isinstance(value, int):
         return (f"{value:,}" if abs(value) >= 10_000 else str(value)).replace("-", "−")
     if isinstance(value, float):

@@ -2,7 +2,7 @@
 
 from itertools import combinations
 
-from tsallax.paper.result import Row
+from tsallax.paper.result import Line
 from tsallax.paper.suites.suite_cells import SuiteRuns
 from tsallax.paper.tables.formatting import shown
 from tsallax.statistics import FAILS, HOLDS, INCONCLUSIVE, improvement, resample
@@ -11,14 +11,14 @@ from tsallax.wording import plural
 WORDS = {HOLDS: "returns more", FAILS: "returns less", INCONCLUSIVE: INCONCLUSIVE}
 
 
-def comparison_rows(runs: SuiteRuns) -> tuple[Row, ...]:
+def comparison_rows(runs: SuiteRuns) -> tuple[Line, ...]:
     """A row for each two agents, over the tasks on which both have runs of the same steps.
 
     The probability is averaged over tasks, each with its own runs; ties count half.
     """
     returns = {key: cell.greedy for key, cell in runs.cells.items()}
     weights = resample({key: len(values) for key, values in returns.items()})
-    rows: list[Row] = []
+    rows: list[Line] = []
     for x, y in combinations(runs.agents, 2):
         pairs = [(runs.cell(place, x), runs.cell(place, y)) for place in runs.places]
         matches = [

@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from tsallax.paper.result import Row
+from tsallax.paper.result import Line
 from tsallax.paper.suites.suite_cells import Place, SuiteCell, SuiteRuns, label, shown_return
 from tsallax.paper.suites.suite_tasks import AUTO, OURS, WAYS
 from tsallax.paper.tables.formatting import listed
@@ -11,9 +11,9 @@ from tsallax.statistics import MIN_RUNS
 BEST, WITHIN, BELOW, TOO_FEW = "best", "within the interval", "below", "too few runs"
 
 
-def alpha_rows(runs: SuiteRuns) -> tuple[Row, ...]:
+def alpha_rows(runs: SuiteRuns) -> tuple[Line, ...]:
     """A row for each place and way to explore that has both an automatic alpha and fixed ones."""
-    rows: list[Row] = []
+    rows: list[Line] = []
     for place in runs.places:
         for way in WAYS:
             cells = _cells(runs, place, way)

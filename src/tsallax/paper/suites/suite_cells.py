@@ -7,7 +7,8 @@ from functools import cached_property
 import numpy as np
 
 from tsallax.errors import InvalidInput
-from tsallax.paper.suites.suite_rows import Point, SuiteRow
+from tsallax.paper.fleets.row_files import Point
+from tsallax.paper.suites.suite_rows import SuiteRow
 from tsallax.paper.suites.suite_tasks import OURS, SUITES, Suite
 from tsallax.paper.tables.formatting import shown
 from tsallax.statistics import Array, Estimate, mean_curve, mean_of, resample

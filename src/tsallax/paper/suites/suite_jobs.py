@@ -1,8 +1,4 @@
-"""Fleets of the suites `classic` and `control` that are still to be trained.
-
-What has a row is not trained again, and a fleet that was begun continues as it is
-(`tsallax.paper.fleets.fleet_files`).
-"""
+"""What the suites `classic` and `control` train: requests, and their jobs."""
 
 import dataclasses
 import hashlib
@@ -11,26 +7,23 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
 
-from tsallax import checks
+from tsallax import checks, provenance
 from tsallax.deep import options
 from tsallax.deep.deep_q_config import DeepQConfig
+from tsallax.deep.evaluation_episodes import Episodes
+from tsallax.deep.fleet import Fleet
+from tsallax.deep.fleet_members import Member
 from tsallax.errors import InvalidInput
-from tsallax.paper.fleets.fleet_files import (
-    FleetFiles,
-    begun_fleets,
-    files_of_fleet,
-    require_equal,
-)
-from tsallax.paper.fleets.row_files import SUITE_SUFFIX
-from tsallax.paper.suites.suite_rows import Key, SuiteRow, read_suite_rows
+from tsallax.paper.fleets.fleet_curves import DIGITS, EvaluationProtocol, FleetCurves
+from tsallax.paper.fleets.fleet_files import require_equal
+from tsallax.paper.fleets.jobs import Job, pending_jobs
+from tsallax.paper.fleets.row_files import RowFolder
+from tsallax.paper.result import tidy
+from tsallax.paper.suites.suite_rows import SUITE_ROWS, Key, SuiteRow
 from tsallax.paper.suites.suite_tasks import OURS, Suite, SuiteTask, suite_agents
 
-SAVE_SECONDS = 300.0
-"""From one checkpoint of a fleet to the next, at least."""
-CURVE_POINTS = 100
-"""Of a curve of training returns."""
 MAX_STEPS = 2**30
 
 
@@ -43,50 +36,41 @@ class SuiteRun:
     config: Mapping[str, Any]
 
 
-@dataclass(frozen=True)
-class Protocol:
-    """How long to train, and when and for how many episodes to evaluate."""
-
-    steps: int
-    eval_every: int
-    eval_episodes: int
-    final_episodes: int
-    milestones: tuple[int, ...]
-
-
-@dataclass(frozen=True)
-class SuiteJob:
+@dataclass(frozen=True, kw_only=True)
+class SuiteJob(Job):
     """A fleet to train: runs of one task and one number of levels."""
 
+    format = SUITE_ROWS
+    backend = "gymnasium"
     suite: str
     task: str
-    env: str
-    levels: int | None
     runs: tuple[SuiteRun, ...]
-    protocol: Protocol
-    folder: str
-    device: str | None = None
-    workers: int | None = None
-    """Processes of environments; None: by the number of cores."""
-    save_seconds: float = SAVE_SECONDS
-    deadline: float | None = None
-    """The time, in seconds since the epoch, by which training is to have ended."""
+    protocol: EvaluationProtocol
 
     @cached_property
     def name(self) -> str:
-        """A name that distinguishes it from other jobs, the same for the same runs."""
         text = json.dumps([dataclasses.asdict(run) for run in self.runs], sort_keys=True)
         parts = [self.suite, self.task, *([] if self.levels is None else [str(self.levels)])]
         return "-".join([*parts, hashlib.sha256(text.encode()).hexdigest()[:8]])
 
-    @cached_property
-    def files(self) -> FleetFiles:
-        """Its files."""
-        return files_of_fleet(self.folder, self.name, SUITE_SUFFIX)
+    @property
+    def title(self) -> str:
+        return self.task if self.levels is None else f"{self.task}, {self.levels} levels"
+
+    @property
+    def goals(self) -> Mapping[str, int]:
+        return {"steps": self.protocol.steps}
+
+    @property
+    def final_episodes(self) -> int:
+        return self.protocol.final_episodes
+
+    @property
+    def curve_protocol(self) -> EvaluationProtocol:
+        return self.protocol
 
     @property
     def description(self) -> dict[str, Any]:
-        """Its runs, options and protocol, as the file of its state holds them."""
         return {
             "suite": self.suite,
             "task": self.task,
@@ -95,9 +79,55 @@ class SuiteJob:
             "protocol": dataclasses.asdict(self.protocol),
         }
 
+    def described(self, state: Mapping[str, Any]) -> Self:
+        protocol = {**state["protocol"], "milestones": tuple(state["protocol"]["milestones"])}
+        return dataclasses.replace(
+            self,
+            suite=state["suite"],
+            task=state["task"],
+            levels=state["levels"],
+            runs=tuple(SuiteRun(**run) for run in state["runs"]),
+            protocol=EvaluationProtocol(**protocol),
+        )
+
+    def protocol_of(self, run: SuiteRun) -> dict[str, Any]:
+        return {**vars(self.protocol), **run.config}
+
     def key(self, run: SuiteRun) -> Key:
-        """The key of the run's row."""
         return self.suite, self.task, run.agent, self.levels, run.seed
+
+    def agent_of(self, run: SuiteRun) -> str:
+        return run.agent
+
+    def member_of(self, run: SuiteRun) -> Member:
+        return Member(
+            options.from_mapping(DeepQConfig, options.without_unused(run.config)), run.seed
+        )
+
+    def row(
+        self, fleet: Fleet, i: int, played: Sequence[Episodes], curves: FleetCurves
+    ) -> SuiteRow:
+        run, record, (found,) = self.runs[i], fleet.records[i], played
+        assert record.finished_at is not None
+        last = record.finished_at, tidy(found.mean, DIGITS), self.final_episodes
+        return SuiteRow(
+            suite=self.suite,
+            task=self.task,
+            agent=run.agent,
+            levels=self.levels,
+            seed=run.seed,
+            steps=record.finished_at,
+            episodes=len(record.returns),
+            greedy=found.mean,
+            greedy_error=found.standard_error,
+            evaluated=self.final_episodes,
+            evaluations=(*curves.evaluation_curve(i), last),
+            training=curves.training_curve(record.returns, i),
+            seconds=round(fleet.seconds, 3),
+            agents=len(self.runs),
+            config=dict(run.config),
+            provenance=provenance.of_row(),
+        )
 
 
 @dataclass(frozen=True)
@@ -138,11 +168,11 @@ def default_request(suite: Suite, quick: bool = False) -> Request:
     )  # fmt: skip
 
 
-def protocol_of(request: Request, task: SuiteTask) -> Protocol:
+def protocol_of(request: Request, task: SuiteTask) -> EvaluationProtocol:
     """The protocol of a task; evaluations on the way come before its end."""
     asked = task.steps if request.steps is None else request.steps
     steps = checks.count("steps", asked, below=MAX_STEPS)
-    return Protocol(
+    return EvaluationProtocol(
         steps=steps,
         eval_every=checks.count("eval_every", request.eval_every),
         eval_episodes=checks.count("eval_episodes", request.eval_episodes),
@@ -171,31 +201,33 @@ def _preset_options(task: SuiteTask) -> Mapping[str, Any]:
 
 
 def plan_suite(
-    request: Request, folder: Path, *, at_once: int, device: str | None = None,
-    workers: int | None = None, save_seconds: float = SAVE_SECONDS, deadline: float | None = None,
-) -> list[SuiteJob]:  # fmt: skip
-    """The fleets still to train: those begun before, as they were, then the runs without a fleet.
+    request: Request, rows: RowFolder[SuiteRow], *, at_once: int, **how: Any
+) -> list[SuiteJob]:
+    """The jobs of a suite that are left, by `pending_jobs`; `how` are fields of `Job`.
 
-    A new fleet has at most `at_once` agents. A folder with runs of another protocol is refused.
+    A folder with runs of another protocol is refused.
     """
-    done = {row.key: row for row in read_suite_rows(folder)}
+    folder = rows.folder
+    done = {row.key: row for row in rows.read()}
     jobs: list[SuiteJob] = []
     for name in request.tasks:
         task = request.suite.tasks[name]
         protocol = protocol_of(request, task)
         for levels in request.levels:
             whole = SuiteJob(
-                request.suite.name, name, task.env, levels, _runs(request, task), protocol,
-                str(folder.absolute()), device, workers, save_seconds, deadline,
-            )  # fmt: skip
+                suite=request.suite.name,
+                task=name,
+                env=task.env,
+                levels=levels,
+                runs=_runs(request, task),
+                protocol=protocol,
+                folder=str(folder.absolute()),
+                **how,
+            )
             for run in whole.runs:
                 if whole.key(run) in done:
                     _require_same(folder, done[whole.key(run)], run, protocol)
-            pending = [run for run in whole.runs if whole.key(run) not in done]
-            begun, left = _begun(whole, pending)
-            jobs += begun
-            for i in range(0, len(left), at_once):
-                jobs.append(dataclasses.replace(whole, runs=tuple(left[i : i + at_once])))
+            jobs += pending_jobs(whole, done, at_once)
     return jobs
 
 
@@ -210,32 +242,7 @@ def _runs(request: Request, task: SuiteTask) -> tuple[SuiteRun, ...]:
     return tuple(found)
 
 
-def _begun(whole: SuiteJob, pending: Sequence[SuiteRun]) -> tuple[list[SuiteJob], list[SuiteRun]]:
-    """The fleets of a task that have a checkpoint and runs without a row, and the other runs."""
-    jobs, left = [], list(pending)
-    for path, begun in begun_fleets(whole.folder, f"{whole.suite}-{whole.task}", _described):
-        asked = {(run.agent, run.seed): run for run in left}
-        again = [run for run in begun["runs"] if (run.agent, run.seed) in asked]
-        place = {name: getattr(whole, name) for name in ("suite", "task", "levels")}
-        if not again or any(begun[name] != value for name, value in place.items()):
-            continue
-        require_equal(path, begun["protocol"], vars(whole.protocol))
-        for run in again:
-            require_equal(path, run.config, asked.pop((run.agent, run.seed)).config)
-        jobs.append(dataclasses.replace(whole, runs=begun["runs"]))
-        left = list(asked.values())
-    return jobs, left
-
-
-def _described(state: dict[str, Any]) -> dict[str, Any]:
-    """The description of a job, with its runs and milestones as they were."""
-    runs = tuple(SuiteRun(**run) for run in state["runs"])
-    protocol = {**state["protocol"], "milestones": tuple(state["protocol"]["milestones"])}
-    place = {name: state[name] for name in ("suite", "task", "levels")}
-    return {**place, "runs": runs, "protocol": protocol}
-
-
-def _require_same(folder: Path, row: SuiteRow, run: SuiteRun, protocol: Protocol) -> None:
+def _require_same(folder: Path, row: SuiteRow, run: SuiteRun, protocol: EvaluationProtocol) -> None:
     """Refuse to mix runs of two protocols."""
     require_equal(folder, row.config, run.config)
     steps = whole_cycles(protocol.steps, run.config)

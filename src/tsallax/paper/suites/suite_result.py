@@ -5,8 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from tsallax.paper.result import Result, Table
-from tsallax.paper.result import Row as Line
+from tsallax.paper.result import Line, Result, Table
 from tsallax.paper.suites.agent_comparison import comparison_rows
 from tsallax.paper.suites.alpha_comparison import alpha_rows
 from tsallax.paper.suites.suite_cells import (

@@ -7,11 +7,9 @@ them as well; this module therefore imports no JAX.
 from dataclasses import dataclass
 from typing import Any
 
-from tsallax.paper.fleets.row_files import SUITE_SUFFIX, RowFormat, is_count, is_finite
+from tsallax.paper.fleets.row_files import SUITE_SUFFIX, Point, RowFormat, is_count, is_finite
 
 Key = tuple[str, str, str, int | None, int]
-Point = tuple[int, float, int]
-"""Steps made, mean return, and the number of episodes that it is the mean of."""
 
 MINIMA = {"seed": 0, "steps": 1, "episodes": 0, "evaluated": 2, "agents": 1}
 """Of fields that are integers."""

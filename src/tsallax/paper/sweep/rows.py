@@ -1,8 +1,6 @@
 """The runs of a sweep as rows, in `*.jsonl` files (`tsallax.paper.fleets.row_files`)."""
 
-import os
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -140,37 +138,3 @@ def _converted(data: dict[str, Any]) -> dict[str, Any]:
 
 ROWS = RowFormat(Row, ".jsonl", "a sweep", _invalid_field, _converted)
 append_row, read_rows, read_file = ROWS.append, ROWS.read, ROWS.read_file
-
-
-class RowFolder:
-    """The rows of a folder, of which this process parses every line once.
-
-    A file is read again only where its size or time of modification shows that another process
-    has written to it.
-    """
-
-    def __init__(self, folder: str | os.PathLike[str]) -> None:
-        self.folder = Path(folder)
-        self._files: dict[Path, tuple[tuple[int, int], list[Row]]] = {}
-
-    def read(self) -> list[Row]:
-        """All rows, as of `read_rows`."""
-        found = {}
-        for path in ROWS.files(self.folder):
-            known, stamp = self._files.get(path), _stamp(path)
-            found[path] = known if known and known[0] == stamp else (stamp, read_file(path))
-        self._files = found
-        return ROWS.merged((path, rows) for path, (_, rows) in found.items())
-
-    def append(self, row: Row, path: Path) -> None:
-        """Append a row to one of its files, as `append_row` does."""
-        known = self._files.pop(path, None)
-        unchanged = known is not None and known[0] == _stamp(path)
-        append_row(row, path)
-        if known is not None and unchanged:
-            self._files[path] = _stamp(path), [*known[1], row]
-
-
-def _stamp(path: Path) -> tuple[int, int]:
-    found = path.stat()
-    return found.st_size, found.st_mtime_ns

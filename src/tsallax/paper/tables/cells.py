@@ -39,7 +39,7 @@ def name(explore: str | None, update: str | None, alpha: float | None) -> str:
 
 
 @dataclass(frozen=True, eq=False)
-class Runs:
+class SweepRuns:
     """The runs of one task, their numbers of actions and coefficients, and their threshold."""
 
     task: Task
@@ -100,7 +100,7 @@ class Runs:
         return [(name(row.explore, row.update, row.alpha), actions) for row in mine]
 
 
-def gather(task: Task, rows: Sequence[Row]) -> Runs:
+def gather(task: Task, rows: Sequence[Row]) -> SweepRuns:
     """Sort the runs of a task into cells, in the paper's order."""
     mine = [row for row in rows if row.task == task.name]
     if not mine:
@@ -116,7 +116,7 @@ def gather(task: Task, rows: Sequence[Row]) -> Runs:
         named.setdefault((row.algorithm, row.actions), {})[row.seed] = row
         cell = name(row.explore, row.update, row.alpha), row.actions
         cells.setdefault(cell, {}).setdefault(row.seed, row)
-    return Runs(
+    return SweepRuns(
         task=task,
         rows=tuple(mine),
         named={cell: tuple(runs.values()) for cell, runs in named.items()},
@@ -154,7 +154,7 @@ class Ranking:
     """As `top`, in bootstrap draws, (draws, names); None where a cell has one run."""
 
 
-def ranking(sweep: Runs) -> Ranking:
+def ranking(sweep: SweepRuns) -> Ranking:
     """Order the algorithms by return."""
     count = {one: sum((one, n) in sweep.cells for n in sweep.actions) for one in sweep.algorithms}
     names = [one for one in count if count[one] == max(count.values())]

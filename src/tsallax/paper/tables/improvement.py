@@ -10,8 +10,8 @@ from itertools import combinations
 
 import numpy as np
 
-from tsallax.paper.result import Row
-from tsallax.paper.tables.cells import DDPG, Cell, Runs
+from tsallax.paper.result import Line
+from tsallax.paper.tables.cells import DDPG, Cell, SweepRuns
 from tsallax.paper.tables.formatting import EXPLORERS, UPDATES
 from tsallax.statistics import (
     INCONCLUSIVE,
@@ -55,7 +55,7 @@ class Improvement:
 
 
 def improvement_between(
-    sweep: Runs, factor: str, x: str, y: str, measure: str, actions: Sequence[int]
+    sweep: SweepRuns, factor: str, x: str, y: str, measure: str, actions: Sequence[int]
 ) -> Improvement | None:
     """Compare x with y at these numbers of actions; None where nothing matches.
 
@@ -86,11 +86,11 @@ def improvement_between(
     return Improvement(factor, x, y, measure, compared, chance, verdict, won, lost, len(pairs))
 
 
-def _reached(sweep: Runs, cells: Iterable[Cell]) -> bool:
+def _reached(sweep: SweepRuns, cells: Iterable[Cell]) -> bool:
     return any(bool(sweep.times[cell][:, 1].any()) for cell in cells)
 
 
-def leads(sweep: Runs, x: str, y: str, measure: str) -> dict[int, tuple[float, Array | None]]:
+def leads(sweep: SweepRuns, x: str, y: str, measure: str) -> dict[int, tuple[float, Array | None]]:
     """The mean lead of exploring as x over y, and its draws, by number of actions.
 
     Only algorithms with runs at all of these numbers count, so that the leads differ in nothing
@@ -115,13 +115,13 @@ def leads(sweep: Runs, x: str, y: str, measure: str) -> dict[int, tuple[float, A
     return found
 
 
-def _with_several_runs(sweep: Runs, pairs: list[tuple[Cell, Cell]]) -> list[tuple[Cell, Cell]]:
+def _with_several_runs(sweep: SweepRuns, pairs: list[tuple[Cell, Cell]]) -> list[tuple[Cell, Cell]]:
     """The pairs with two runs or more on both sides; all of them where there is none."""
     many = [pair for pair in pairs if all(len(sweep.cells[cell]) > 1 for cell in pair)]
     return many or pairs
 
 
-def all_improvements(sweep: Runs) -> list[Improvement]:
+def all_improvements(sweep: SweepRuns) -> list[Improvement]:
     """All pairs of ways at each number of actions, in both measures, where any was decided."""
     found = [
         improvement_between(sweep, factor, x, y, measure, [n])
@@ -133,7 +133,7 @@ def all_improvements(sweep: Runs) -> list[Improvement]:
     return [one for one in found if one and (one.measure == "return" or one.won + one.lost)]
 
 
-def improvement_rows(found: Sequence[Improvement]) -> tuple[Row, ...]:
+def improvement_rows(found: Sequence[Improvement]) -> tuple[Line, ...]:
     """The comparisons as rows of a table."""
     return tuple(
         {
@@ -151,9 +151,9 @@ def improvement_rows(found: Sequence[Improvement]) -> tuple[Row, ...]:
     )
 
 
-def group_rows(sweep: Runs) -> tuple[Row, ...]:
+def group_rows(sweep: SweepRuns) -> tuple[Line, ...]:
     """Each way to explore or update at each number of actions: return and runs that learned."""
-    rows: list[Row] = []
+    rows: list[Line] = []
     for factor, ways in FACTORS.items():
         for n in sweep.actions:
             for way in ways:

@@ -10,7 +10,7 @@ from matplotlib.figure import Figure
 from matplotlib.image import AxesImage
 
 from tsallax.paper.result import Picture
-from tsallax.paper.tables.cells import Runs
+from tsallax.paper.tables.cells import SweepRuns
 from tsallax.paper.tables.improvement import FACTOR_NAMES, FACTORS, MEASURES, Improvement
 from tsallax.plotting import GREY, SOFT, SPARSE
 from tsallax.statistics import INCONCLUSIVE, Estimate
@@ -21,7 +21,7 @@ LIGHT_INK, DARK_INK = "#fefefe", "#010101"
 LETTERS = "abcd"
 
 
-def draw_improvements(sweep: Runs, found: Sequence[Improvement]) -> Picture:
+def draw_improvements(sweep: SweepRuns, found: Sequence[Improvement]) -> Picture:
     """Probabilities that the way in a row does better than the way in a column."""
     kinds = [(factor, measure) for factor in FACTORS for measure in MEASURES]
     columns = max(1, len(sweep.actions))

@@ -8,7 +8,7 @@ import numpy as np
 
 from tsallax.paper.result import Chart, Series, tidy
 from tsallax.paper.sweep.rows import Row
-from tsallax.paper.tables.cells import PLAIN, Runs
+from tsallax.paper.tables.cells import PLAIN, SweepRuns
 from tsallax.statistics import Array, mean_curve
 
 POINTS = 80
@@ -35,7 +35,7 @@ def _total(row: Row, ends: Array) -> Array:
     return np.asarray(np.interp(ends, edges, total) + after)
 
 
-def learning_curves_chart(sweep: Runs, shown: Collection[str]) -> Chart:
+def learning_curves_chart(sweep: SweepRuns, shown: Collection[str]) -> Chart:
     """The learning curves of all algorithms, a panel for each number of actions."""
     series = []
     for cell, rows in sorted(sweep.cells.items(), key=lambda item: item[0][1] or math.inf):

@@ -2,18 +2,18 @@
 
 from collections.abc import Callable, Mapping, Sequence
 
-from tsallax.paper.result import Comparison, Row
+from tsallax.paper.result import Comparison, Line
 from tsallax.paper.sweep.tasks import EXPLORE, PaperResult, paper_results
-from tsallax.paper.tables.cells import DDPG, Cell, Runs
+from tsallax.paper.tables.cells import DDPG, Cell, SweepRuns
 from tsallax.paper.tables.formatting import EXPLORERS, digits, episodes, listed, number, shown
 from tsallax.paper.tables.table_figures import OWN
 from tsallax.statistics import Estimate, mean_of
 
 
-def best_rows(sweep: Runs) -> tuple[Row, ...]:
+def best_rows(sweep: SweepRuns) -> tuple[Line, ...]:
     """The highest return and the fewest episodes of each way to explore, ours and the paper's."""
     paper = paper_results(sweep.task)
-    rows: list[Row] = []
+    rows: list[Line] = []
     for n in sweep.actions:
         for explore in EXPLORE:
             cells = list(dict.fromkeys(sweep.of("explore", explore, n)))
@@ -49,7 +49,7 @@ def _highest(values: Mapping[Cell, float]) -> list[Cell]:
     return [cell for cell, value in values.items() if round(top - value, 9) == 0]
 
 
-def _mean(sweep: Runs, cell: Cell) -> Estimate:
+def _mean(sweep: SweepRuns, cell: Cell) -> Estimate:
     return mean_of(sweep.greedy[cell], sweep.weights[cell])
 
 
@@ -72,7 +72,7 @@ def _few(names: Sequence[str]) -> str:
     return "".join(names) if len(names) < 2 else f"{len(names)} algorithms"
 
 
-def comparison(sweep: Runs) -> tuple[Comparison, ...]:
+def comparison(sweep: SweepRuns) -> tuple[Comparison, ...]:
     """The paper's numbers of most interest and ours."""
     paper = paper_results(sweep.task)
     decimals = digits(sweep.task)

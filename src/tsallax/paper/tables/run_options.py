@@ -7,14 +7,14 @@ from typing import Any
 from tsallax.paper.suites.suite_rows import SuiteRow
 from tsallax.paper.sweep.rows import Row
 from tsallax.paper.sweep.tasks import VARIANTS
-from tsallax.paper.tables.cells import DDPG, Runs
+from tsallax.paper.tables.cells import DDPG, SweepRuns
 from tsallax.paper.tables.formatting import listed, span
 from tsallax.wording import plural
 
 HARDWARE = ("device", "machine")
 
 
-def parameters(sweep: Runs) -> dict[str, Any]:
+def parameters(sweep: SweepRuns) -> dict[str, Any]:
     """Options, seeds, episodes, versions, hardware and time of all runs."""
     q_learning = [row for row in sweep.rows if row.actions is not None]
     ddpg = [row for row in sweep.rows if row.actions is None]
@@ -75,7 +75,7 @@ def dates_of(rows: Sequence[Row | SuiteRow]) -> list[str]:
     return sorted(_distinct(row.provenance.get("date", "") for row in rows))
 
 
-def missing(sweep: Runs) -> str:
+def missing(sweep: SweepRuns) -> str:
     """The paper's runs that these rows lack, and options that differ, in sentences."""
     names = [variant.name for variant in VARIANTS]
     have = {cell for cell in sweep.named if cell[1] is not None}

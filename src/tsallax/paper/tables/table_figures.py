@@ -9,7 +9,7 @@ from matplotlib.ticker import FuncFormatter
 
 from tsallax.paper.result import Picture
 from tsallax.paper.sweep.tasks import EXPLORE, paper_results
-from tsallax.paper.tables.cells import DDPG, TOP, Ranking, Runs
+from tsallax.paper.tables.cells import DDPG, TOP, Ranking, SweepRuns
 from tsallax.paper.tables.formatting import digits, listed, number
 from tsallax.paper.tables.mean_curves import DRAWS, training_returns
 from tsallax.plotting import GREY, draw_curve, legend_below, letter, panel_grid
@@ -26,7 +26,7 @@ DDPG_LINE: Any = {
 }  # fmt: skip
 
 
-def returns_figure(sweep: Runs, order: Ranking) -> Picture:
+def returns_figure(sweep: SweepRuns, order: Ranking) -> Picture:
     """(a) The expected return and (b) the episodes to the threshold of the top five."""
     figure, (left, right) = panel_grid(2, 2, 3.5, 2.8, 0.8)
     best = order.names[:TOP]
@@ -61,7 +61,7 @@ def _tick(value: float, place: int) -> str:
     return number(value, 0 if float(value).is_integer() else 1)
 
 
-def _line(axes: Axes, sweep: Runs, one: str, i: int, count: int, kind: str) -> None:
+def _line(axes: Axes, sweep: SweepRuns, one: str, i: int, count: int, kind: str) -> None:
     """An algorithm's points; open where some run never reached the threshold."""
     places = [k for k, n in enumerate(sweep.actions) if (one, n) in sweep.cells]
     cells = [(one, sweep.actions[k]) for k in places]
@@ -88,7 +88,7 @@ def _line(axes: Axes, sweep: Runs, one: str, i: int, count: int, kind: str) -> N
         )  # fmt: skip
 
 
-def _paper(axes: Axes, sweep: Runs, kind: str) -> None:
+def _paper(axes: Axes, sweep: SweepRuns, kind: str) -> None:
     """The best of the paper's algorithms at each number of actions."""
     table = paper_results(sweep.task)
     places, values = [], []
@@ -106,7 +106,7 @@ def _paper(axes: Axes, sweep: Runs, kind: str) -> None:
         )  # fmt: skip
 
 
-def _ddpg(axes: Axes, sweep: Runs) -> None:
+def _ddpg(axes: Axes, sweep: SweepRuns) -> None:
     """DDPG's return as a line, or as text where it is off the scale."""
     if DDPG not in sweep.cells:
         return
@@ -124,7 +124,7 @@ def _ddpg(axes: Axes, sweep: Runs) -> None:
         )  # fmt: skip
 
 
-def chosen_curves(sweep: Runs, order: Ranking) -> list[str]:
+def chosen_curves(sweep: SweepRuns, order: Ranking) -> list[str]:
     """The top five, the paper's own algorithm, and the best of each way to explore."""
     best = list(order.names[:TOP])
     for explore in EXPLORE:
@@ -133,7 +133,7 @@ def chosen_curves(sweep: Runs, order: Ranking) -> list[str]:
     return best + [OWN for one in sweep.algorithms if one == OWN and one not in best]
 
 
-def curves_figure(sweep: Runs, order: Ranking) -> Picture:
+def curves_figure(sweep: SweepRuns, order: Ranking) -> Picture:
     """Learning curves, one panel for each number of actions."""
     names = chosen_curves(sweep, order)
     count = max(1, len(sweep.actions))
@@ -186,7 +186,7 @@ def _minus_exp(value: Array) -> Array:
     return np.asarray(-np.exp(-np.asarray(value)))
 
 
-def _curve(axes: Axes, sweep: Runs, one: str, actions: int, i: int) -> None:
+def _curve(axes: Axes, sweep: SweepRuns, one: str, actions: int, i: int) -> None:
     x, runs = training_returns(sweep.cells[one, actions])
     curve = mean_curve(runs, sweep.weights[one, actions][:DRAWS])
     extra = i >= len(COLOURS)
@@ -195,7 +195,7 @@ def _curve(axes: Axes, sweep: Runs, one: str, actions: int, i: int) -> None:
     draw_curve(axes, x, curve, colour, label=one, linestyle=style)
 
 
-def _alt(sweep: Runs, best: Sequence[str]) -> str:
+def _alt(sweep: SweepRuns, best: Sequence[str]) -> str:
     parts = []
     for one in best:
         cells = [(one, n) for n in sweep.actions if (one, n) in sweep.cells]

@@ -6,11 +6,20 @@ import numpy as np
 
 from tsallax.deep.linear_schedule import linear
 from tsallax.paper.experiments import EXPERIMENTS
-from tsallax.paper.result import Result, Table
-from tsallax.paper.result import Row as Line
+from tsallax.paper.result import Line, Result, Table
 from tsallax.paper.sweep.rows import Row
 from tsallax.paper.sweep.tasks import VARIANTS, PaperResult, Task, paper_results
-from tsallax.paper.tables.cells import DDPG, RULE, TOP, Cell, Ranking, Runs, gather, ranking, times
+from tsallax.paper.tables.cells import (
+    DDPG,
+    RULE,
+    TOP,
+    Cell,
+    Ranking,
+    SweepRuns,
+    gather,
+    ranking,
+    times,
+)
 from tsallax.paper.tables.commands import commands_for
 from tsallax.paper.tables.formatting import (
     blank_or_number,
@@ -94,7 +103,7 @@ def summarize_runs(task: Task, rows: Sequence[Row]) -> Result:
     )
 
 
-def _caption(sweep: Runs, order: Ranking, judged: str) -> tuple[str, ...]:
+def _caption(sweep: SweepRuns, order: Ranking, judged: str) -> tuple[str, ...]:
     """The caption: what is shown, what is missing, and how the numbers were computed."""
     counts = sorted({len(runs) for runs in sweep.named.values()})
     best = listed(order.names[:TOP])
@@ -145,7 +154,7 @@ def _ranges(counts: Sequence[int]) -> str:
     ).replace("%", " %")
 
 
-def _schedule(sweep: Runs) -> str:
+def _schedule(sweep: SweepRuns) -> str:
     """A caution where epsilon-greedy runs reach the threshold when epsilon stops falling."""
     reached = [row for row in sweep.rows if row.explore == "epsilon" and row.reached is not None]
     lengths = {row.steps / row.episodes for row in sweep.rows if row.episodes}
@@ -162,14 +171,14 @@ def _schedule(sweep: Runs) -> str:
     )
 
 
-def _names(sweep: Runs) -> list[str]:
+def _names(sweep: SweepRuns) -> list[str]:
     """The paper's 27, others of which there are runs, and DDPG."""
     names = dict.fromkeys(variant.name for variant in VARIANTS)
     names |= dict.fromkeys(one for one, actions in sweep.named if actions is not None)
     return [*names, *(["DDPG"] if DDPG in sweep.named else [])]
 
 
-def _wide(sweep: Runs, weights: dict[Cell, Array], measure: str) -> tuple[Line, ...]:
+def _wide(sweep: SweepRuns, weights: dict[Cell, Array], measure: str) -> tuple[Line, ...]:
     """A line for each algorithm, with our cell and the paper's for each number of actions."""
 
     def ours(cell: Cell, runs: Sequence[Row]) -> str:
@@ -198,7 +207,7 @@ def _said(cell: PaperResult | None, measure: str) -> float | str:
     return "" if value is None else value
 
 
-def _cells(sweep: Runs, weights: dict[Cell, Array]) -> tuple[Line, ...]:
+def _cells(sweep: SweepRuns, weights: dict[Cell, Array]) -> tuple[Line, ...]:
     """One line for each algorithm and number of actions, in numbers alone."""
     paper = paper_results(sweep.task)
     lines: list[Line] = []
@@ -232,7 +241,7 @@ def _cells(sweep: Runs, weights: dict[Cell, Array]) -> tuple[Line, ...]:
     return tuple(lines)
 
 
-def _runs(sweep: Runs) -> tuple[Line, ...]:
+def _runs(sweep: SweepRuns) -> tuple[Line, ...]:
     return tuple(
         {
             "algorithm": row.algorithm,

@@ -13,8 +13,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from tsallax.paper.result import Row
-from tsallax.paper.tables.cells import DDPG, TOP, Ranking, Runs
+from tsallax.paper.result import Line
+from tsallax.paper.tables.cells import DDPG, TOP, Ranking, SweepRuns
 from tsallax.paper.tables.formatting import digits, listed, number, shown
 from tsallax.paper.tables.improvement import FACTORS, Improvement, improvement_between, leads
 from tsallax.statistics import FAILS, HOLDS, INCONCLUSIVE, Estimate, estimate, rise
@@ -50,7 +50,7 @@ class Claim:
     """Whether the interval narrows with the root of the number of runs, so that more settle it."""
 
 
-def claims(sweep: Runs, order: Ranking) -> list[Claim]:
+def claims(sweep: SweepRuns, order: Ranking) -> list[Claim]:
     """Every claim of which there are runs."""
     found = [
         *(_comparison(sweep, "explore", "sparse", y, m) for m in MEASURES for y in OTHERS),
@@ -62,14 +62,14 @@ def claims(sweep: Runs, order: Ranking) -> list[Claim]:
     return [_with_seeds(sweep, claim) for claim in found if claim is not None]
 
 
-def updates(sweep: Runs) -> list[Claim]:
+def updates(sweep: SweepRuns) -> list[Claim]:
     """The same for ways to update, of which the paper draws no conclusion."""
     others = ("soft", "hard")
     found = [_comparison(sweep, "update", "sparse", y, m) for m in MEASURES for y in others]
     return [_with_seeds(sweep, claim) for claim in found if claim is not None]
 
 
-def _with_seeds(sweep: Runs, claim: Claim) -> Claim:
+def _with_seeds(sweep: SweepRuns, claim: Claim) -> Claim:
     """An inconclusive claim with the number of seeds, or times as many runs, to settle it."""
     factor = claim.found.runs_to_settle(claim.null)
     if claim.verdict != INCONCLUSIVE or not claim.narrows or factor is None:
@@ -82,7 +82,7 @@ def _with_seeds(sweep: Runs, claim: Claim) -> Claim:
     return dataclasses.replace(claim, note=f"{claim.note} {text}".strip())
 
 
-def rows_of(found: Sequence[Claim]) -> tuple[Row, ...]:
+def rows_of(found: Sequence[Claim]) -> tuple[Line, ...]:
     """The claims as rows of a table."""
     return tuple(
         {
@@ -103,7 +103,7 @@ def _way(factor: str, kind: str) -> str:
     return f"{word} exploration" if factor == "explore" else f"the {word} update"
 
 
-def _comparison(sweep: Runs, factor: str, x: str, y: str, measure: str) -> Claim | None:
+def _comparison(sweep: SweepRuns, factor: str, x: str, y: str, measure: str) -> Claim | None:
     """Whether a run of x does better than its match of y."""
     one = improvement_between(sweep, factor, x, y, measure, sweep.actions)
     if one is None:
@@ -148,7 +148,7 @@ def _shares(one: Improvement) -> str:
     ).replace("%", " %")
 
 
-def _reached(sweep: Runs, factor: str, ways: Sequence[str]) -> str:
+def _reached(sweep: SweepRuns, factor: str, ways: Sequence[str]) -> str:
     parts, late = [], []
     for way in ways:
         reached, good_at_last = _reached_threshold(sweep, factor, way)
@@ -168,7 +168,7 @@ def _reached(sweep: Runs, factor: str, ways: Sequence[str]) -> str:
 
 
 def _reached_threshold(
-    sweep: Runs, factor: str, way: str
+    sweep: SweepRuns, factor: str, way: str
 ) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
     """Which runs reached the threshold in training, and which without exploration at the end."""
     cells = dict.fromkeys(cell for n in sweep.actions for cell in sweep.of(factor, way, n))
@@ -177,7 +177,7 @@ def _reached_threshold(
     return reached > 0, np.concatenate([sweep.greedy[cell] for cell in mine]) >= sweep.threshold
 
 
-def _hidden(sweep: Runs, factor: str, ways: Sequence[str]) -> str:
+def _hidden(sweep: SweepRuns, factor: str, ways: Sequence[str]) -> str:
     """A caution where runs are at the threshold without exploration alone, so that episodes to it
     do not measure what was learned."""
     for way in ways:
@@ -189,7 +189,7 @@ def _hidden(sweep: Runs, factor: str, ways: Sequence[str]) -> str:
     return ""
 
 
-def _trend(sweep: Runs, other: str, measure: str) -> Claim | None:
+def _trend(sweep: SweepRuns, other: str, measure: str) -> Claim | None:
     known = leads(sweep, "sparse", other, measure)
     if len(known) < 2:
         return None
@@ -215,7 +215,7 @@ def _trend(sweep: Runs, other: str, measure: str) -> Claim | None:
     return Claim(statement, growth, change, 0.0, verdict, note, detail, decimals, not hidden)
 
 
-def _top(sweep: Runs, order: Ranking) -> Claim | None:
+def _top(sweep: SweepRuns, order: Ranking) -> Claim | None:
     """How the five best algorithms explore."""
     if len(order.names) <= TOP:
         return None
@@ -241,7 +241,7 @@ def _top(sweep: Runs, order: Ranking) -> Claim | None:
     )
 
 
-def _maximum(sweep: Runs, order: Ranking) -> Claim | None:
+def _maximum(sweep: SweepRuns, order: Ranking) -> Claim | None:
     """Whether the best algorithms converge to the maximum return."""
     best = [(one, n) for one in order.names[:TOP] for n in sweep.actions]
     best = [cell for cell in best if cell in sweep.cells]

@@ -8,8 +8,8 @@ from types import SimpleNamespace
 import pytest
 
 from small_sweeps import STATUS, plan, small
-from tsallax.paper.sweep import job_status
-from tsallax.paper.sweep.job_status import (
+from tsallax.paper.fleets import job_status
+from tsallax.paper.fleets.job_status import (
     columns,
     read_status,
     read_statuses,
@@ -18,8 +18,8 @@ from tsallax.paper.sweep.job_status import (
     table_rows,
     write_status,
 )
-from tsallax.paper.sweep.jobs import Job
 from tsallax.paper.sweep.specification import Run
+from tsallax.paper.sweep.sweep_jobs import SweepJob
 from tsallax.paper.sweep.tasks import DDPG, Variant
 
 DONE = dataclasses.replace(STATUS, share=1.0, finished=2)
@@ -46,13 +46,13 @@ def test_status_counts_the_finished_runs_of_its_own_fleet(job):
 def test_status_reads_back_as_it_was_written(job):
     assert read_status(job) is None
     assert read_statuses([job]) == {}
-    write_status(job, STATUS)
+    write_status(job, STATUS, {})
     assert read_status(job) == STATUS
     assert read_statuses([job]) == {job.name: STATUS}
 
 
 def test_a_damaged_file_or_one_of_an_earlier_version_is_no_status(job):
-    write_status(job, STATUS)
+    write_status(job, STATUS, {})
     text = job.files.state.read_text()
     earlier = {k: v for k, v in json.loads(text).items() if k != "reached_threshold"}
     for damaged in ("", text[:30], "\x00" * 8, "[]", json.dumps(earlier)):
@@ -63,19 +63,26 @@ def test_a_damaged_file_or_one_of_an_earlier_version_is_no_status(job):
 def shown_job(actions=9, seed=0):
     variant = DDPG if actions is None else Variant("sparse", "sparse", 0.1)
     runs = (Run(variant, actions, seed), Run(variant, actions, seed + 1))
-    return Job(small(), runs, "folder")
+    return SweepJob(sweep=small(), env="Reacher-v5", levels=3, runs=runs, folder="folder")
 
 
 def test_columns_of_a_job():
     what = "Reacher, 9 actions, 2 agents:"
     assert columns(shown_job(), None) == (what, "waits", "", "", "", "")
-    expected = (what, "25%", "1 at -6", "100.00 ms a step", "best -7.25", "ETA 5:00")
+    expected = (what, "25%", "1 at -6", "100.00 ms a step", "return -9.5 to -7.25", "ETA 5:00")
     assert columns(shown_job(), STATUS) == expected
     begun = dataclasses.replace(
-        STATUS, share=0.0, steps=0, seconds=0.0, reached_threshold=0, best=None
+        STATUS, share=0.0, steps=0, seconds=0.0, reached_threshold=0, best=None, worst=None
     )
     assert columns(shown_job(), begun) == (what, "0%", "0 at -6", "", "", "")
-    assert columns(shown_job(), DONE) == (what, "done", "2 runs", "", "best -7.25", "1:40")
+    assert columns(shown_job(), DONE) == (
+        what,
+        "done",
+        "2 runs",
+        "",
+        "return -9.5 to -7.25",
+        "1:40",
+    )
     assert columns(shown_job(None), None)[0] == "Reacher, DDPG, 2 agents:"
 
 

@@ -1,54 +1,45 @@
-"""`tsallax reproduce classic` and `control`: tables of learning beyond the paper's."""
+"""What the options of `tsallax reproduce` ask for of the tables for which agents are trained."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from pathlib import Path
+import dataclasses
 from typing import TYPE_CHECKING, Any
 
-import typer
-
 from tsallax.cli.arguments import key_values, separated
-from tsallax.cli.output import print_line
 from tsallax.errors import InvalidInput
 
 if TYPE_CHECKING:
     from tsallax.paper.suites.suite_jobs import Request
-
-UNFINISHED = 3
-"""The exit code where the time limit came before the end of training."""
+    from tsallax.paper.sweep.specification import Sweep
 
 
-def reproduce_suites(names: Sequence[str], out: Path, quick: bool, given: dict[str, Any]) -> None:
-    """Train the runs that the folder does not hold, and make its page.
+def sweep_request(name: str, quick: bool, given: dict[str, Any]) -> Sweep:
+    """The sweep of a task of the paper; `given` are the options of the command line."""
+    from tsallax.paper.sweep.specification import changed_sweep, paper_sweep
+    from tsallax.paper.sweep.tasks import TASKS, choose_variants
 
-    `given` are the options of the command line. The page is made also where the time limit came
-    first, if there is a finished run.
-    """
-    from tsallax.paper.report import write_page, write_tables
-    from tsallax.paper.suites.suite_execution import train_suites
-    from tsallax.paper.suites.suite_rows import read_suite_rows
-
-    where = ("device", "at_once", "processes", "time_limit")
-    finished = train_suites(
-        [suite_request(name, quick, given) for name in names],
-        out,
-        **{name: given[name] for name in where if name in given},
-    )
-    rows = read_suite_rows(out)
-    if rows:
-        write_tables(rows, out)
-        typer.echo(f"The report is in {write_page(out)}")
-    if not finished:
-        problem = f"not all runs are finished after {given['time_limit']:g} s"
-        print_line("unfinished", f"{problem}: the same command continues them")
-        raise typer.Exit(UNFINISHED)
+    task = TASKS[name]
+    usual = paper_sweep(task, quick)
+    changes: dict[str, Any] = {
+        key: given[key] for key in ("seeds", "episodes", "steps") if key in given
+    }
+    if "episodes" in given and "steps" not in given:
+        scaled = -(-usual.steps * max(given["episodes"], 1) // usual.episodes)
+        changes["steps"] = max(scaled, task.length)
+    if "actions" in given:
+        changes["actions"] = tuple(separated("--actions", given["actions"], int, "9,121"))
+    if "set" in given:
+        changes["options"] = {**usual.options, **key_values("--set", given["set"])}
+    words, alphas = given.get("variants"), given.get("alphas")
+    if words is not None or alphas is not None:
+        names = None if words is None else separated("--variants", words)
+        numbers = None if alphas is None else separated("--alphas", alphas, float, "0.1,0.01")
+        changes["variants"] = tuple(choose_variants(names, numbers))
+    return changed_sweep(usual, changes)
 
 
 def suite_request(name: str, quick: bool, given: dict[str, Any]) -> Request:
-    """What the options ask for."""
-    import dataclasses
-
+    """The request for `classic` or `control`; `given` are the options of the command line."""
     from tsallax.paper.suites.suite_jobs import default_request
     from tsallax.paper.suites.suite_tasks import (
         CLASSIC,

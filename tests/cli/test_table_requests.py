@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from tsallax.cli.app import run
-from tsallax.cli.suite_command import suite_request
+from tsallax.cli.table_requests import suite_request
 from tsallax.paper.suites.suite_jobs import agent_options
 from tsallax.paper.suites.suite_rows import read_suite_rows
 
@@ -66,7 +66,6 @@ def test_a_damaged_row_is_refused_before_training(tmp_path: Path, capsys: pytest
         (["classic", "--variants", "greedy"], "unknown variant 'greedy'"),
         (["classic", "--alphas", "0.1", "--set", "alpha=1"], "--set alpha"),
         (["classic", "--actions", "9"], "--actions is for reacher, pendulum"),
-        (["classic", "--ray", "auto"], "--ray is for reacher"),
         (["classic", "--tasks", "Pong"], "unknown task 'Pong'"),
         (["control", "--variants", "greedy"], "unknown variant 'greedy'"),
         (["control", "--levels", "1"], "--levels 1"),
@@ -74,7 +73,6 @@ def test_a_damaged_row_is_refused_before_training(tmp_path: Path, capsys: pytest
         (["control", "--set", "alpha=1"], "--set alpha"),
         (["control", "--set", "batch=1"], "batch_size"),
         (["figure1", "--tasks", "Hopper"], "--tasks is for classic, control"),
-        (["reacher", "--time-limit", "5"], "--time-limit is for classic, control"),
     ],
 )
 def test_impossible_options_are_refused(words, problem, tmp_path: Path, capsys):

@@ -1,7 +1,6 @@
 """Jobs: every run without a row is planned once, and protocols are not mixed."""
 
 import json
-import shutil
 from pathlib import Path
 
 import pytest
@@ -55,14 +54,6 @@ def test_a_fleet_that_was_begun_is_resumed_as_it_was(tmp_path):
     begun = begun_folder(tmp_path)
     assert plan(small(), tmp_path, at_once=1) == [begun]
     assert seeds(plan(small(seeds=3), tmp_path, at_once=1)) == [[0, 1], [2]]
-
-
-def test_a_checkpoint_whose_runs_are_finished_is_removed(tmp_path):
-    finished_folder(tmp_path)
-    begun = begun_folder(tmp_path / "other")
-    shutil.move(tmp_path / "other" / "fleets", tmp_path)
-    assert plan(small(), tmp_path) == []
-    assert [path.name for path in (tmp_path / "fleets").iterdir()] == [begun.files.state.name]
 
 
 @pytest.mark.parametrize(("changes", "words"), OTHER_PROTOCOLS)

@@ -4,7 +4,7 @@ They are kept beside the fleet's checkpoint, in a file that is written before it
 after the checkpoint are dropped when both are read.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -13,16 +13,27 @@ import numpy as np
 from tsallax.checks import count, number
 from tsallax.deep.fleet import Fleet
 from tsallax.deep.training_schedule import passes_multiple
-from tsallax.paper.fleets.fleet_files import read_state, write_state
+from tsallax.paper.fleets.row_files import Point
 from tsallax.paper.result import tidy
-from tsallax.paper.suites.suite_jobs import CURVE_POINTS, SuiteJob
-from tsallax.paper.suites.suite_rows import Point
 
 DIGITS = 6
+CURVE_POINTS = 100
+"""Of a curve of training returns."""
+
+
+@dataclass(frozen=True)
+class EvaluationProtocol:
+    """How long to train, and when and for how many episodes to evaluate."""
+
+    steps: int
+    eval_every: int
+    eval_episodes: int
+    final_episodes: int
+    milestones: tuple[int, ...]
 
 
 @dataclass
-class FleetProgress:
+class FleetCurves:
     """What happened to the members of a fleet, by step."""
 
     step: int = 0
@@ -32,9 +43,9 @@ class FleetProgress:
     evaluations: list[tuple[int, int, list[float | None]]] = field(default_factory=list)
     """Steps, episodes of each member's evaluation, and their mean returns, but of diverged ones."""
 
-    def record(self, job: SuiteJob, fleet: Fleet) -> int | None:
+    def record(self, protocol: EvaluationProtocol, fleet: Fleet) -> int | None:
         """Record the episodes of a fleet; the number of evaluation episodes that are due."""
-        before, now, protocol = self.step, fleet.steps, job.protocol
+        before, now = self.step, fleet.steps
         self.step = now
         last = now >= protocol.steps
         if last or passes_multiple(before, now, max(1, protocol.steps // CURVE_POINTS)):
@@ -64,29 +75,26 @@ class FleetProgress:
             if (mean := means[member]) is not None
         )
 
-
-def write_progress(job: SuiteJob, progress: FleetProgress) -> None:
-    """Write the curves of a job's fleet, with all that is needed to resume it."""
-    curves = {"counts": progress.counts, "evaluations": progress.evaluations}
-    write_state(job.files, {**job.description, **curves})
+    def to_plain(self) -> dict[str, Any]:
+        """Plain data, for the file of the fleet's state."""
+        return {"counts": self.counts, "evaluations": self.evaluations}
 
 
-def read_progress(job: SuiteJob, step: int) -> FleetProgress:
-    """The curves of a job's fleet up to a step, that of its checkpoint."""
+def curves_up_to(step: int, members: int, state: Mapping[str, Any]) -> FleetCurves:
+    """The curves in the state of a fleet of so many members up to a step, that of its checkpoint.
 
-    def parse(state: dict[str, Any]) -> FleetProgress:
-        counts = [(count("step", at), [int(n) for n in found]) for at, found in state["counts"]]
-        evaluations = [
-            (count("step", at), int(n), [None if x is None else number("return", x) for x in found])
-            for at, n, found in state["evaluations"]
-        ]
-        sizes = [len(found) for _, found in counts] + [len(found) for *_, found in evaluations]
-        if any(size != len(job.runs) for size in sizes):
-            raise ValueError
-        return FleetProgress(
-            step,
-            [entry for entry in counts if entry[0] <= step],
-            [entry for entry in evaluations if entry[0] <= step],
-        )
-
-    return read_state(job.files.state, parse)
+    Damaged ones raise a ValueError, KeyError or TypeError.
+    """
+    counts = [(count("step", at), [int(n) for n in found]) for at, found in state["counts"]]
+    evaluations = [
+        (count("step", at), int(n), [None if x is None else number("return", x) for x in found])
+        for at, n, found in state["evaluations"]
+    ]
+    sizes = [len(found) for _, found in counts] + [len(found) for *_, found in evaluations]
+    if any(size != members for size in sizes):
+        raise ValueError
+    return FleetCurves(
+        step,
+        [entry for entry in counts if entry[0] <= step],
+        [entry for entry in evaluations if entry[0] <= step],
+    )

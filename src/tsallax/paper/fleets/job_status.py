@@ -5,7 +5,7 @@ import json
 import os
 import sys
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
@@ -14,11 +14,12 @@ import numpy as np
 
 from tsallax.deep.fleet import Fleet
 from tsallax.paper.fleets.fleet_files import write_state
-from tsallax.paper.sweep.jobs import Job
-from tsallax.paper.sweep.rows import WINDOW, Key
+from tsallax.paper.fleets.jobs import Job
 from tsallax.progress import LINE_SECONDS
 from tsallax.wording import plural
 
+WINDOW = 100
+"""Training episodes whose mean return is displayed."""
 MAX_ROWS = 20
 """Fleets up to which the table has a row for each."""
 
@@ -32,30 +33,33 @@ class Status:
     seconds: float
     finished: int
     """Runs that have a row."""
-    reached_threshold: int
-    """Agents whose mean return of the last 100 episodes is at the threshold."""
+    reached_threshold: int | None
+    """Agents whose mean return of the last 100 episodes is at the threshold, if there is one."""
     best: float | None
     """The largest of these means; None before the first episode has ended."""
+    worst: float | None
     process: int
 
 
-def status_of(job: Job, fleet: Fleet, written: set[Key]) -> Status:
+def status_of(job: Job, fleet: Fleet, written: Collection[Any]) -> Status:
     """The status of a fleet; `written` are the keys of all rows."""
     recent = [float(np.mean(r.returns[-WINDOW:])) for r in fleet.records if r.returns]
+    threshold = job.threshold
     return Status(
-        share=fleet.share(job.sweep.episodes, job.sweep.steps),
+        share=fleet.share(job.goals.get("episodes"), job.goals["steps"]),
         steps=fleet.steps,
         seconds=fleet.seconds,
         finished=sum(job.key(run) in written for run in job.runs),
-        reached_threshold=sum(mean >= job.sweep.task.threshold for mean in recent),
-        best=max(recent) if recent else None,
+        reached_threshold=None if threshold is None else sum(mean >= threshold for mean in recent),
+        best=max(recent, default=None),
+        worst=min(recent, default=None),
         process=os.getpid(),
     )
 
 
-def write_status(job: Job, status: Status) -> None:
+def write_status(job: Job, status: Status, curves: Mapping[str, Any]) -> None:
     """Write the status of a job for other processes, with all that is needed to resume it."""
-    write_state(job.files, {**job.description, **dataclasses.asdict(status)})
+    write_state(job.files, {**job.description, **dataclasses.asdict(status), **curves})
 
 
 def read_status(job: Job) -> Status | None:
@@ -108,24 +112,28 @@ def status_display(jobs: Sequence[Job], show: bool | None = None) -> Iterator[Sh
 
 
 def columns(job: Job, status: Status | None) -> tuple[str, ...]:
-    """A job in columns: what, share done, runs finished, speed, best return, time left."""
-    parts = [job.sweep.task.title, "DDPG" if job.actions is None else f"{job.actions:,} actions"]
+    """A job in columns: what, share done, runs finished, speed, returns, time left."""
+    parts = [job.title]
     if len(job.runs) > 1:
         parts.append(f"{len(job.runs)} agents")
     else:
-        parts += [job.runs[0].variant.name] * (job.actions is not None)
-        parts.append(f"seed {job.runs[0].seed}")
+        (run,) = job.runs
+        name = job.agent_of(run)
+        parts += [*([] if name in job.title else [name]), f"seed {run.seed}"]
     what = f"{', '.join(parts)}:"
     if status is None:
         return what, "waits", "", "", "", ""
-    best = "" if status.best is None else f"best {status.best:.4g}"
+    returns = ""
+    if status.best is not None and status.worst is not None:
+        spread = f"{status.worst:.4g} to " if len(job.runs) > 1 else ""
+        returns = f"return {spread}{status.best:.4g}"
     if status.share >= 1:
-        return what, "done", plural(status.finished, "run"), "", best, _duration(status.seconds)
+        return what, "done", plural(status.finished, "run"), "", returns, _duration(status.seconds)
     speed = f"{1e3 * status.seconds / status.steps:.2f} ms a step" if status.steps else ""
     left = status.seconds / status.share - status.seconds if status.share > 0 else None
     eta = "" if left is None else f"ETA {_duration(left)}"
-    reached = f"{status.reached_threshold} at {job.sweep.task.threshold:g}"
-    return what, f"{100 * status.share:.0f}%", reached, speed, best, eta
+    reached = "" if job.threshold is None else f"{status.reached_threshold} at {job.threshold:g}"
+    return what, f"{100 * status.share:.0f}%", reached, speed, returns, eta
 
 
 def table_rows(

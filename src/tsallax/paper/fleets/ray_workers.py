@@ -1,4 +1,4 @@
-"""Train the fleets of a sweep as tasks of a Ray cluster, which may be this machine alone.
+"""Train fleets as tasks of a Ray cluster, which may be this machine alone.
 
 A task trains one fleet in a folder that all nodes share. Where a worker or its node is lost, Ray
 runs the task again, and the fleet resumes from its last checkpoint.
@@ -19,9 +19,9 @@ from typing import Any
 
 from tsallax.errors import InvalidInput
 from tsallax.interrupts import deferred
+from tsallax.paper.fleets.job_training import train_job
+from tsallax.paper.fleets.jobs import Job
 from tsallax.paper.fleets.processes import SAVING_SECONDS
-from tsallax.paper.sweep.job_training import train_job
-from tsallax.paper.sweep.jobs import Job
 
 RETRIES = 5
 """How often a fleet is tried again after it has lost its worker."""
