@@ -12,7 +12,7 @@ from dataclasses import replace
 from pathlib import Path
 from statistics import median
 
-from tsallax.paper.sweep.rows import read_file
+from tsallax.paper.sweep.rows import SWEEP_ROWS
 from tsallax.paper.sweep.tasks import TASKS
 from tsallax.paper.tables.cells import gather
 from tsallax.paper.tables.formatting import shown
@@ -40,11 +40,13 @@ def main():
     for name, task in TASKS.items():
         folders = sorted(HERE.glob(f"{name}-*"), key=lambda f: -float(f.name.split("-")[-1]))
         swept = {
-            folder.name.removeprefix(f"{name}-"): read_file(folder / f"{name}.jsonl")
+            folder.name.removeprefix(f"{name}-"): SWEEP_ROWS.read_file(folder / f"{name}.jsonl")
             for folder in folders
         }
         most = max(row.episodes for found in swept.values() for row in found)
-        usual = [truncated(row, most) for row in read_file(ROOT / "results" / f"{name}.jsonl")]
+        usual = [
+            truncated(row, most) for row in SWEEP_ROWS.read_file(ROOT / "results" / f"{name}.jsonl")
+        ]
         print(f"{task.title}: to {task.threshold:g} within {most:,} episodes")
         for actions in sorted({row.actions for found in swept.values() for row in found}):
             at = [row for row in usual if row.actions == actions]

@@ -37,7 +37,7 @@ import numpy as np
 
 from tsallax.paper.fleets.row_files import Point
 from tsallax.paper.result import tidy
-from tsallax.paper.suites.suite_rows import SuiteRow, append_suite_row, read_suite_rows
+from tsallax.paper.suites.suite_rows import SUITE_ROWS, SuiteRow
 from tsallax.paper.suites.suite_tasks import CLASSIC, CONTROL, SUITES, choose
 
 CURVE_POINTS = 100
@@ -233,7 +233,7 @@ def main() -> None:
     known = [name for name, task in suite.tasks.items() if not task.options.get("masked")]
     words = None if given.tasks is None else given.tasks.split(",")
     tasks, zoo = choose("task", words, known), zoo_settings(AGENTS[suite.name], given.zoo)
-    done = {row.key: row.steps for row in read_suite_rows(out) if row.agent == agent}
+    done = {row.key: row.steps for row in SUITE_ROWS.read(out) if row.agent == agent}
     runs = [
         Run(suite.name, name, seed, given.steps or task.steps, settings_for(zoo, task.env))
         for seed in range(given.seeds or suite.seeds)
@@ -248,7 +248,7 @@ def main() -> None:
     print(f"{len(runs)} runs to make, {given.workers} at a time", flush=True)
     with multiprocessing.get_context("spawn").Pool(given.workers, maxtasksperchild=1) as pool:
         for row in pool.imap_unordered(make_run, runs):
-            append_suite_row(row, rows)
+            SUITE_ROWS.append(row, rows)
             speed = f"{row.steps_per_second:.0f} steps/s"
             print(f"{row.task} seed {row.seed}: {row.greedy:.1f}, {speed}", flush=True)
 

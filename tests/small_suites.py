@@ -8,7 +8,7 @@ from typing import Any
 from tsallax.paper.fleets.execution import train_missing
 from tsallax.paper.fleets.row_files import RowFolder
 from tsallax.paper.suites.suite_jobs import Request, SuiteJob, default_request, plan_suite
-from tsallax.paper.suites.suite_rows import SUITE_ROWS, SuiteRow, read_suite_rows
+from tsallax.paper.suites.suite_rows import SUITE_ROWS, SuiteRow
 from tsallax.paper.suites.suite_tasks import CLASSIC
 
 OPTIONS = {
@@ -41,7 +41,7 @@ def train(request: Request, folder: Path, **options: Any) -> bool:
 
 def outcome(folder: Path) -> list[dict[str, Any]]:
     """The rows of a folder without time and place."""
-    rows = sorted(read_suite_rows(folder), key=lambda row: row.seed)
+    rows = sorted(SUITE_ROWS.read(folder), key=lambda row: row.seed)
     return [_without(row) for row in rows]
 
 

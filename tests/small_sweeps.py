@@ -10,7 +10,7 @@ from tsallax.deep.options import to_mapping
 from tsallax.paper.fleets.execution import train_missing
 from tsallax.paper.fleets.job_status import Status, write_status
 from tsallax.paper.fleets.row_files import RowFolder
-from tsallax.paper.sweep.rows import ROWS, Row, append_row, read_file
+from tsallax.paper.sweep.rows import SWEEP_ROWS, Row
 from tsallax.paper.sweep.specification import Sweep, learner_config
 from tsallax.paper.sweep.sweep_jobs import SweepJob, plan_sweep
 from tsallax.paper.sweep.tasks import REACHER, choose_variants
@@ -42,12 +42,12 @@ def small(seeds: int = 2, episodes: int = EPISODES, **changes: Any) -> Sweep:
 
 
 def plan(sweep: Sweep, folder: Path, at_once: int = 2, **options: Any) -> list[SweepJob]:
-    return plan_sweep(sweep, RowFolder(folder, ROWS), at_once=at_once, **options)
+    return plan_sweep(sweep, RowFolder(folder, SWEEP_ROWS), at_once=at_once, **options)
 
 
 def train(sweep: Sweep, folder: Path, **options: Any) -> list[Row]:
     """Train what a folder does not hold of a sweep, and give its rows."""
-    rows = RowFolder(folder, ROWS)
+    rows = RowFolder(folder, SWEEP_ROWS)
     assert train_missing([sweep], plan_sweep, rows, progress=False, **options)
     return rows.read()
 
@@ -68,7 +68,7 @@ def finished_folder(folder: Path, seeds: int = 2) -> Path:
     (job,) = plan(small(seeds), folder, at_once=seeds)
     job.files.rows.parent.mkdir(parents=True)
     for seed in range(seeds):
-        append_row(finished_row(seed), job.files.rows)
+        SWEEP_ROWS.append(finished_row(seed), job.files.rows)
     return job.files.rows
 
 
@@ -85,7 +85,7 @@ def outcome(folder: Path) -> dict[Any, dict[str, Any]]:
     """All rows of a folder, but for what may differ from one time to the next."""
     found: dict[Any, dict[str, Any]] = {}
     for path in folder.rglob("*.jsonl"):
-        for row in read_file(path):
+        for row in SWEEP_ROWS.read_file(path):
             assert row.key not in found, "a run was trained twice"
             found[row.key] = dataclasses.asdict(row)
             for name in ("seconds", "provenance"):

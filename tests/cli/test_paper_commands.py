@@ -11,7 +11,7 @@ from small_sweeps import EPISODES, NAME, OPTIONS, finished_folder
 from tsallax.cli.table_requests import sweep_request
 from tsallax.paper import report
 from tsallax.paper.experiments import EXPERIMENTS, PLANNING
-from tsallax.paper.sweep.rows import read_rows
+from tsallax.paper.sweep.rows import SWEEP_ROWS
 
 SET = " ".join(f"--set {k}={v[0] if k == 'net_arch' else v}" for k, v in OPTIONS.items())
 
@@ -38,7 +38,7 @@ def test_reproduce_writes_tables_and_a_page_of_rows(tmp_path: Path, capsys):
 def test_reproduce_trains_q_learning_and_ddpg(tmp_path: Path, capsys):
     command = f"reproduce reacher --quick --seeds 1 --episodes {EPISODES} --variants {NAME},DDPG"
     assert call(capsys, f"{command} {SET} --out {tmp_path}")[0] == 0
-    found = read_rows(tmp_path)
+    found = SWEEP_ROWS.read(tmp_path)
     assert {(row.algorithm, row.actions) for row in found} == {(NAME, 9), ("DDPG", None)}
     ddpg = next(row for row in found if row.algorithm == "DDPG")
     assert (ddpg.explore, ddpg.update, ddpg.alpha, ddpg.episodes) == (None, None, None, EPISODES)

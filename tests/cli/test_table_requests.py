@@ -8,7 +8,7 @@ import pytest
 from tsallax.cli.app import run
 from tsallax.cli.table_requests import suite_request
 from tsallax.paper.suites.suite_jobs import agent_options
-from tsallax.paper.suites.suite_rows import read_suite_rows
+from tsallax.paper.suites.suite_rows import SUITE_ROWS
 
 TINY = ["--steps", "200", "--seeds", "1", "--set", "net_arch=8", "--set", "learning_starts=20",
         "--set", "batch_size=8", "--set", "buffer_size=400"]  # fmt: skip
@@ -24,7 +24,7 @@ def test_classic_goes_from_the_command_to_the_page(tmp_path: Path, capsys: pytes
     assert classic(tmp_path, "--time-limit", "0.001") == 3
     assert "the same command continues them" in capsys.readouterr().err
     assert classic(tmp_path) == 0
-    (row,) = read_suite_rows(tmp_path)
+    (row,) = SUITE_ROWS.read(tmp_path)
     assert (row.task, row.seed, row.steps, row.config["net_arch"]) == ("CartPole-v1", 0, 200, [8])
     with (tmp_path / "classic-returns.csv").open(newline="") as file:
         (line,) = csv.DictReader(file)

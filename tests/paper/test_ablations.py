@@ -9,12 +9,13 @@ import pytest
 
 from tsallax import DeepQConfig
 from tsallax.deep.options import to_mapping
-from tsallax.paper.sweep import rows
+from tsallax.paper.fleets.row_files import RowFormat
+from tsallax.paper.sweep.rows import SWEEP_ROWS
 
 ROOT = Path(__file__).parents[2]
 DEFAULTS = to_mapping(DeepQConfig())
 """Of options that are newer than a row."""
-read_file = cache(rows.read_file)
+read_file = cache(SWEEP_ROWS.read_file)
 
 
 @pytest.fixture(scope="module")
@@ -40,7 +41,7 @@ def test_the_runs_are_complete_and_differ_in_epsilon_alone(ablations):
 
 
 def test_the_comparison_counts_the_runs_that_reached_the_threshold(ablations, monkeypatch, capsys):
-    monkeypatch.setattr(rows, "read_file", read_file)
+    monkeypatch.setattr(RowFormat, "read_file", lambda form, path: read_file(path))
     runpy.run_path(str(ROOT / "ablations" / "compare.py"), run_name="__main__")
     printed = capsys.readouterr().out
     for name, runs in ablations.items():

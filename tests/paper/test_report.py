@@ -10,7 +10,7 @@ from page_results import write
 from refusals import refused
 from tsallax.paper.report import reproduce, write_page, write_report, write_tables
 from tsallax.paper.result import read_csv
-from tsallax.paper.sweep.rows import append_row
+from tsallax.paper.sweep.rows import SWEEP_ROWS
 from tsallax.paper.sweep.tasks import REACHER, VARIANTS
 
 
@@ -102,7 +102,7 @@ def test_rows_of_several_folders_are_put_together(tmp_path):
     folders = [tmp_path / "one", tmp_path / "two"]
     for seed, folder in enumerate(folders):
         folder.mkdir()
-        append_row(made_up_row(REACHER, VARIANTS[0], 9, seed, -5.0, 900), folder / "a.jsonl")
+        SWEEP_ROWS.append(made_up_row(REACHER, VARIANTS[0], 9, seed, -5.0, 900), folder / "a.jsonl")
     write_report(folders, tmp_path / "page")
     record = json.loads((tmp_path / "page" / "reacher.json").read_text())
     assert record["parameters"]["runs"] == 2

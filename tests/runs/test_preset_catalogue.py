@@ -9,7 +9,7 @@ import tsallax
 from refusals import refused
 from tsallax.paper.suites.suite_cells import gather_suite
 from tsallax.paper.suites.suite_jobs import agent_options
-from tsallax.paper.suites.suite_rows import read_suite_rows
+from tsallax.paper.suites.suite_rows import SUITE_ROWS
 from tsallax.paper.suites.suite_tasks import CLASSIC, CONTROL, OURS
 from tsallax.runs.preset_catalogue import all_presets, preset_of, read_preset
 from tsallax.runs.settings import from_flat
@@ -68,7 +68,7 @@ def test_a_file_that_is_no_preset_is_named(tmp_path: Path, text):
 
 def test_the_results_of_presets_are_those_of_their_runs():
     """The rows in results/ have the options of the presets, and their means are what is told."""
-    rows = read_suite_rows(Path(__file__).parents[2] / "results")
+    rows = SUITE_ROWS.read(Path(__file__).parents[2] / "results")
     cells = gather_suite("classic", rows).cells | gather_suite("control", rows).cells
     tasks = [*CLASSIC.tasks.values(), *CONTROL.tasks.values()]
     assert all(preset.result is not None for preset in all_presets())

@@ -206,11 +206,11 @@ def _requests(
 
         requests = [suite_request(name, quick, given) for name in names]
         return requests, plan_suite, RowFolder(out, SUITE_ROWS)
-    from tsallax.paper.sweep.rows import ROWS
+    from tsallax.paper.sweep.rows import SWEEP_ROWS
     from tsallax.paper.sweep.sweep_jobs import plan_sweep
 
     sweeps = [sweep_request(name, quick, given) for name in names]
-    return sweeps, plan_sweep, RowFolder(out, ROWS)
+    return sweeps, plan_sweep, RowFolder(out, SWEEP_ROWS)
 
 
 def make_page(

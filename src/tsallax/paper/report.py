@@ -20,9 +20,9 @@ from tsallax.files.atomic import whole, write_text
 from tsallax.paper.experiments import EXPERIMENTS, PLANNING
 from tsallax.paper.page.html_page import files_of, render_page
 from tsallax.paper.result import Result, write_csv
-from tsallax.paper.suites.suite_rows import SuiteRow, read_suite_rows
+from tsallax.paper.suites.suite_rows import SUITE_ROWS, SuiteRow
 from tsallax.paper.suites.suite_tasks import SUITES
-from tsallax.paper.sweep.rows import Row, read_rows
+from tsallax.paper.sweep.rows import SWEEP_ROWS, Row
 from tsallax.paper.sweep.tasks import TASKS
 from tsallax.progress import bar
 
@@ -77,7 +77,7 @@ def write_report(
         if not source.is_dir():
             what = "is a file: give its folder" if source.exists() else "no such folder"
             raise InvalidInput(what, source=source)
-    rows: list[Row | SuiteRow] = [*read_rows(*sources), *read_suite_rows(*sources)]
+    rows: list[Row | SuiteRow] = [*SWEEP_ROWS.read(*sources), *SUITE_ROWS.read(*sources)]
     if not rows and not any(files_of(source) for source in sources):
         names = " and ".join(map(str, sources))
         remedy = f"tsallax reproduce all --out {sources[0]} makes some"

@@ -22,8 +22,8 @@ from tsallax.paper.fleets.job_status import read_status
 from tsallax.paper.fleets.job_training import train_in_process, train_job
 from tsallax.paper.fleets.jobs import Job
 from tsallax.paper.fleets.row_files import RowFolder, RowFormat
-from tsallax.paper.suites.suite_rows import read_suite_rows
-from tsallax.paper.sweep.rows import ROWS, compact, read_file, read_rows
+from tsallax.paper.suites.suite_rows import SUITE_ROWS
+from tsallax.paper.sweep.rows import SWEEP_ROWS, compact
 from tsallax.paper.sweep.specification import learner_config
 from tsallax.paper.sweep.tasks import REACHER, choose_variants
 
@@ -57,7 +57,7 @@ def test_a_row_of_a_sweep_is_what_the_fleet_gives(whole: Path):
     config = learner_config(REACHER, variant, OPTIONS)
     fleet = Fleet("Reacher-v5", [Member(config, seed) for seed in (0, 1)], actions=3)
     fleet.learn(episodes=EPISODES, progress=False)
-    found = read_rows(whole)
+    found = SWEEP_ROWS.read(whole)
     assert [row.key for row in found] == [("reacher", NAME, 9, seed) for seed in (0, 1)]
     for i, row in enumerate(found):
         returns = fleet.records[i].returns
@@ -108,7 +108,7 @@ def test_a_row_that_was_written_before_an_interrupt_is_not_written_again(
         written = write_one_row(patch)
         with pytest.raises(KeyboardInterrupt):
             train_job(job)
-    assert [row.seed for row in read_rows(tmp_path)] == written == [0]
+    assert [row.seed for row in SWEEP_ROWS.read(tmp_path)] == written == [0]
     train_job(job)
     assert pieces.count == PIECES
     assert outcome(tmp_path) == outcome(whole)
@@ -137,9 +137,9 @@ def test_a_run_that_another_process_has_finished_has_one_row(whole, tmp_path, mo
     def finish_elsewhere(status: Any) -> None:
         (tmp_path / "rows" / "other.jsonl").write_text(done[0] + "\n")
 
-    train_job(job, RowFolder(tmp_path, ROWS), finish_elsewhere)
-    assert len(read_file(job.files.rows)) == 1
-    assert len(read_rows(tmp_path)) == 2
+    train_job(job, RowFolder(tmp_path, SWEEP_ROWS), finish_elsewhere)
+    assert len(SWEEP_ROWS.read_file(job.files.rows)) == 1
+    assert len(SWEEP_ROWS.read(tmp_path)) == 2
 
 
 @pytest.fixture(scope="module")
@@ -162,7 +162,7 @@ def test_a_row_of_a_suite_is_what_the_fleet_gives(suite: Path, tmp_path: Path):
             halfway.append([fleet.evaluate(i, 2).mean for i in (0, 1)])
 
     fleet.learn(steps=STEPS, callback=look, progress=False)
-    rows = read_suite_rows(suite)
+    rows = SUITE_ROWS.read(suite)
     assert [row.key for row in rows] == [
         ("classic", "CartPole-v1", "tsallax", None, s) for s in (0, 1)
     ]
@@ -271,7 +271,7 @@ def test_a_diverging_agent_is_named_and_the_others_have_rows(tmp_path: Path, cap
     job = dataclasses.replace(job, runs=(wild, *others))
     with refused(f"{job.task}: no rows of tsallax, seed {first.seed}: the loss was not finite"):
         train_job(job)
-    assert {row.seed for row in read_suite_rows(tmp_path)} == {run.seed for run in others}
+    assert {row.seed for row in SUITE_ROWS.read(tmp_path)} == {run.seed for run in others}
     assert not job.files.checkpoint.exists()
     train_in_process(job, lambda: None)
     assert "tsallax, seed 0: the loss was not finite" in capsys.readouterr().err
@@ -281,4 +281,4 @@ def test_runs_that_all_diverge_are_named(tmp_path: Path):
     (job,) = plan(small(options={**OPTIONS, "learning_rate": 1e30}), tmp_path)
     with refused(f"no rows of {NAME}, seed 0; {NAME}, seed 1: the loss was not finite"):
         train_job(job)
-    assert not read_rows(tmp_path)
+    assert not SWEEP_ROWS.read(tmp_path)

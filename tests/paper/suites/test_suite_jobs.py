@@ -9,7 +9,7 @@ from refusals import refused
 from small_suites import OPTIONS, STEPS, example_row, plan, small
 from tsallax.paper.fleets.fleet_files import write_state
 from tsallax.paper.suites.suite_jobs import agent_options, default_request, protocol_of
-from tsallax.paper.suites.suite_rows import append_suite_row
+from tsallax.paper.suites.suite_rows import SUITE_ROWS
 from tsallax.paper.suites.suite_tasks import CLASSIC, CONTROL
 from tsallax.runs.preset_catalogue import preset
 
@@ -49,15 +49,6 @@ def test_milestones_after_the_end_are_left_out():
     assert protocol_of(short, acrobot).milestones == ()
 
 
-def test_what_has_a_row_is_not_trained_again(tmp_path: Path):
-    (job,) = plan(tmp_path)
-    row = example_row(config=dict(job.runs[0].config))
-    job.files.rows.parent.mkdir()
-    append_suite_row(row, job.files.rows)
-    (left,) = plan(tmp_path)
-    assert [run.seed for run in left.runs] == [1]
-
-
 @pytest.mark.parametrize(
     ("changes", "words"),
     [
@@ -69,20 +60,17 @@ def test_what_has_a_row_is_not_trained_again(tmp_path: Path):
 def test_rows_of_another_protocol_are_refused(changes, words: str, tmp_path: Path):
     (job,) = plan(tmp_path)
     job.files.rows.parent.mkdir()
-    append_suite_row(example_row(config=dict(job.runs[0].config)), job.files.rows)
+    SUITE_ROWS.append(example_row(config=dict(job.runs[0].config)), job.files.rows)
     with refused(words, "use another --out"):
         plan(tmp_path, small(**changes))
 
 
-def test_a_fleet_that_was_begun_continues_with_all_its_runs(tmp_path: Path):
+def test_a_fleet_that_was_begun_by_another_protocol_is_refused(tmp_path: Path):
     (job,) = plan(tmp_path)
     job.files.state.parent.mkdir()
     write_state(job.files, job.description)
-    (again,) = plan(tmp_path, at_once=1, request=small(seeds=1))
-    assert again.runs != job.runs  # without a checkpoint it has not begun
     job.files.checkpoint.touch()
-    (again,) = plan(tmp_path, at_once=1)
-    assert (again.name, again.runs) == (job.name, job.runs)
+    assert plan(tmp_path, at_once=1) == [job]
     with refused("gamma 0.99, not 0.9"):
         plan(tmp_path, small(options={**OPTIONS, "gamma": 0.9}))
     with refused("eval_every 100, not 50"):

@@ -11,7 +11,7 @@ import pytest
 
 from refusals import refused
 from small_suites import example_row
-from tsallax.paper.suites.suite_rows import SUITE_ROWS, append_suite_row
+from tsallax.paper.suites.suite_rows import SUITE_ROWS
 
 
 @pytest.mark.parametrize(
@@ -43,7 +43,7 @@ def test_a_row_with_an_impossible_value_is_refused(name: str, value: Any, tmp_pa
     with refused(f"{name} cannot be", source="here"):
         SUITE_ROWS.parsed(json.loads(json.dumps(data)), "here")
     with refused(f"{name} of a row cannot be"):
-        append_suite_row(example_row(**{name: value}), tmp_path / "a.suite.jsonl")
+        SUITE_ROWS.append(example_row(**{name: value}), tmp_path / "a.suite.jsonl")
     assert not list(tmp_path.iterdir())
 
 

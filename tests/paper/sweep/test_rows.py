@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from refusals import refused
 from small_sweeps import finished_row
-from tsallax.paper.sweep.rows import ROWS, first_episode_at, read_rows
+from tsallax.paper.sweep.rows import SWEEP_ROWS, first_episode_at
 
 ROOT = Path(__file__).parents[3]
 
@@ -35,12 +35,12 @@ def test_first_episode_at_the_threshold_is_the_first_mean_over_the_window(return
 def test_impossible_values_are_refused_with_their_field(change):
     row = {"format": 1, **dataclasses.asdict(finished_row(0)), **change}
     with refused(" cannot be ", source="here"):
-        ROWS.parsed(json.loads(json.dumps(row)), "here")
+        SWEEP_ROWS.parsed(json.loads(json.dumps(row)), "here")
 
 
 def test_rows_of_earlier_versions_have_the_current_names_of_options(tmp_path):
     with (ROOT / "results" / "reacher.jsonl").open() as file:
         (tmp_path / "a.jsonl").write_text(file.readline())
-    (row,) = read_rows(tmp_path)
+    (row,) = SWEEP_ROWS.read(tmp_path)
     assert {"batch_size", "buffer_size", "gamma", "net_arch"} <= row.config.keys()
     assert not {"batch", "capacity", "discount", "hidden"} & row.config.keys()

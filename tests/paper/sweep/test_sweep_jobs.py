@@ -50,12 +50,6 @@ def test_more_seeds_continue_the_results_of_this_repository(task):
     assert {10, 11} <= planned
 
 
-def test_a_fleet_that_was_begun_is_resumed_as_it_was(tmp_path):
-    begun = begun_folder(tmp_path)
-    assert plan(small(), tmp_path, at_once=1) == [begun]
-    assert seeds(plan(small(seeds=3), tmp_path, at_once=1)) == [[0, 1], [2]]
-
-
 @pytest.mark.parametrize(("changes", "words"), OTHER_PROTOCOLS)
 @pytest.mark.parametrize("begin", [finished_folder, begun_folder])
 def test_another_protocol_is_refused_beside_rows_and_fleets(begin, changes, words, tmp_path):

@@ -10,7 +10,6 @@ from tsallax import checks
 from tsallax.envs.gymnasium.gymnasium_make import make
 from tsallax.errors import InvalidInput
 from tsallax.paper.fleets.fleet_device import (
-    check_counts,
     check_device,
     default_device,
     use_device,
@@ -129,7 +128,9 @@ def check_resources(
     processes: int = 1,
 ) -> None:
     """Refuse, before any work, a device or cluster that cannot be trained on."""
-    check_counts(at_once, processes)
+    checks.count("--processes", processes)
+    if at_once is not None:
+        checks.count("--at-once", at_once)
     if ray is None:
         if processes > 1 and device != "gpu":  # before JAX starts its threads
             for name, value in THREADS.items():

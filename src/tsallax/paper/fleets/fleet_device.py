@@ -29,10 +29,3 @@ def default_device() -> str:
     import jax
 
     return "gpu" if jax.default_backend() == "gpu" else "cpu"
-
-
-def check_counts(at_once: int | None, processes: int) -> None:
-    """Refuse an impossible number of agents of a fleet, or of processes."""
-    checks.count("--processes", processes)
-    if at_once is not None:
-        checks.count("--at-once", at_once)

@@ -113,4 +113,3 @@ def _converted(data: dict[str, Any]) -> dict[str, Any]:
 
 
 SUITE_ROWS = RowFormat(SuiteRow, SUITE_SUFFIX, "a table", _invalid_field, _converted)
-append_suite_row, read_suite_rows = SUITE_ROWS.append, SUITE_ROWS.read

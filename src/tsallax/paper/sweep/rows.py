@@ -136,5 +136,4 @@ def _converted(data: dict[str, Any]) -> dict[str, Any]:
     return {**data, "returns": returns, "config": with_current_names(data["config"])}
 
 
-ROWS = RowFormat(Row, ".jsonl", "a sweep", _invalid_field, _converted)
-append_row, read_rows, read_file = ROWS.append, ROWS.read, ROWS.read_file
+SWEEP_ROWS = RowFormat(Row, ".jsonl", "a sweep", _invalid_field, _converted)

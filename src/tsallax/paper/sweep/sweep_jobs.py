@@ -20,7 +20,7 @@ from tsallax.paper.fleets.fleet_curves import FleetCurves
 from tsallax.paper.fleets.fleet_files import require_equal
 from tsallax.paper.fleets.jobs import Job, pending_jobs
 from tsallax.paper.fleets.row_files import RowFolder
-from tsallax.paper.sweep.rows import EVERY, ROWS, WINDOW, Key, Row, compact, first_episode_at
+from tsallax.paper.sweep.rows import EVERY, SWEEP_ROWS, WINDOW, Key, Row, compact, first_episode_at
 from tsallax.paper.sweep.specification import Run, Sweep, learner_config, runs_of
 from tsallax.paper.sweep.tasks import Variant
 
@@ -31,7 +31,7 @@ PROTOCOL = ("episodes", "steps", "evaluated")
 class SweepJob(Job):
     """A fleet to train: runs of a sweep with one number of actions."""
 
-    format = ROWS
+    format = SWEEP_ROWS
     samples = True
     sweep: Sweep
     runs: tuple[Run, ...]
