@@ -10,7 +10,7 @@ from gymnasium.spaces import Box
 
 from refusals import refused
 from small_agents import TINY, Episodic
-from tsallax import DeepQ
+from tsallax import DeepQ, memory
 from tsallax.deep import memory_size
 
 
@@ -32,23 +32,9 @@ def test_a_large_learner_causes_a_warning(monkeypatch: Any) -> None:
         DeepQ("CartPole-v1", **TINY)
 
 
-def test_the_free_memory_is_known_and_no_more_than_the_machine_has(
-    monkeypatch: Any, tmp_path: Any
-) -> None:
-    free = memory_size.available_bytes()
-    assert free is not None
-    assert 10**6 < free < 10**14
-    monkeypatch.setattr(memory_size, "CGROUP", tmp_path)
-    for name, text in (("max", "5000"), ("current", "3000"), ("stat", "anon 1\ninactive_file 500")):
-        (tmp_path / f"memory.{name}").write_text(text)
-    assert memory_size.available_bytes() == 2500
-    (tmp_path / "memory.max").write_text("max")
-    assert memory_size.available_bytes() > 2500  # type: ignore[operator]
-
-
 def test_an_agent_that_only_acts_needs_no_replay(tmp_path: Any, monkeypatch: Any) -> None:
     DeepQ("CartPole-v1", **TINY).save(tmp_path / "agent", replay=False)
-    monkeypatch.setattr(memory_size, "available_bytes", lambda: 5000)
+    monkeypatch.setattr(memory, "available_bytes", lambda device: 5000)
     with refused("not enough memory for the networks and a replay of 96 transitions", "free"):
         DeepQ(gymnasium.make("CartPole-v1"), **TINY)
     assert DeepQ.load(tmp_path / "agent").predict(np.zeros(4)) in (0, 1)

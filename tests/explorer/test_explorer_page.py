@@ -52,10 +52,14 @@ def test_names_are_text_and_the_report_is_linked(tmp_path):
     assert "report" not in render_explorer(found, None, "x")
 
 
-def test_models_from_functions_are_stored(tmp_path):
+def test_models_from_functions_are_stored_with_their_coordinates_as_names_and_positions(tmp_path):
     model = problems.inventory(capacity=5, lead_time=1, max_order=2)
     page = explore(model, tmp_path / "page.html", alphas=[1.0], qs=[2.0], name="stock")
-    assert data_of(page.read_text())["states"] == model.n_states
+    data = data_of(page.read_text())
+    assert data["states"] == model.n_states
+    assert data["stateNames"][4] == "(1, 1)"
+    assert data["actionNames"] == ["0", "1", "2"]
+    assert data["dimensions"] == 2
 
 
 def test_wrong_arguments_leave_no_page(tmp_path):

@@ -39,7 +39,10 @@ def test_arrays_are_read_back_and_the_bytes_depend_on_them_alone(tmp_path: Path)
         ({"x": np.arange(3)}, "x has type int64"),
         ({"x": np.zeros((1, 1))}, "x has type float64 and 2 dimensions"),
         ({"x": np.zeros(1), "version": 4}, "version 4, but this tsallax reads version 3"),
-        ({"x": np.zeros(1), "format": "other"}, "not a file written by a test"),
+        (
+            {"x": np.zeros(1), "format": "other"},
+            "not a file written by a test, but of the format 'oth",
+        ),
     ],
 )
 def test_other_contents_are_refused_with_the_name_of_the_file(tmp_path: Path, arrays, message):

@@ -5,6 +5,7 @@ import pytest
 from planning.functional_models import stock_mdp, stock_model
 from tsallax import (
     InvalidInput,
+    NotConverged,
     Soft,
     Sparse,
     Tsallis,
@@ -41,6 +42,11 @@ def test_a_small_gap_is_found_where_the_theorem_promises_less():
     mdp = problems.forest()
     found = choose_alpha(mdp, 1e-4, precision=0.1)
     assert found.alpha > 1.0  # the policy is deterministic: entropy comes at once, with alpha 3
+
+
+def test_a_gap_below_rounding_is_named_and_not_a_tolerance_that_nobody_gave():
+    with pytest.raises(NotConverged, match="max_gap 1e-14 asks for values to within 1e-17: alpha"):
+        choose_alpha(problems.forest(), 1e-14)
 
 
 @pytest.mark.parametrize(

@@ -114,6 +114,7 @@ def test_a_guess_of_the_value_of_terminal_states_does_not_change_the_solution(gu
     ("policy", "message"),
     [
         ([0, 0, 0, 0, 4, 0], "state 4 has no action 4"),
+        ([0.0, 0.0, 0.0, 0.0, 1.0, 0.0], "has integers, not float64: pass policy.astype"),
         ([0, 0, 0, 0, 2, 0], "state 4 has no action 2"),
         (np.eye(4)[[0, 0, 0, 0, 3, 0]], "state 4 has no action 3"),
         (np.eye(4)[[0] * 6] * [[1], [1], [0.5], [1], [1], [1]], "state 2 sums to 0.5"),

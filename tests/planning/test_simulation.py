@@ -189,6 +189,8 @@ FOREST = problems.forest()
         (FOREST, ([0, 0, 0], 5, 1), {"max_steps": 0}, "max_steps must be an integer of at least 1"),
         (FOREST, ([0, 0, 0], 5, 1), {"record": 1}, "record must be True or False"),
         (FOREST, ([0, 0], 5, 1), {}, "a policy of this MDP has shape"),
+        (FOREST, ([0, 0, 0], 10**12, 1), {}, "memory for 1,000,000,000,000 episodes, .*: simulate"),
+        (FOREST, ([0.0, 1.0, 0.0], 5, 1), {}, "has integers, not float64: pass policy.astype"),
         ("forest", ([0, 0, 0], 5, 1), {}, "simulate needs an MDP, not str"),
         (FOREST, (solve(problems.forest(4), Hard()), 5, 1), {}, "the solution is of another MDP"),
         (FOREST.with_discount(1.0), ([0, 0, 0], 5, 1), {}, "without discount.*max_steps=1000"),

@@ -32,6 +32,13 @@ def test_a_solution_is_read_back_bit_by_bit(tmp_path, regularizer):
     assert path.read_bytes() == first
 
 
+@pytest.mark.parametrize("options", [{}, {"horizon": 3}])
+def test_a_solution_is_not_written_under_the_name_of_a_model(tmp_path, options):
+    solution = solve(gridworld(2, 2), Hard(), **options)
+    with pytest.raises(InvalidInput, match=r"s\.umb: \.umb is for models: end the name in \.npz"):
+        solution.save(tmp_path / "s.umb")
+
+
 def test_a_solution_that_did_not_converge_is_read_back(tmp_path):
     with pytest.raises(NotConverged) as caught:
         solve(gridworld(5, 4), Sparse(0.3), max_sweeps=2)

@@ -79,6 +79,8 @@ def read_model(source: str, discount: float | None, options: list[str] | None = 
         with warnings.catch_warnings(action="ignore"):
             return MDP.from_gymnasium(source, gamma, **arguments)
     except InvalidInput:
+        if os.path.isdir(source):
+            checks.input_file(source)
         _check_name(source)
         raise
 

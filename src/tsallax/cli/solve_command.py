@@ -113,11 +113,14 @@ def solve(
     if distributed and not worker_process.is_worker():
         raise typer.Exit(worker_process.watch(sys.argv[1:]))
     from tsallax.planning import functional_summary, policy_table, summary
+    from tsallax.planning.formats.exchange import refuse_for_solution
     from tsallax.planning.lost_process import ProcessLost
     from tsallax.planning.solution import NotConverged, Solution
     from tsallax.planning.solver import solve as solve_mdp
     from tsallax.regularizer import by_name
 
+    if out is not None:
+        refuse_for_solution(out)
     chosen = by_name(regularizer, alpha, q)
     try:
         mesh = _joined() if distributed else None

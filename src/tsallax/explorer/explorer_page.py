@@ -23,7 +23,7 @@ from tsallax.explorer.exploration import (
     check_size,
     solve_settings,
 )
-from tsallax.explorer.state_layout import Floats, named_positions, read_positions
+from tsallax.explorer.state_layout import Floats, named_positions, read_positions, widened
 from tsallax.files.atomic import write_text
 from tsallax.interrupts import interruptible
 from tsallax.planning.bellman import check_problem
@@ -89,11 +89,12 @@ def explore(
     if tolerance is not None:
         tolerance = checks.number("tolerance", tolerance, above=0)
     stored = _stored(mdp, settings)
-    places = (
-        named_positions(stored.state_names)
-        if positions is None
-        else read_positions(positions, stored.n_states)
-    )
+    if positions is not None:
+        places: Floats | None = read_positions(positions, stored.n_states)
+    else:
+        places = named_positions(stored.state_names)
+        if isinstance(mdp, FunctionalMDP) and places is not None:
+            places = widened(places)
     with bar("solving", progress) as share:
         found = solve_settings(stored, grid, indices, tolerance, share)
     link = None if report is None else os.path.relpath(report, target.parent)
@@ -143,7 +144,7 @@ def _stored(mdp: MDP | FunctionalMDP, settings: int) -> MDP:
     """The MDP with its transitions, refused where a page cannot show it."""
     if isinstance(mdp, FunctionalMDP):
         check_size(mdp.n_states, 0, mdp.n_states * settings)
-    stored: MDP = mdp.to_mdp() if isinstance(mdp, FunctionalMDP) else mdp
+    stored: MDP = mdp.to_mdp(names=True) if isinstance(mdp, FunctionalMDP) else mdp
     check_size(stored.n_states, stored.transitions.nnz, stored.n_pairs * settings)
     return stored
 

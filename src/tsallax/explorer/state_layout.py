@@ -70,6 +70,23 @@ def _coordinates(name: str) -> tuple[float, ...]:
     return point if np.isfinite(point).all() else ()
 
 
+def widened(positions: Floats) -> Floats:
+    """Positions with the shorter side of the map stretched to half the longer, if it is below.
+
+    For coordinates x and y that have no unit in common.
+
+    >>> widened(np.array([[0.0, 0.0], [0.0, 1.0], [9.0, 0.0], [9.0, 1.0]]))[-1]
+    array([9. , 4.5])
+    """
+    sides = np.ptp(positions[:, :2], axis=0)
+    if not sides.all():
+        return positions
+    scale = np.ones(positions.shape[1])
+    scale[:2] = np.maximum(0.5 * sides.max() / sides, 1.0)
+    wide: Floats = positions * scale
+    return wide
+
+
 def load_positions(path: str | PathLike[str]) -> Any:
     """The table of positions in a file: .npy, or text with one line for each state.
 

@@ -199,7 +199,9 @@ def _check_version(
         if shape == () and dtype.kind in "Uiu":
             values[key] = _array(archive, entries[key]).item()
     if values["format"] != form.name:
-        raise InvalidInput(f"not a file written by {form.writer}")
+        other = values["format"]
+        but = f", but of the format {other[:40]!r}" if isinstance(other, str) else ""
+        raise InvalidInput(f"not a file written by {form.writer}{but}")
     if values["version"] != form.version:
         raise InvalidInput(
             f"version {values['version']}, but this tsallax reads version {form.version}"

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from tsallax import checks
 from tsallax.errors import InvalidInput
@@ -19,9 +19,9 @@ from tsallax.planning.evaluation import gap_certificate, performance_bound
 from tsallax.planning.functional_mdp import FunctionalMDP
 from tsallax.planning.functional_solution import FunctionalSolution
 from tsallax.planning.mdp import MDP
-from tsallax.planning.solution import Solution
+from tsallax.planning.solution import NotConverged, Solution
 from tsallax.planning.solver import solve
-from tsallax.regularizer import Hard
+from tsallax.regularizer import Hard, Regularizer
 
 
 class ChosenAlpha(NamedTuple):
@@ -74,6 +74,22 @@ def choose_alpha(
     make = family(regularizer, q)
     if mdp.max_actions == 1:
         raise InvalidInput("every state of this MDP has one action: alpha changes nothing")
+    try:
+        return _choose(mdp, max_gap, make, worst_case, precision, tolerance)
+    except NotConverged as error:
+        problem = f"max_gap {max_gap:g} asks for values to within {tolerance:g}: {error}"
+        raise NotConverged(problem, error.solution) from None
+
+
+def _choose(
+    mdp: Any,
+    max_gap: float,
+    make: Callable[[float], Regularizer],
+    worst_case: bool,
+    precision: float,
+    tolerance: float,
+) -> ChosenAlpha:
+    """The largest alpha, each point being solved to within the tolerance."""
     solve_at = point_solver(mdp, tolerance)
     before: list[Point] = []
 

@@ -25,6 +25,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from tsallax import checks
 from tsallax.errors import InvalidInput
+from tsallax.memory import require_memory
 from tsallax.planning import finite_horizon_files
 from tsallax.planning.bellman import Bellman, Floats
 from tsallax.planning.forms import frozen, named, read_value
@@ -232,11 +233,7 @@ def read_final_value(mdp: MDP, value: Any) -> Floats:
 
 
 def _table_of_values(steps: int, states: int) -> Floats:
-    try:
-        return np.empty((steps + 1, states))
-    except (MemoryError, ValueError):
-        size = 8 * (steps + 1) * states / 1e9
-        raise InvalidInput(
-            f"the values of {steps} steps and {states} states need {size:.3g} GB of memory: "
-            "solve in parts, with final_value= the value of the later part"
-        ) from None
+    what = f"the values of {steps:,} steps and {states:,} states"
+    remedy = "solve in parts, with final_value= the value of the later part"
+    require_memory(8 * (steps + 1) * states, what, remedy)
+    return np.empty((steps + 1, states))

@@ -200,6 +200,16 @@ def read_rows(transitions: Any, pairs: ArrayLike | None) -> tuple[csr_array, int
     return csr, actions, _shares_memory(csr, transitions)
 
 
+def refuse_exchanged(transitions: Any, rewards: Any) -> None:
+    """Refuse rewards in the place of transitions, as `DiscreteDP` of QuantEcon has them."""
+    first, second = (tuple(getattr(x, "shape", ())) for x in (transitions, rewards))
+    if first and first == second[:-1] and (len(first) == 1 or second[0] == second[-1] > 1):
+        raise InvalidInput(
+            f"transitions of shape {first} and rewards of shape {second} look exchanged: "
+            "transitions come first, as in MDP(transitions, rewards, discount)"
+        )
+
+
 def actions_first_hint(what: str) -> str:
     """How to pass an array (A, S, S)."""
     return (

@@ -114,6 +114,10 @@ class Space:
         ]
         return str(values[0]) if self.single else f"({', '.join(map(str, values))})"
 
+    def names(self) -> list[str]:
+        """The coordinates of all elements as text."""
+        return [self.describe(i) for i in range(self.size)]
+
 
 def read_space(name: str, given: Any) -> Space:
     """A space from a size, an array of values, or a tuple of these."""

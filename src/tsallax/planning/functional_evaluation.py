@@ -29,7 +29,7 @@ from tsallax.planning.functional_checks import find_invalid
 from tsallax.planning.functional_mdp import FunctionalMDP
 from tsallax.planning.functional_solution import FunctionalSolution
 from tsallax.planning.operator import UNIT_ROUNDOFF
-from tsallax.planning.policies import ROW_TOLERANCE
+from tsallax.planning.policies import ROW_TOLERANCE, refuse_real_actions
 from tsallax.planning.precision import double_precision
 from tsallax.regularizer import Hard, Regularizer
 
@@ -225,6 +225,7 @@ def _lists(mdp: FunctionalMDP, policy: Any) -> tuple[Array, Array]:
             s = int(np.flatnonzero((given < 0) | (given >= mdp.n_actions))[0])
             raise InvalidInput(f"state {mdp.states.describe(s)} has no action {given[s]}")
         return jnp.ones((mdp.n_states, 1)), jnp.asarray(given[:, None], jnp.int32)
+    refuse_real_actions(given, mdp.n_states, mdp.n_pairs)
     if given.shape != (mdp.n_states, mdp.n_actions):
         raise InvalidInput(
             f"a policy of this model has shape ({mdp.n_states}, {mdp.n_actions}), or one integer "

@@ -97,8 +97,10 @@ class FunctionalMDP:
         d[self.start] = 1.0
         return d
 
-    def to_mdp(self) -> Any:
+    def to_mdp(self, names: bool = False) -> Any:
         """The same model as an `MDP`, with all transitions stored.
+
+        With `names`, states and actions are named by their coordinates, such as "(3, 0)".
 
         >>> from tsallax import problems
         >>> problems.inventory(capacity=20, lead_time=1, max_order=5).to_mdp()
@@ -109,7 +111,11 @@ class FunctionalMDP:
             raise InvalidInput(
                 f"{branches:,} branches are too many to be stored: solve the model as it is"
             )
-        return self.stored_class(discount=self.discount, initial=self.start, **_tables(self))
+        arguments = _tables(self)
+        if names:
+            arguments["state_names"] = self.states.names()
+            arguments["action_names"] = self.actions.names()
+        return self.stored_class(discount=self.discount, initial=self.start, **arguments)
 
     def with_discount(self, discount: float) -> FunctionalMDP:
         """The same model with another gamma."""

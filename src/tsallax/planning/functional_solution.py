@@ -14,6 +14,7 @@ from tsallax.errors import InvalidInput
 from tsallax.files import npz
 from tsallax.planning.accelerator.jax_bellman import GreedyPolicy, JaxBellman
 from tsallax.planning.devices import make_operator
+from tsallax.planning.formats.exchange import refuse_for_solution
 from tsallax.planning.forms import frozen, read_value
 from tsallax.planning.functional_mdp import FunctionalMDP
 from tsallax.planning.solution import BaseSolution
@@ -96,6 +97,7 @@ class FunctionalSolution(BaseSolution):
         ...     FunctionalSolution.load(pathlib.Path(folder, "stock.npz"), model).actions[:3]
         array([2, 2, 2], dtype=int32)
         """
+        refuse_for_solution(path)
         operator, policy = self.greedy.operator, self.greedy.policy
         npz.write(path, FORMAT, {
             **{name: getattr(self, name) for name in ("value", "lower", "upper", "actions")},

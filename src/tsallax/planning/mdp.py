@@ -106,6 +106,7 @@ class MDP:
         action_names: Sequence[str] | None = None,
     ) -> None:
         gamma = checks.probability("discount", discount)
+        forms.refuse_exchanged(transitions, rewards)
         rows, n_actions, shared = forms.read_rows(transitions, pairs)
         n_states = rows.shape[1]
         states = Index("state", n_states, forms.read_names(state_names, "state", n_states))

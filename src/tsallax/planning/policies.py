@@ -35,6 +35,7 @@ def read_policy(mdp: MDP, policy: ArrayLike | Mapping[Any, Any]) -> Floats:
     given = numbers(policy, "policy")
     if given.shape == (mdp.n_states,) and np.issubdtype(given.dtype, np.integer):
         return _deterministic(mdp, given)
+    refuse_real_actions(given, mdp.n_states, mdp.n_pairs)
     table = given.astype(np.float64)
     if table.shape == (mdp.n_states, mdp.n_actions):
         pi = mdp.flatten(table)
@@ -48,6 +49,15 @@ def read_policy(mdp: MDP, policy: ArrayLike | Mapping[Any, Any]) -> Floats:
             f"each of {mdp.n_pairs} pairs, or one integer for each state, not {table.shape}"
         )
     return _normalized(mdp, pi)
+
+
+def refuse_real_actions(policy: NDArray[Any], n_states: int, n_pairs: int) -> None:
+    """Refuse one real number for each state, which is no index of an action."""
+    if policy.shape == (n_states,) and n_states != n_pairs:
+        raise InvalidInput(
+            f"a policy with one action for each state has integers, not {policy.dtype}: "
+            "pass policy.astype(int)"
+        )
 
 
 def _normalized(mdp: MDP, pi: Floats) -> Floats:

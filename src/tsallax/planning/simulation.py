@@ -13,6 +13,7 @@ from numpy.typing import ArrayLike, NDArray
 from tsallax import checks
 from tsallax.errors import InvalidInput
 from tsallax.interrupts import interruptible
+from tsallax.memory import require_memory
 from tsallax.planning.bellman import Floats, check_problem, kernel_arrays
 from tsallax.planning.finite_horizon import FiniteHorizonSolution
 from tsallax.planning.forms import frozen
@@ -25,6 +26,9 @@ from tsallax.regularizer import Hard
 
 NEGLIGIBLE_WEIGHT = 1e-6
 """gamma^max_steps of the default of `max_steps`."""
+
+BYTES_OF_AN_EPISODE = 2 * 4 * 8 + 6 * 8
+"""Of its random numbers, while they are made, and of its numbers so far."""
 
 STEPS_OF_A_CALL = 1 << 22
 """About the largest number of steps between two moments at which Ctrl-C is noticed."""
@@ -189,6 +193,7 @@ def _truncation_bias(mdp: MDP, limit: int) -> float:
 
 
 def _new_episodes(seeds: np.random.SeedSequence, n: int) -> kernel.Episodes:
+    require_memory(BYTES_OF_AN_EPISODE * n, f"{n:,} episodes", "simulate fewer at a time")
     return kernel.Episodes(
         random=np.asarray(seeds.generate_state(4 * n, np.uint64), np.uint64).reshape(n, 4),
         state=np.empty(n, np.int64),
@@ -201,6 +206,7 @@ def _new_episodes(seeds: np.random.SeedSequence, n: int) -> kernel.Episodes:
 
 
 def _record(offsets: NDArray[np.int64], steps: int) -> kernel.Record:
+    require_memory(16 * steps, f"{steps:,} recorded steps", "lower episodes or max_steps")
     return kernel.Record(
         offsets, np.empty(steps, np.int32), np.empty(steps, np.int32), np.empty(steps)
     )

@@ -34,6 +34,9 @@ NO_OUTCOME_HINT = (
     "list terminal states in terminal=, or give termination="
 )
 
+RESCALE_HINT = "; divide them by their sum"
+REST_HINT = f"{RESCALE_HINT}, or give termination= where the rest ends the episode"
+
 NOT_AVAILABLE_HINT = "; leave out an action that is not available with pairs="
 PAIRS_EXAMPLE = (
     ", such as pairs=numpy.argwhere(rewards > -numpy.inf), "
@@ -87,7 +90,7 @@ def read_termination(termination: ArrayLike | None, layout: Layout) -> Floats | 
     if bad.size:
         at = int(bad[0])
         raise InvalidInput(
-            f"termination of {layout.place(at)} is {result[at]:.17g}, not a probability"
+            f"termination of {layout.place(at)} is {float(result[at])!r}, not a probability"
         )
     return np.array(result) if result.any() else None
 
@@ -105,7 +108,8 @@ def distributions(
         successor = named("state", int(csr.indices[at]), layout.state_names)
         kind = "negative" if csr.data[at] < 0 else "not finite"
         raise InvalidInput(
-            f"probability from {layout.place(row)} to {successor} is {kind}: {csr.data[at]:.17g}"
+            f"probability from {layout.place(row)} to {successor} is {kind}: "
+            f"{float(csr.data[at])!r}"
         )
     if low == 0 or not csr.has_canonical_format:
         csr, shared = csr.copy() if shared else csr, False
@@ -120,9 +124,10 @@ def distributions(
         if off.max() > NEAR_ONE:
             at = int(np.argmax(off > NEAR_ONE))
             what = "probabilities" + (" and termination" if termination is not None else "")
-            hint = _other_order_hint(csr, layout) or (NO_OUTCOME_HINT if sums[at] == 0 else "")
+            hint = NO_OUTCOME_HINT if sums[at] == 0 else RESCALE_HINT if sums[at] > 1 else REST_HINT
+            hint = _other_order_hint(csr, layout) or hint
             place = layout.place(first + at)
-            raise InvalidInput(f"{what} of {place} sum to {sums[at]:.17g}, not to 1{hint}")
+            raise InvalidInput(f"{what} of {place} sum to {sums[at]:.12g}, not to 1{hint}")
         if off.max() > ULPS:
             if shared:
                 csr.data, shared = csr.data.copy(), False
@@ -285,9 +290,10 @@ def read_initial(
     if bad.size:
         at = int(bad[0])
         raise InvalidInput(
-            f"initial probability of {named('state', at, layout.state_names)} is {result[at]:.17g}"
+            f"initial probability of {named('state', at, layout.state_names)} is "
+            f"{float(result[at])!r}"
         )
     total = float(result.sum())
     if abs(total - 1.0) > NEAR_ONE:
-        raise InvalidInput(f"initial probabilities sum to {total:.17g}, not to 1")
+        raise InvalidInput(f"initial probabilities sum to {total:.12g}, not to 1{RESCALE_HINT}")
     return result / total if abs(total - 1.0) > ULPS else result

@@ -74,6 +74,18 @@ def test_a_model_without_any_allowed_action_is_refused():
         solve(mdp, Hard())
 
 
+def test_a_model_whose_values_do_not_fit_into_memory_is_refused_before_it_is_checked():
+    model = MDP.from_functions(
+        lambda state, action: (state, 0.0, True),
+        lambda post, event: (post, 0.0, False),
+        states=(10**6, 10**7), actions=2, post=(10**6, 10**7), events=1, probabilities=[1.0],
+        discount=0.9,
+    )  # fmt: skip
+    words = "not enough memory for the values of 10,000,000,000,000 states and .*: use coarser"
+    with pytest.raises(InvalidInput, match=words):
+        solve(model, Hard())
+
+
 def test_blocks_are_those_of_the_device_that_computes(monkeypatch):
     monkeypatch.setattr(jax, "default_backend", lambda: "gpu")
     with jax.default_device(jax.devices("cpu")[0]):

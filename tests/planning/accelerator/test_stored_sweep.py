@@ -25,12 +25,23 @@ def ragged():
     return MDP(np.array(rows), rng.normal(size=len(rows)), 0.9, pairs=pairs, terminal=ends)
 
 
+def bandit():
+    """Every action ends the episode: no pair has a successor."""
+    return MDP(np.zeros((4, 2)), [1.0, 3.0, -1.0, 0.0], 0.9, pairs=np.argwhere(np.ones((2, 2))),
+               termination=np.ones(4))  # fmt: skip
+
+
 GARNET = problems.garnet(30, 4, 3, discount=0.9, seed=0)
 
 
 @pytest.mark.parametrize(
     ("mdp", "regularizer", "unrolled"),
-    [(ragged(), Sparse(0.5), 32), (GARNET, Hard(), 32), (GARNET, Sparse(0.5), 2)],
+    [
+        (ragged(), Sparse(0.5), 32),
+        (GARNET, Hard(), 32),
+        (GARNET, Sparse(0.5), 2),
+        (bandit(), Sparse(0.5), 32),
+    ],
 )
 def test_a_sweep_its_policy_and_following_it_agree_with_the_compiled_loops(
     mdp, regularizer, unrolled, monkeypatch

@@ -18,6 +18,7 @@ from jax import Array
 from numpy.typing import NDArray
 
 from tsallax.errors import InvalidInput
+from tsallax.memory import require_memory
 from tsallax.planning.accelerator.action_values import ActionValues, expectation
 from tsallax.planning.accelerator.device_sweep import (
     DeviceSweep,
@@ -33,6 +34,7 @@ from tsallax.planning.accelerator.row_maximum import row_maxima
 from tsallax.planning.functional_checks import check_functions, find_invalid
 from tsallax.planning.functional_mdp import FunctionalMDP
 from tsallax.regularizer import Hard, Regularizer
+from tsallax.wording import plural
 
 CPU_BLOCK, GPU_BLOCK = 2**17, 2**25
 """Evaluations of the functions at a time: on a CPU, what fits into the caches of its cores."""
@@ -343,5 +345,15 @@ def checked_sweep(
     mdp: FunctionalMDP, dtype: Any, mesh: Any, device: jax.Device | None
 ) -> FunctionalSweep:
     """The sweeps of a model, checked; the last ones are kept, as they take seconds to compile."""
+    _require_memory(mdp, np.dtype(dtype).itemsize, device)
     check_functions(mdp)
     return FunctionalSweep(mdp, dtype, mesh)
+
+
+def _require_memory(mdp: FunctionalMDP, number: int, device: jax.Device | None) -> None:
+    """Refuse a model of which not even v, Uv, r_pi and lists of one action fit into memory."""
+    posts = mdp.post.size if mdp.post is not None and not mdp.given_state else 0
+    size = mdp.n_states * (4 * number + 8) + posts * number
+    what = f"the values of {plural(mdp.n_states, 'state')}"
+    what += f" and {plural(posts, 'post-decision state')}" if posts else ""
+    require_memory(size, what, "use coarser spaces", device or jax.local_devices()[0])

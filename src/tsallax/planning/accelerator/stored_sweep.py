@@ -248,10 +248,11 @@ def _layout(mdp: MDP, states: NDArray[np.int64] | None, dtype: Any, mesh: Mesh |
     lengths = np.diff(mdp.transitions.indptr)
     width = int((last - first).max())
     longest = (
-        int(np.maximum.reduceat(lengths, first).max())
+        np.maximum.reduceat(lengths, first).max()
         if states is None
-        else int(max(lengths[a:b].max() for a, b in zip(first, last, strict=True)))
+        else max(lengths[a:b].max() for a, b in zip(first, last, strict=True))
     )
+    longest = max(int(longest), 1)  # where every action ends the episode, one with p = 0
     n_devices = 1 if mesh is None else mesh.size
     per_device = -(-count // n_devices)
     parts = []

@@ -33,6 +33,18 @@ def read_arguments(
     return arguments if discount is None else {**arguments, "discount": discount}
 
 
+def refuse_for_solution(path: str | PathLike[str]) -> None:
+    """Refuse the name of a file of a model checker, which has no place for a solution.
+
+    >>> refuse_for_solution("solution.umb")
+    Traceback (most recent call last):
+    tsallax.errors.InvalidInput: solution.umb: .umb is for models: end the name in .npz
+    """
+    ending = Path(path).suffix
+    if ending in FORMATS:
+        raise InvalidInput(f"{ending} is for models: end the name in .npz", source=path)
+
+
 def write_mdp(path: str | PathLike[str], mdp: Any) -> None:
     """Write an MDP in the format that the ending of the file's name stands for."""
     form = FORMATS.get(Path(path).suffix)
