@@ -30,7 +30,6 @@ def test_the_lines_of_all_presets_fit_a_terminal(capsys):
     assert max(map(len, out.splitlines())) <= 88
 
 
-
 def test_one_preset_is_printed_as_its_file(capsys):
     code, out, _ = call(capsys, "presets Taxi-v3")
     assert code == 0

@@ -9,7 +9,6 @@ of the runs (`tsallax.statistics`).
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from os.path import commonprefix
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -132,8 +131,11 @@ def _label(runs: list[Log], groups: list[list[Log]]) -> str:
 
 def _folder_label(runs: list[Log]) -> str:
     """The name of the folder of a run, or what those of several begin with."""
-    names = [run.folder.resolve().name for run in runs]
-    return commonprefix(names).rstrip("-_.0123456789") if len(names) > 1 else names[0]
+    first, *others = (run.folder.resolve().name for run in runs)
+    n = len(first)
+    while not all(name.startswith(first[:n]) for name in others):
+        n -= 1
+    return (first[:n].rstrip("-_.0123456789") or first) if others else first
 
 
 def smoothed(returns: NDArray[np.float64], window: int) -> NDArray[np.float64]:
