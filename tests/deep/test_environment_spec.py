@@ -219,3 +219,23 @@ def test_what_a_function_makes_is_tried_out_before_training():
 
     with refused("Short: step returned 4 values, not 5"):
         DeepQ(Short, **TINY)
+
+
+def test_an_environment_whose_seed_has_no_effect_is_warned_of(recwarn: Any):
+    class Careless(Episodic):
+        def reset(self, *, seed: int | None = None, options: Any = None) -> Any:
+            observation, info = super().reset(seed=seed)
+            return observation + np.random.default_rng().random(observation.shape, np.float32), info
+
+    for env in (
+        Episodic,
+        "CartPole-v1",
+        lambda: gymnasium.wrappers.NormalizeObservation(Episodic()),
+    ):
+        spec_of(env)
+    assert not recwarn.list
+    with pytest.warns(
+        UserWarning, match=r"Careless: reset\(seed=0\) twice gives different"
+    ) as found:
+        DeepQ(Careless, **TINY)
+    assert found[0].filename == __file__

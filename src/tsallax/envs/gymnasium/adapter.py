@@ -205,11 +205,20 @@ class GymnasiumAdapter:
         self._wrappers.follow(statistics, self.name)
 
     def try_out(self, look_for_masks: bool) -> bool:
-        """Check what a reset and a step return; return whether actions are masked."""
+        """Check what resets and a step return; return whether actions are masked.
+
+        Where a seed does not determine the first observation, a warning says so.
+        """
         if look_for_masks and self.action.choices is not None:
             self.masked |= self.gives_masks()
-        self.reset([0] * self.n_envs)
+        first = self.reset([0] * self.n_envs)
         self.step(self._allowed_actions())
+        if not self.statistics() and not np.array_equal(first, self.reset([0] * self.n_envs)):
+            warnings.warn(
+                f"{self.name}: reset(seed=0) twice gives different observations, so that no run "
+                "can be repeated: call super().reset(seed=seed) and draw from self.np_random",
+                stacklevel=6,
+            )
         return self.masked
 
     def _allowed_actions(self) -> NDArray[Any]:
