@@ -40,7 +40,8 @@ class Drift(gymnasium.Env):
             os.kill(os.getpid(), signal.SIGKILL)
         self.place += (2 * int(action) - 1) * 0.1 + 0.1 * self.np_random.normal(size=4)
         self.place = self.place.astype(np.float32)
-        reward = float(self.place[0]) if self.trouble != "reward" else float("nan")
+        nan = self.t == 4 and self.trouble == "reward"
+        reward = float("nan") if nan else float(self.place[0])
         return (
             self.place.copy(),
             reward,

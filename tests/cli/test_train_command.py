@@ -298,6 +298,23 @@ def test_an_environment_of_the_current_folder_is_found_also_by_the_printed_comma
     assert rows(tmp_path / "run" / logs.EPISODES) == 4
 
 
+def test_a_function_of_the_current_folder_makes_the_environment(
+    tmp_path: Path, capsys, monkeypatch
+):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(sys, "path", [*sys.path])
+    (tmp_path / "current_folder_make.py").write_text(
+        "import gymnasium\n\ndef cart(limit=9):\n"
+        "    return gymnasium.make('CartPole-v1', max_episode_steps=limit)\n"
+    )
+    task = "current_folder_make:cart"
+    words = f"train {task} --env-option limit=5 --episodes 2 --set net_arch=8 --out run"
+    code, out, err = call(capsys, words)
+    assert (code, err) == (0, "")
+    code, out, err = call(capsys, f"evaluate run --env {task} --episodes 3")
+    assert (code, rows_of(out)["length"]) == (0, "5 steps")
+
+
 def test_ddpg_is_chosen_by_its_name(tmp_path: Path, capsys, monkeypatch):
     monkeypatch.setattr(tsallax.DDPG, "learn", lambda *_, **__: None)
     task = f"train MultiGoal-v0 --algorithm ddpg --episodes 2 --out {tmp_path / 'run'}"

@@ -372,6 +372,10 @@ def test_the_options_of_an_agent_are_changed_and_not_assigned():
     agent = corridor()
     with pytest.raises(AttributeError, match=r"agent\.change\(learning_rate=\.\.\.\)"):
         agent.config = agent.config
+    with pytest.raises(AttributeError, match=r"learning_rate .*agent\.change\(learning_rate="):
+        agent.learning_rate = 0.1
+    with pytest.raises(AttributeError, match=r"DeepQ\.load\(path, env="):
+        agent.env = "CartPole-v1"
     agent.learn(steps=30).change(learning_rate=0.005, explore="soft")
     assert agent.config.learning_rate == (0.005, 0.005, 0)
     assert agent.changes == [(30, "explore", "sparse", "soft"), (30, "learning_rate", 0.01, 0.005)]

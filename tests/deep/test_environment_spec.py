@@ -141,3 +141,44 @@ def test_an_environment_to_evaluate_in_must_be_of_the_same_kind():
     with refused("Acrobot-v1: has observation_shape"):
         agent.learn(steps=10, eval_every=5, eval_env="Acrobot-v1")
     assert agent.steps == 0
+
+
+def test_what_a_function_makes_is_evaluated_in_copied_and_loaded(tmp_path: Any):
+    agent = DeepQ(Episodic, n_envs=2, **TINY).learn(steps=20, eval_every=10, eval_episodes=1)
+    assert agent.environment == "Episodic"
+    found = agent.evaluate(2)
+    agent.save(tmp_path / "agent.npz")
+    again = DeepQ.load(tmp_path / "agent.npz", Episodic)
+    assert again.evaluate(2).returns.tolist() == found.returns.tolist()
+    assert again.learn(steps=40).steps == 40
+    with refused("load it with one"):
+        DeepQ.load(tmp_path / "agent.npz").evaluate(2)
+
+
+def test_what_a_function_makes_is_tried_out_before_training():
+    class Short(Episodic):
+        def step(self, action: Any) -> Any:
+            return super().step(action)[:4]
+
+    with refused("Short: step returned 4 values, not 5"):
+        DeepQ(Short, **TINY)
+
+
+def test_an_environment_whose_seed_has_no_effect_is_warned_of(recwarn: Any):
+    class Careless(Episodic):
+        def reset(self, *, seed: int | None = None, options: Any = None) -> Any:
+            observation, info = super().reset(seed=seed)
+            return observation + np.random.default_rng().random(observation.shape, np.float32), info
+
+    for env in (
+        Episodic,
+        "CartPole-v1",
+        lambda: gymnasium.wrappers.NormalizeObservation(Episodic()),
+    ):
+        spec_of(env)
+    assert not recwarn.list
+    with pytest.warns(
+        UserWarning, match=r"Careless: reset\(seed=0\) twice gives different"
+    ) as found:
+        DeepQ(Careless, **TINY)
+    assert found[0].filename == __file__

@@ -81,3 +81,10 @@ def test_the_first_of_equal_evaluations_is_the_best():
         history.append(evaluation_return=value)
         found.append(history.is_best())
     assert found == [True, True, False, False, True]
+
+
+def test_the_columns_of_a_history_are_listed_and_others_refused():
+    history = History()
+    assert {name: len(history[name]) for name in history}["episode_return"] == 0
+    with refused("unknown column 'episode_returns': choose from episode_step, episode_return"):
+        history["episode_returns"]

@@ -156,11 +156,10 @@ def test_an_error_of_an_environment_leaves_a_fleet_that_can_be_saved(make, error
     fleet = pair(trouble)
     with pytest.raises(error) as raised:
         fleet.learn(steps=50, save_to=path)
-    made = {"broken_step": 3, "broken_reward": 0}[make]
     assert str(raised.value).startswith("Drift: ")
     assert str(raised.value).endswith(words)
-    assert raised.value.__notes__ == [f"the fleet of {made} steps was saved to {path}"]
-    assert (fleet.steps, fleet.whole) == (made, True)
+    assert raised.value.__notes__ == [f"the fleet of 3 steps was saved to {path}"]
+    assert (fleet.steps, fleet.whole) == (3, True)
     healthy = Fleet.load(path, Drift).learn(steps=50)
     assert_equal(healthy, pair(Drift).learn(steps=50))
 

@@ -27,6 +27,8 @@ CONFIGS = [DeepQConfig, DDPGConfig]
     [
         ("alhpa", "did you mean alpha?"),
         ("learningrate", "did you mean learning_rate?"),
+        ("lr", "use learning_rate"),
+        ("exploration_fraction", "use epsilon=start:end:steps with explore=epsilon"),
         ("zzz", "choose from explore, update"),
         ("copy_every", "it is called target_update_interval now"),
     ],

@@ -79,6 +79,20 @@ def test_curves_are_named_by_what_tells_them_apart(tmp_path: Path):
     }
 
 
+def test_runs_that_differ_in_many_options_are_named_by_their_folders(tmp_path: Path):
+    """A preset and the defaults differ in a dozen options, which left no room for the curves."""
+    plain = {"double": False, "n_step": 1, "tau": None, "priority": 0.4, "gamma": 0.99}
+    other = {"double": True, "n_step": 3, "tau": 0.005, "priority": 0.0, "gamma": 0.98}
+    for s in (0, 1):
+        made_up_run(tmp_path / f"preset-{s}", np.zeros(5), seed=s, **other)
+    made_up_run(tmp_path / "default", np.zeros(5), **plain)
+    made_up_run(tmp_path / "more" / "default", np.zeros(5), **{**plain, "gamma": 0.5})
+    groups = learning_curves.group(learning_curves.find([tmp_path, tmp_path / "more"]))
+    assert [g.label for g in groups] == [
+        str(tmp_path / "default"), "preset", str(tmp_path / "more" / "default"),
+    ]  # fmt: skip
+
+
 def test_the_same_run_twice_is_refused_since_it_would_narrow_the_interval(tmp_path: Path):
     a, b = (made_up_run(tmp_path / "ab"[n], np.zeros(5 + n), episodes=5 + n) for n in (0, 1))
     with pytest.raises(InvalidInput, match=r"a and .*b: the same configuration and seed"):

@@ -27,9 +27,10 @@ def plot(
 ) -> None:
     """Draw learning curves: the mean return over seeds, with its interval.
 
-    Runs that differ only in the seed are one curve, labelled by the other options that differ. The
-    interval is a 95% bootstrap interval from six seeds on; with fewer it is the range of the runs,
-    and labelled so. Circles are evaluations of the greedy policy. Each environment has a panel.
+    Runs that differ only in the seed are one curve, labelled by the other options that differ, or
+    by their folders if these are more than four. The interval is a 95% bootstrap interval from six
+    seeds on; with fewer it is the range of the runs, and labelled so. Circles are evaluations of
+    the greedy policy. Each environment has a panel.
 
     \b
     Examples:

@@ -11,7 +11,7 @@ from tsallax.cli.output import aligned
 if TYPE_CHECKING:
     from tsallax.runs.preset_catalogue import Preset
 
-HEAD = ("environment", "steps", "result", "command", "options")
+HEAD = ("environment", "steps", "result")
 
 
 def presets(
@@ -21,8 +21,9 @@ def presets(
 ) -> None:
     """List the presets: options that `tsallax train ENV` uses for known environments.
 
-    The result is the mean greedy return over seeds, with its 95% interval, or with the range of
-    fewer than six seeds; steps are named where they are fewer than those of the preset.
+    With NAME, print the options of one preset and the command that measured its result. The result
+    is the mean greedy return over seeds, with its 95% interval, or with the range of fewer than six
+    seeds; steps are named where they are fewer than those of the preset.
 
     \b
     Examples:
@@ -38,18 +39,14 @@ def presets(
         typer.echo(file.read_text(encoding="utf-8"), nl=False)
         return
     typer.echo(aligned([HEAD, *map(_row, all_presets())]))
+    typer.echo("\nOptions and the command of a result: tsallax presets NAME")
 
 
 def _row(preset: Preset) -> tuple[str, ...]:
-    from tsallax.files import yaml_text
-
-    options = ", ".join(f"{key} {yaml_text.scalar(value)}" for key, value in preset.options.items())
     found = preset.result
     if found is None:
-        result, command = "not measured", f"tsallax train {preset.name} --out DIR"
-    else:
-        low, high = found.interval
-        result = f"{found.mean:.5g} [{low:.5g}, {high:.5g}], {found.seeds} seeds"
-        result += "" if found.steps == preset.steps else f", {found.steps:,} steps"
-        command = found.command
-    return preset.name, f"{preset.steps:,}", result, command, options
+        return preset.name, f"{preset.steps:,}", "not measured"
+    low, high = found.interval
+    result = f"{found.mean:.5g} [{low:.5g}, {high:.5g}], {found.seeds} seeds"
+    result += "" if found.steps == preset.steps else f", {found.steps:,} steps"
+    return preset.name, f"{preset.steps:,}", result

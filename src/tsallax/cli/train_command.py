@@ -22,7 +22,7 @@ def train(
         str | None,
         typer.Argument(
             metavar="ENV",
-            help="The id of a Gymnasium environment or one in JAX; with --resume also DIR.",
+            help="The id of an environment, MODULE:ID or MODULE:FUNCTION; with --resume also DIR.",
         ),
     ] = None,
     out: Annotated[Path | None, typer.Option(metavar="DIR", help="The folder of the run.")] = None,
@@ -124,6 +124,7 @@ def train(
       tsallax train --resume runs/reacher --episodes 5000
       tsallax train --resume runs/reacher --episodes 5000 --set learning_rate=1e-5
       tsallax train CartPole-v1 --eval-every 2000 --stop-at-return 500 --out runs/early
+      tsallax train my_module:MyEnv --env-option size=5 --steps 20000 --out runs/mine
 
     \b
     DIR holds

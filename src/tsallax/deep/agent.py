@@ -191,6 +191,15 @@ class Agent:
             f"them, and {type(self).__name__}.load(path, learning_rate=...) continues with others"
         )
 
+    def __setattr__(self, name: str, value: Any) -> None:
+        """Refuse options as attributes, which would have no effect."""
+        if name == "env" or any(name == f.name for f in dataclasses.fields(self.Config)):
+            how = f"agent.change({name}=...) changes it"
+            if name == "env":
+                how = f"{type(self).__name__}.load(path, env=...) continues in another one"
+            raise AttributeError(f"{name} of an agent cannot be assigned: {how}")
+        super().__setattr__(name, value)
+
     def change(self, **given: Any) -> Self:
         """Go on with other options, from the next step on; `changes` records them.
 

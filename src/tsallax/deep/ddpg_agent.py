@@ -11,12 +11,13 @@ class DDPG(Agent):
     """Deep deterministic policy gradient, for environments whose actions are real numbers.
 
     Args:
-        env: the id of an environment, a Gymnasium environment or vector environment, or one of
-            `tsallax.envs`. Those that exist in JAX run there: InvertedPendulum-v5, Reacher-v5.
+        env: the id of an environment, a function or class that makes one, a Gymnasium environment
+            or vector environment, or one of `tsallax.envs`. Those that exist in JAX run there:
+            InvertedPendulum-v5, Reacher-v5.
         seed: fixes everything.
         config: a `DDPGConfig` or a dict of its options.
         backend: "jax" or "gymnasium"; default: jax where there is such an environment.
-        env_options: further arguments of `gymnasium.make`.
+        env_options: further arguments of `gymnasium.make` or of the function.
         noise, sigma, normalize, ...: the options of `DDPGConfig`.
 
     >>> import tsallax

@@ -15,13 +15,14 @@ class DeepQ(Agent):
     """Deep Q-learning with a sparse, soft, epsilon-greedy or Tsallis policy and update.
 
     Args:
-        env: the id of an environment, a Gymnasium environment or vector environment, or one of
-            `tsallax.envs`. Those that exist in JAX run there: InvertedPendulum-v5, Reacher-v5.
+        env: the id of an environment, a function or class that makes one, a Gymnasium environment
+            or vector environment, or one of `tsallax.envs`. Those that exist in JAX run there:
+            InvertedPendulum-v5, Reacher-v5.
         actions: levels per dimension of a continuous action; a Discrete environment needs none.
         explore, update, alpha, ...: the options of `DeepQConfig`, see `tsallax config`.
         seed: fixes everything.
         backend: "jax" or "gymnasium"; default: jax where there is such an environment.
-        env_options: further arguments of `gymnasium.make`.
+        env_options: further arguments of `gymnasium.make` or of the function.
         action_mask: a function of a single environment that gives the mask of the actions that its
             state allows; default: `info["action_mask"]`, where the environment has it.
 

@@ -60,5 +60,6 @@ def _replacement(
     require_same(spec, described)
     if spec.n_envs != described.n_envs:
         problem = f"has n_envs {spec.n_envs}, but the agent was made for {described.n_envs}"
-        raise InvalidInput(problem, source=spec.name)
+        remedy = "give as many, or load it without env and give this one to evaluate(env=...)"
+        raise InvalidInput(f"{problem}: {remedy}", source=spec.name)
     return spec

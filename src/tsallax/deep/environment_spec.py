@@ -18,6 +18,7 @@ from tsallax import checks
 from tsallax.envs.action_format import ActionFormat
 from tsallax.envs.action_mask import mask_rows
 from tsallax.envs.gymnasium.adapter import GymnasiumAdapter
+from tsallax.envs.gymnasium.gymnasium_make import makes_environments
 from tsallax.envs.gymnasium.second_environment import make_again
 from tsallax.envs.gymnasium.wrapper_statistics import Statistics
 from tsallax.envs.jax.catalogue import jax_environment
@@ -49,9 +50,9 @@ class EnvironmentSpec:
     limit: int | None = None
     """The number of steps after which an episode is truncated."""
     source: Any = None
-    """An id or an environment to make Gymnasium environments from; None where it is unknown."""
+    """An id, a function or an environment to make others from; None where it is unknown."""
     options: Mapping[str, Any] = field(default_factory=dict)
-    """Arguments of `gymnasium.make`."""
+    """Arguments of `gymnasium.make`, or of the function."""
     host: GymnasiumAdapter | None = None
     """The Gymnasium environments of training, once they are made."""
     saved_statistics: list[Statistics] = field(default_factory=list)
@@ -141,7 +142,7 @@ class EnvironmentSpec:
 
     def is_training_environment(self, env: Any) -> bool:
         """Whether this object is the Gymnasium environment of training, or a wrapper of it."""
-        if self.jax is not None or self.source is None or isinstance(self.source, str):
+        if self.jax is not None or self.source is None or makes_environments(self.source):
             return False
         return getattr(env, "unwrapped", env) is getattr(self.source, "unwrapped", self.source)
 
@@ -166,12 +167,13 @@ class EnvironmentSpec:
                 raise InvalidInput(problem, source=made.name)
             return made
         source = self._known_source()
-        if isinstance(source, str):
+        if makes_environments(source):
             return self._make(source, 1, **options)
         try:
             again = make_again(source, **options)
         except InvalidInput as error:
-            remedy = "give one to evaluate in, evaluate(env=...) and learn(eval_env=...)"
+            remedy = "give one to evaluate in, evaluate(env=...) and learn(eval_env=...), or make "
+            remedy += "the agent with a function that makes it, in place of the environment"
             raise InvalidInput(f"{error.problem}: {remedy}", source=self.name) from None
         return self._make(again, 1, owned=True)
 
@@ -207,12 +209,12 @@ class EnvironmentSpec:
     def _make(
         self, source: Any, n: int, owned: bool | None = None, **options: Any
     ) -> GymnasiumAdapter:
-        by_id = isinstance(source, str)
+        made_here = makes_environments(source)
         made = GymnasiumAdapter(
             source,
-            n_envs=n if by_id else 1,
+            n_envs=n if made_here else 1,
             owned=owned,
-            options={**self.options, **options} if by_id else None,
+            options={**self.options, **options} if made_here else None,
             **self.adapter_options,
         )
         try:
@@ -235,7 +237,7 @@ def make_spec(
     masked: bool | None = None,
     action_mask: Callable[[Any], Any] | None = None,
 ) -> EnvironmentSpec:
-    """The specification of an id, a JAX environment or a Gymnasium environment."""
+    """The specification of an id, a function that makes an environment, or an environment."""
     checks.one_of("backend", backend, BACKENDS)
     options = {} if options is None else options
     _check_options(env, backend, options)
@@ -257,7 +259,7 @@ def make_spec(
         return _jax_spec(in_jax, n_envs=n_envs, **form)
     if backend == "jax":
         raise InvalidInput("there is no such environment in JAX", source=str(env), omit="backend")
-    n = n_envs if isinstance(env, str) else 1
+    n = n_envs if makes_environments(env) else 1
     return _gymnasium_spec(env, n, masked, action_mask=action_mask, options=options, **form)
 
 
@@ -266,12 +268,12 @@ def _gymnasium_spec(
 ) -> EnvironmentSpec:
     """The specification of a Gymnasium environment; `arguments` are those of `GymnasiumAdapter`.
 
-    The environment is tried out: one made for it, if there is an id, is reset and makes a step; one
-    given as an object is reset if it is not known whether it is `masked`.
+    The environment is tried out: one made for it, if there is an id or a function, is reset and
+    makes a step; one given as an object is reset if it is not known whether it is `masked`.
     """
     host = GymnasiumAdapter(env, n_envs=n_envs, **arguments)
     gives_masks = False
-    if isinstance(env, str):
+    if makes_environments(env):
         with closing(GymnasiumAdapter(env, masked=bool(masked), **arguments)) as tried:
             gives_masks = tried.try_out(masked is None)
     elif masked is None and not (host.masked or arguments["continuous"]):
@@ -295,8 +297,8 @@ def _gymnasium_spec(
 def _check_options(env: Any, backend: str, options: Mapping[str, Any]) -> None:
     """Refuse arguments of `gymnasium.make` that cannot be passed on or saved."""
     given = f"env_options {', '.join(options)}"
-    if options and not isinstance(env, str):
-        raise InvalidInput("only for an environment given by its id", source=given)
+    if options and not makes_environments(env):
+        raise InvalidInput("only for an environment given by its id or a function", source=given)
     if options and backend == "jax":
         raise InvalidInput("only for an environment of Gymnasium", source=given, omit="backend")
     try:

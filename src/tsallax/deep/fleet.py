@@ -39,6 +39,7 @@ from tsallax.deep.training_schedule import (
     passes_multiple,
 )
 from tsallax.envs.gymnasium.environment_workers import copies, default_workers
+from tsallax.envs.gymnasium.gymnasium_make import makes_environments
 from tsallax.envs.jax.environment import Environment
 from tsallax.errors import InvalidInput
 from tsallax.interrupts import deferred
@@ -94,7 +95,7 @@ class Fleet:
         actions: levels per dimension of a continuous action, for agents of `DeepQ`.
         together: make each step with all agents at once; default: on an accelerator.
         backend: "jax" or "gymnasium", for an id that both have; default: JAX.
-        env_options: arguments of `gymnasium.make`.
+        env_options: arguments of `gymnasium.make` or of the function.
         action_mask: that of `DeepQ`; workers must be able to import it.
         workers: processes for Gymnasium environments, 0 for none; default: by the number of cores.
         overlap: in Gymnasium environments, choose the next actions before learning, so that the
@@ -146,7 +147,6 @@ class Fleet:
         self.config = self.members[0].config
         """The options of the first member; those that shape the program are the same for all."""
         self._kind = learner_of(self.config)
-        make, env = (env, env()) if _is_factory(env) else (None, env)
         self.spec = self._kind.describe_environment(env, self.config, actions=actions, **given)
         self.actions = None if actions is None else np.asarray(actions).tolist()
         self._settings = _checked_settings(settings)
@@ -158,10 +158,10 @@ class Fleet:
         self.records = [Record([]) for _ in self.members]
         self._slots = list(range(len(self.members)))
         """The number of the member in each slot of the arrays' leading axis."""
-        self._loop = self._make_loop(make)
+        self._loop = self._make_loop()
 
-    def _make_loop(self, make: Callable[[], Any] | None) -> JaxFleetLoop | GymnasiumFleetLoop:
-        """The loop in the environment; `make` makes a Gymnasium environment that has no id."""
+    def _make_loop(self) -> JaxFleetLoop | GymnasiumFleetLoop:
+        """The loop in the environment."""
         configs, spec = [member.config for member in self.members], self.spec
         algorithm, knobs = self._kind.build_algorithm(spec, configs)
         shapes = jax.eval_shape(algorithm.init, jax.random.PRNGKey(0), knobs[0])
@@ -176,7 +176,7 @@ class Fleet:
         if spec.jax is not None:
             table = None if spec.table is None else jnp.asarray(spec.table)
             return JaxFleetLoop(algorithm, spec.jax, action_table=table, **shared)
-        if make is None and not isinstance(spec.source, str):
+        if not makes_environments(spec.source):
             problem = "a fleet makes an environment for each agent: give its id, or a function"
             raise InvalidInput(f"{problem} that makes it", source=spec.name)
         like, n = spec.training_environment(), len(self.members)
@@ -187,7 +187,7 @@ class Fleet:
         return GymnasiumFleetLoop(
             algorithm,
             spec.name,
-            copies(make or spec.source, options=spec.options, **spec.adapter_options),
+            copies(spec.source, options=spec.options, **spec.adapter_options),
             observation=like.reset([0]),
             mask=like.mask,
             workers=default_workers(n) if workers is None else min(workers, n),
@@ -537,11 +537,6 @@ class Fleet:
             if ends[i] is not None:
                 state = checkpoint.restore(f"record.{i}.network.", one, arrays)
                 record.acting_state = jax.tree.map(np.asarray, state)
-
-
-def _is_factory(env: Any) -> bool:
-    """Whether it is a function or class that makes environments, not an environment."""
-    return callable(env) and (isinstance(env, type) or not hasattr(env, "step"))
 
 
 def _checked_settings(given: Mapping[str, Any]) -> dict[str, Any]:

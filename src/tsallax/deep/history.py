@@ -1,12 +1,13 @@
 """`History`: the episodes and evaluations of an agent, and averages over its updates."""
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
+from tsallax import checks
 from tsallax.errors import InvalidInput
 
 EPISODES = {"episode_step": np.int64, "episode_return": np.float64, "episode_length": np.int64}
@@ -45,7 +46,11 @@ class History:
     """The number of cycles since the last entry of the trace, and the sums of its numbers."""
 
     def __getitem__(self, name: str) -> NDArray[Any]:
+        checks.one_of("column", name, COLUMNS)
         return np.asarray(self.columns[name], COLUMNS[name])
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(COLUMNS)
 
     @property
     def episodes(self) -> int:

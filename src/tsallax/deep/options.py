@@ -26,6 +26,26 @@ RENAMED = {
     "update_every": "train_freq",
 }
 """Names of options in files written before version 0.2, and what they are called now."""
+EPSILON = "epsilon=start:end:steps with explore=epsilon"
+ELSEWHERE = {
+    "device": "the environment variable JAX_PLATFORMS, such as JAX_PLATFORMS=cpu",
+    "double_q": "double",
+    "end_e": EPSILON,
+    "exploration_final_eps": EPSILON,
+    "exploration_fraction": EPSILON,
+    "exploration_initial_eps": EPSILON,
+    "lr": "learning_rate",
+    "policy": "network, which follows from the observations",
+    "policy_kwargs": "net_arch, such as net_arch=64,64",
+    "prioritized_replay": "priority, the exponent of the priorities",
+    "render_mode": "the arguments of the environment, env_options",
+    "start_e": EPSILON,
+    "target_network_frequency": "target_update_interval",
+    "tensorboard_log": "tsallax train --tensorboard",
+    "total_timesteps": "steps",
+    "verbose": "the argument progress of learn",
+}
+"""Arguments of other libraries that have another name or place here."""
 PAPER_NETWORKS = {"InvertedPendulum": (512, 512), "Reacher": (256, 256, 256, 256)}
 DEFAULT_NETWORK = (256, 256)
 MAX_LAYERS = 100
@@ -107,6 +127,8 @@ def suggestion(name: str, known: Iterable[str]) -> str:
     names = list(known)
     if RENAMED.get(name) in names:
         return f"it is called {RENAMED[name]} now"
+    if name in ELSEWHERE:
+        return f"use {ELSEWHERE[name]}"
     near = checks.nearest(name, names)
     return f"did you mean {near}?" if near else f"choose from {', '.join(names)}"
 

@@ -59,6 +59,8 @@ class Chart:
     x_label: str
     y_label: str
     series: tuple[Series, ...]
+    same_scale: bool = True
+    """Whether all panels have the same axes before the reader chooses."""
 
 
 @dataclass(frozen=True)

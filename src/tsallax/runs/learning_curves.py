@@ -1,9 +1,10 @@
 """Learning curves of runs: the mean over seeds, with its interval, for each configuration.
 
-Runs that differ only in the seed are drawn as one curve; what else they differ in names it. A
-return is smoothed by the mean of the episodes up to it, and a curve ends where its shortest run
-does, so that each of its points is a mean over all seeds. From six seeds on the interval is a 95 %
-bootstrap interval, with fewer it is the range of the runs (`tsallax.statistics`).
+Runs that differ only in the seed are drawn as one curve; what else they differ in names it, or
+their folder where that is more than a few options. A return is smoothed by the mean of the episodes
+up to it, and a curve ends where its shortest run does, so that each of its points is a mean over
+all seeds. From six seeds on the interval is a 95 % bootstrap interval, with fewer it is the range
+of the runs (`tsallax.statistics`).
 """
 
 from collections.abc import Iterable, Sequence
@@ -27,6 +28,8 @@ IGNORED = (
 )  # fmt: skip
 """Options that do not change what is learned."""
 WINDOWS = (1, 2, 5, 10, 20, 50, 100)
+MAX_NAMED = 4
+"""Options in the name of a curve; runs that differ in more are named by their folders."""
 POINTS = 400
 """At which a curve is drawn."""
 
@@ -106,19 +109,33 @@ def group(runs: Sequence[Log]) -> list[Group]:
             if first is not run.folder:
                 both = f"{first} and {run.folder}"
                 raise InvalidInput(f"{both}: the same configuration and seed: leave one out")
-    return [Group(_label(same[0].options, alike.values()), tuple(same)) for same in alike.values()]
+    return [Group(_label(same, list(alike.values())), tuple(same)) for same in alike.values()]
 
 
-def _label(options: dict[str, Any], groups: Iterable[list[Log]]) -> str:
+def _label(runs: list[Log], groups: list[list[Log]]) -> str:
     """The options that distinguish a configuration from others in the same environment."""
-    sets = [g[0].options for g in groups if g[0].options.get("env") == options.get("env")]
+    options = runs[0].options
+    near = [g for g in groups if g[0].options.get("env") == options.get("env")]
+    sets = [g[0].options for g in near]
     seen = {name: {repr(other[name]) for other in sets if name in other} for name in options}
     names = [n for n in options if n not in ("seed", *IGNORED) and len(seen[n]) > 1]
     if not names:
         names = [n for n in ("explore", "update", "alpha") if n in options] or ["algorithm"]
+    if len(names) > MAX_NAMED:
+        label = _folder_label(runs)
+        return label if [_folder_label(g) for g in near].count(label) == 1 else str(runs[0].folder)
     shown = {name: options[name] for name in names}
     words = {n: f"{v:g}" if isinstance(v, float) else yaml_text.scalar(v) for n, v in shown.items()}
     return ", ".join(f"{name} {word}" for name, word in words.items())
+
+
+def _folder_label(runs: list[Log]) -> str:
+    """The name of the folder of a run, or what those of several begin with."""
+    first, *others = (run.folder.resolve().name for run in runs)
+    n = len(first)
+    while not all(name.startswith(first[:n]) for name in others):
+        n -= 1
+    return (first[:n].rstrip("-_.0123456789") or first) if others else first
 
 
 def smoothed(returns: NDArray[np.float64], window: int) -> NDArray[np.float64]:

@@ -2,13 +2,16 @@
 
 import subprocess
 import sys
+from pathlib import Path
 from typing import Any
 
+import gymnasium
 import pytest
 
+from counting_environments import Count
 from refusals import refused
 from tsallax.envs import GymnasiumAdapter
-from tsallax.envs.gymnasium.gymnasium_make import check_id
+from tsallax.envs.gymnasium.gymnasium_make import check_id, make
 
 
 @pytest.mark.parametrize(
@@ -17,6 +20,14 @@ from tsallax.envs.gymnasium.gymnasium_make import check_id
         ("CartPoole-v1", {}, "CartPoole-v1: there is no such environment: did you mean CartPole-v"),
         ("ALE/Pong-v5", {}, "ALE/Pong-v5: needs the Arcade Learning Environment: pip install ale"),
         ("CartPole-v1", {"wheels": 4}, "unexpected keyword argument 'wheels'"),
+        ("mine/Maze-v0", {}, "give the module that registers it, MODULE:mine/Maze-v0"),
+        ("absent:Maze-v0", {}, "absent:Maze-v0: there is no module absent here"),
+        ("absent.py:maze", {}, "absent.py:maze: there is no module absent"),
+        ("math:Maze-v0", {}, "math:Maze-v0: the module math has no such id"),
+        ("math:maze", {}, "math:maze: the module math has no function or class of that name"),
+        ("math:gcd", {}, "math:gcd: returned 0, which is not a (single) Gymnasium environment"),
+        ("math:sqrt", {}, "math:sqrt: math.sqrt() takes exactly one argument (0 given)"),
+        (object, {}, "object: returned <object object at "),
     ],
     ids=str,
 )
@@ -25,6 +36,32 @@ def test_environments_that_cannot_be_made_are_refused_in_one_line(
 ) -> None:
     with refused(message):
         GymnasiumAdapter(env, options=options)
+
+
+def test_a_function_makes_environments_with_its_options() -> None:
+    host = GymnasiumAdapter(Count, n_envs=2, options={"end": 7})
+    assert (host.name, host.n_envs) == ("Count", 2)
+    assert [one.end for one in host._members] == [7, 7]
+    assert make("counting_environments:Count", {"cut": 5}).cut == 5
+    with pytest.raises(ZeroDivisionError):
+        make(lambda: 1 / 0)
+
+
+def test_an_id_prevails_over_a_function_of_the_same_name(monkeypatch: Any) -> None:
+    gymnasium.register("Count", entry_point="counting_environments:Count", kwargs={"end": 9})
+    made = make("counting_environments:Count")
+    del gymnasium.registry["Count"]
+    assert made.unwrapped.end == 9
+
+
+def test_a_module_that_lacks_another_one_is_not_said_to_be_absent(
+    tmp_path: Path, monkeypatch: Any
+) -> None:
+    (tmp_path / "needs_torch_maze.py").write_text("import torch_maze\n")
+    monkeypatch.syspath_prepend(tmp_path)
+    for name in ("needs_torch_maze:Maze-v0", "needs_torch_maze:maze"):
+        with refused("No module named 'torch_maze'"):
+            make(name)
 
 
 @pytest.mark.parametrize("name", ["CartPole-v1", "CartPole", "tsallax/Reacher-v5", "absent:A-v0"])

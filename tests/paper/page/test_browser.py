@@ -227,6 +227,24 @@ def test_panels_share_a_scale_until_asked_not_to(visit, tmp_path):
     assert page.locator(".band").count() == 0
 
 
+def test_panels_of_different_tasks_begin_with_their_own_scales(visit, tmp_path):
+    chart = {**curves(9), "same_scale": False}
+    for line in chart["series"]:
+        if line["panel"] == PANELS[1]:
+            line["x"] = [2 * value for value in line["x"]]
+    write(tmp_path, chart=chart)
+    page = visit(write_page(tmp_path).as_uri())
+
+    def steps(panel):
+        page.evaluate("() => new Promise(requestAnimationFrame)")
+        axis = page.locator(".plot").nth(panel).locator("text[text-anchor=middle]")
+        return axis.all_text_contents()
+
+    assert steps(0) != steps(1)
+    page.get_by_label("Same scale").check()
+    assert steps(0) == steps(1)
+
+
 def test_all_lines_are_drawn_without_delay(visit, address):
     page = visit(address)
     seconds = page.evaluate(

@@ -25,6 +25,10 @@ def test_a_chart_has_the_points_of_the_rows(runs):
     assert (first.low, second.low) == ((15.0, 25.0), (None, None))
 
 
+def test_panels_of_different_tasks_have_scales_of_their_own(runs):
+    assert not curves_chart(runs, "training").same_scale
+
+
 def test_a_figure_has_a_panel_for_each_task_and_a_line_for_each_agent(runs):
     picture = curves_figure(runs, "evaluations")
     axes = [panel for panel in picture.figure.axes if panel.get_visible()]

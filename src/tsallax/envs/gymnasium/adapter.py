@@ -19,7 +19,12 @@ from tsallax.envs.action_mask import mask_row
 from tsallax.envs.discretize import Discretize
 from tsallax.envs.gymnasium import spaces
 from tsallax.envs.gymnasium.environment_batch import SeparateEnvironments, VectorEnvironment
-from tsallax.envs.gymnasium.gymnasium_make import import_gymnasium, make, one_line
+from tsallax.envs.gymnasium.gymnasium_make import (
+    import_gymnasium,
+    make,
+    makes_environments,
+    one_line,
+)
 from tsallax.envs.gymnasium.wrapper_statistics import NormalizingWrappers, Statistics
 from tsallax.envs.observation_encoding import ObservationEncoding
 from tsallax.errors import InvalidInput
@@ -29,17 +34,19 @@ class GymnasiumAdapter:
     """One or several copies of a Gymnasium environment, or a vector environment.
 
     Args:
-        env: an id, a `gymnasium.Env`, or a `gymnasium.vector.VectorEnv`.
+        env: an id, a function that makes an environment, a `gymnasium.Env`, or a
+            `gymnasium.vector.VectorEnv`.
         actions: number of levels in every dimension of a Box of actions, or a list of numbers.
-        n_envs: number of copies, of an environment given by its id.
+        n_envs: number of copies, of an environment given by its id or a function.
         continuous: take real action vectors of a Box rather than integers, and give observations
             as vectors.
         factored: number actions in each dimension; default: except for Discrete and a Box of one or
             two dimensions.
         masked: whether states say which actions they allow, in `info["action_mask"]`.
         action_mask: a function of a single environment that gives the mask instead.
-        owned: whether `close` closes it; default: if it was given by its id.
-        options: further arguments of `gymnasium.make`, such as {"render_mode": "rgb_array"}.
+        owned: whether `close` closes it; default: if it was made here.
+        options: further arguments of `gymnasium.make`, such as {"render_mode": "rgb_array"}, or of
+            the function.
 
     >>> env = GymnasiumAdapter("CartPole-v1", n_envs=2)
     >>> env.reset([0, 1]).shape, env.n_actions, env.limit
@@ -63,19 +70,21 @@ class GymnasiumAdapter:
         options: Mapping[str, Any] | None = None,
     ) -> None:
         gymnasium = import_gymnasium(str(env))
-        self._owned = isinstance(env, str) if owned is None else owned
+        made_here = makes_environments(env)
+        self._owned = made_here if owned is None else owned
         self._vector = isinstance(env, gymnasium.vector.VectorEnv)
-        self.name = env if isinstance(env, str) else _name(env)
         n_envs = checks.count("n_envs", n_envs)
-        if not isinstance(env, str) and (options or n_envs != 1):
+        if not made_here and (options or n_envs != 1):
             given = ", ".join([*(options or ()), *(["n_envs"] if n_envs != 1 else [])])
-            raise InvalidInput(f"{given}: only for an environment given by its id, not made yet")
-        if isinstance(env, str):
+            problem = "only for an environment given by its id or a function, not made yet"
+            raise InvalidInput(f"{given}: {problem}")
+        if made_here:
             members = [make(env, options) for _ in range(n_envs)]
         elif self._vector or isinstance(env, gymnasium.Env):
             members = [env]
         else:
             raise InvalidInput(f"{env!r}: neither an id nor a Gymnasium environment")
+        self.name = env if isinstance(env, str) else _name(members[0])
         self._members = members
         if action_mask is not None and self._vector:
             problem = "action_mask is for single environments: give a vector environment with masks"
@@ -196,11 +205,20 @@ class GymnasiumAdapter:
         self._wrappers.follow(statistics, self.name)
 
     def try_out(self, look_for_masks: bool) -> bool:
-        """Check what a reset and a step return; return whether actions are masked."""
+        """Check what resets and a step return; return whether actions are masked.
+
+        Where a seed does not determine the first observation, a warning says so.
+        """
         if look_for_masks and self.action.choices is not None:
             self.masked |= self.gives_masks()
-        self.reset([0] * self.n_envs)
+        first = self.reset([0] * self.n_envs)
         self.step(self._allowed_actions())
+        if not self.statistics() and not np.array_equal(first, self.reset([0] * self.n_envs)):
+            warnings.warn(
+                f"{self.name}: reset(seed=0) twice gives different observations, so that no run "
+                "can be repeated: call super().reset(seed=seed) and draw from self.np_random",
+                stacklevel=6,
+            )
         return self.masked
 
     def _allowed_actions(self) -> NDArray[Any]:

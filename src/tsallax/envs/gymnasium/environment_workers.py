@@ -124,8 +124,6 @@ def copies(source: str | Callable[[], Any], **arguments: Any) -> Callable[[], Gy
 
 
 def _make_copy(source: Any, registered: Any, arguments: dict[str, Any]) -> GymnasiumAdapter:
-    if not isinstance(source, str):
-        return GymnasiumAdapter(source(), owned=True, **{**arguments, "options": None})
     if registered is not None:  # by the script of the owner, perhaps
         import_gymnasium(source).registry.setdefault(registered.id, registered)
     return GymnasiumAdapter(source, **arguments)

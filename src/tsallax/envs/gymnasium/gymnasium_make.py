@@ -1,7 +1,8 @@
-"""`gymnasium.make` with the environments of tsallax registered and errors of one line."""
+"""Environments from ids, as by `gymnasium.make`, and from functions; errors of one line."""
 
+import sys
 import warnings
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from importlib import import_module
 from typing import Any
 
@@ -12,27 +13,69 @@ _JAX_NAMES = ("InvertedPendulum-v5", "Reacher-v5")
 """MuJoCo environments that tsallax also has in JAX."""
 
 
-def make(name: str, options: Mapping[str, Any] | None = None) -> Any:
-    """Make a Gymnasium environment by its id, those of tsallax included.
+def makes_environments(source: Any) -> bool:
+    """Whether it is an id, a function or a class, and not an environment.
+
+    >>> import gymnasium
+    >>> [makes_environments(x) for x in ("Taxi-v3", gymnasium.Env, gymnasium.make("CartPole-v1"))]
+    [True, True, False]
+    """
+    if isinstance(source, str | type):
+        return True
+    return callable(source) and not hasattr(source, "step")
+
+
+def make(source: Any, options: Mapping[str, Any] | None = None) -> Any:
+    """Make a Gymnasium environment by its id, those of tsallax included, or by a function.
+
+    `module:function` is a function, or a class, of a module that can be imported.
 
     >>> make("tsallax/Reacher-v5").observation_space.shape
     (10,)
+    >>> make("gymnasium.envs.toy_text:TaxiEnv").action_space
+    Discrete(6)
     >>> make("CartPoole-v1")
     Traceback (most recent call last):
     tsallax.errors.InvalidInput: CartPoole-v1: there is no such environment: did you mean...
     """
-    gymnasium = import_gymnasium(name)
+    if not isinstance(source, str):
+        return _made_by(source, getattr(source, "__name__", repr(source)), options)
+    gymnasium = import_gymnasium(source)
     from tsallax.envs.gymnasium.registration import register
 
     register()
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", DeprecationWarning)
-            return gymnasium.make(name, **{"disable_env_checker": True, **(options or {})})
+            function = _function_named(source)
+            if function is not None:
+                return _made_by(function, source, options)
+            return gymnasium.make(source, **{"disable_env_checker": True, **(options or {})})
     except InvalidInput:
         raise
     except Exception as error:  # constructors raise exceptions of any type
-        raise InvalidInput(_reason(name, error), source=name) from None
+        raise InvalidInput(_reason(source, error), source=source) from None
+
+
+def _made_by(function: Callable[..., Any], name: str, options: Mapping[str, Any] | None) -> Any:
+    """The environment that a function returns; what the function raises is passed on."""
+    made = function(**(options or {}))
+    if not isinstance(made, import_gymnasium(name).Env):
+        problem = f"returned {made!r:.60}, which is not a (single) Gymnasium environment"
+        raise InvalidInput(problem, source=name)
+    return made
+
+
+def _function_named(name: str) -> Callable[..., Any] | None:
+    """What `module:function` names, or None for the id of an environment."""
+    import gymnasium
+
+    module, _, attribute = name.partition(":")
+    if not attribute.isidentifier():
+        return None
+    import_module(module)
+    found = getattr(sys.modules[module], attribute, None)
+    return found if callable(found) and attribute not in gymnasium.registry else None
 
 
 def check_id(name: str) -> None:
@@ -67,11 +110,20 @@ def check_id(name: str) -> None:
 
 def _reason(name: str, error: Exception) -> str:
     """The reason for which an environment cannot be made, in one line."""
-    from gymnasium.error import NameNotFound
+    from gymnasium.error import NameNotFound, NamespaceNotFound
 
     line = one_line(error)
+    module, _, bare = name.rpartition(":")
+    absent = getattr(error.__cause__ or error, "name", None)
+    if module and isinstance(error, ModuleNotFoundError) and f"{module}.".startswith(f"{absent}."):
+        return f"there is no module {absent} here: name it as Python imports it, without .py"
+    if module and isinstance(error, NameNotFound):
+        what = "function or class of that name" if bare.isidentifier() else "such id"
+        return f"the module {module} has no {what}"
     if isinstance(error, NameNotFound):
         return f"there is no such environment{_nearest(name)}"
+    if isinstance(error, NamespaceNotFound) and not module and not name.startswith("ALE/"):
+        return f"there is no such environment: give the module that registers it, MODULE:{name}"
     if ("mujoco" in line.lower() or "imageio" in line) and not _importable("mujoco", "imageio"):
         same = f", or use tsallax/{name}, the same without MuJoCo" if name in _JAX_NAMES else ""
         return f"needs MuJoCo: pip install mujoco imageio{same}"

@@ -198,21 +198,25 @@ const panel = (name, series, chart) => {
 const interactive = (place) => {
   const data = JSON.parse(place.querySelector("script").textContent);
   const lines = styled(data.series);
-  const options = { intervals: true, same: true, end: true };
+  const options = { intervals: true, same: data.same_scale, end: true };
   const chart = { lines, options, x: data.x, y: data.y };
   const panels = [...new Set(data.series.map((s) => s.panel))].map((name) =>
     panel(name, data.series.filter((s) => s.panel === name), chart));
-  const xRange = wide(data.series.flatMap((s) => s.x));
-  const middle = (xRange[0] + xRange[1]) / 2;
 
-  const values = (series) => series.filter((s) => lines.get(s.label).box.checked).flatMap((s) => {
-    const from = options.end ? s.x.findIndex((x) => x >= middle) : 0;
-    const columns = options.intervals ? [s.y, s.low, s.high] : [s.y];
-    return columns.flatMap((column) => column.slice(Math.max(from, 0)));
-  });
+  const scales = (series) => {
+    const xRange = wide(series.flatMap((s) => s.x));
+    const middle = (xRange[0] + xRange[1]) / 2;
+    const shown = series.filter((s) => lines.get(s.label).box.checked);
+    const values = shown.flatMap((s) => {
+      const from = options.end ? s.x.findIndex((x) => x >= middle) : 0;
+      const columns = options.intervals ? [s.y, s.low, s.high] : [s.y];
+      return columns.flatMap((column) => column.slice(Math.max(from, 0)));
+    });
+    return [xRange, range(values)];
+  };
   const redraw = () => {
-    const all = range(values(data.series));
-    for (const one of panels) one.redraw(xRange, options.same ? all : range(values(one.series)));
+    const all = scales(data.series);
+    for (const one of panels) one.redraw(...(options.same ? all : scales(one.series)));
   };
   let waiting = false;
   const later = () => {

@@ -31,7 +31,8 @@ def render_chart(data: dict[str, Any], source: str) -> str:
         f"({', '.join(panels)}), each with its interval, or the range of fewer than six runs. "
         "The table below has their last values."
     )
-    text = json.dumps({"x": x, "y": y, "series": series}, ensure_ascii=False, allow_nan=False)
+    drawn = {"x": x, "y": y, "same_scale": data.get("same_scale") is not False, "series": series}
+    text = json.dumps(drawn, ensure_ascii=False, allow_nan=False)
     ends = render_table(_ends(series, panels, labels), f"{title}: where the lines end")
     return (
         f'<h3>{escape(title)}</h3><div class="chart" role="group" aria-label="{escape(title)}">'

@@ -37,7 +37,8 @@ def curves_chart(runs: SuiteRuns, kind: str) -> Chart:
         groups = {"exploration": way, "alpha": alpha} if place[1] is not None else {"agent": agent}
         series.append(chart_series(label(place), agent, groups, x, curve, True))
     title = f"{runs.suite.title}: {LABELS[kind]} while learning"
-    return Chart(f"{runs.suite.name}-{kind}", title, "steps", f"mean {LABELS[kind]}", tuple(series))
+    axes = "steps", f"mean {LABELS[kind]}"
+    return Chart(f"{runs.suite.name}-{kind}", title, *axes, tuple(series), same_scale=False)
 
 
 def curves_figure(runs: SuiteRuns, kind: str) -> Picture:
