@@ -12,7 +12,7 @@ from command_line import OLD_RUN
 from refusals import refused
 from tsallax import DeepQConfig
 from tsallax.errors import InvalidInput
-from tsallax.runs import training
+from tsallax.runs import logs, training
 from tsallax.runs.training import TrainingRun, checkpoint_of, open_run
 
 NEW = {"env": "MultiGoal-v0", "actions": 3, "net_arch": 8, "buffer_size": 256, "episodes": 5}
@@ -57,6 +57,22 @@ def test_a_finished_run_of_an_earlier_version_is_opened_and_extended(old: Path):
     both = open_run({"episodes": 20, "steps": 700}, {}, old, True)
     assert (both.limits, both.finished) == ({"episodes": 20, "steps": 700}, False)
     assert open_run({"episodes": 20, "steps": 600}, {}, old, True).finished
+
+
+def test_an_interrupt_between_two_callbacks_leaves_no_episode_out_of_the_log(
+    old: Path, monkeypatch
+):
+    run = open_run({"episodes": 1000}, {}, old, True)
+    before, learn = run.agent.history.episodes, run.agent.learn
+
+    def interrupted(**given: object) -> None:
+        learn(**{**given, "episodes": before + 2})
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(run.agent, "learn", interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        training.train(run)
+    assert logs.read(old / logs.EPISODES)["episode"].tolist() == [*range(1, before + 3)]
 
 
 def test_commands_quote_the_folder_and_name_an_environment_with_a_module(new: TrainingRun):

@@ -181,18 +181,20 @@ def train(training: TrainingRun) -> None:
         write_changes(folder / CHANGES, agent.changes)
     options = to_flat(training.settings)
     with closing(Logs(folder, agent.history, run.tensorboard, run.wandb, options)) as logs:
-        if not training.finished:
-            agent.learn(
-                **training.limits,
-                eval_every=run.eval_every,
-                eval_episodes=run.eval_episodes,
-                best_to=None if run.eval_every is None else folder / BEST_FILE,
-                stop_at_return=run.stop_at_return,
-                save_to=folder / AGENT_FILE,
-                save_every=run.save_every,
-                callback=lambda agent: logs.add(agent.history),
-            )
-        logs.add(agent.history)
+        try:
+            if not training.finished:
+                agent.learn(
+                    **training.limits,
+                    eval_every=run.eval_every,
+                    eval_episodes=run.eval_episodes,
+                    best_to=None if run.eval_every is None else folder / BEST_FILE,
+                    stop_at_return=run.stop_at_return,
+                    save_to=folder / AGENT_FILE,
+                    save_every=run.save_every,
+                    callback=lambda agent: logs.add(agent.history),
+                )
+        finally:  # an interrupt comes between two callbacks
+            logs.add(agent.history)
 
 
 def checkpoint_of(path: Path) -> Path:
