@@ -208,9 +208,9 @@ def sample(
     """
     cumulative = jnp.cumsum(replay.sums)
     u = (jnp.arange(size) + jax.random.uniform(key, (size,))) * (cumulative[-1] / size)
-    block = search(replay.sums, cumulative, u)
+    block, _ = _search_runs(replay.sums, u)
     rest = u - (cumulative - replay.sums)[block]
-    where, weight = _search_rows(replay.priority[block], rest)
+    where, weight = _search_runs(replay.priority[block], rest)
     index = block * replay.priority.shape[1] + where
     first = replay.rows[index]
     reward, last, at, last_index = first[:, -2], first, index, index
@@ -249,24 +249,26 @@ def search(weight: Array, cumulative: Array, u: Array) -> Array:
     return jnp.min(jnp.where((weight > 0) & (cumulative > u[..., None]), indices, last), -1)
 
 
-def _search_rows(weight: Array, u: Array) -> tuple[Array, Array]:
-    """As `search` in each row of `weight` (rows, n), with the weight that is found.
+def _search_runs(weight: Array, u: Array) -> tuple[Array, Array]:
+    """As `search` for the cumulative sums of weights (n,), or of a row (len(u), n) for each u.
 
-    It is searched in two stages, runs of RUN weights and the weights of one run, so that few
-    cumulative sums are made. Within a run they do not decrease: the first run whose last one
-    exceeds u holds the first that does.
+    Returned are the indices and their weights.
+
+    It finds a run of RUN weights first and then one of its weights, so that few sums are made and
+    compared. They do not decrease within a run: the first run whose last sum exceeds u holds the
+    first sum that does.
     """
-    runs = jnp.pad(weight, ((0, 0), (0, -weight.shape[1] % RUN))).reshape(len(weight), -1, RUN)
+    padded = jnp.pad(weight, [(0, 0)] * (weight.ndim - 1) + [(0, -weight.shape[-1] % RUN)])
+    runs = padded.reshape(*weight.shape[:-1], -1, RUN)
     total = runs[..., 0]
     for i in range(1, RUN):
         total = total + runs[..., i]
-    before = jnp.pad(jnp.cumsum(total, 1), ((0, 0), (1, 0)))[:, :-1]
-    run = search(total, before + total, u)[:, None]
-    inside = jnp.take_along_axis(runs, run[..., None], 1)[:, 0]
-    cumulative = jnp.take_along_axis(before, run, 1) + jnp.cumsum(inside, 1)
-    where = search(inside, cumulative, u)[:, None]
-    found = jnp.take_along_axis(inside, where, 1)
-    return (run * RUN + where)[:, 0], found[:, 0]
+    before = jnp.concatenate([jnp.zeros_like(total[..., :1]), jnp.cumsum(total, -1)[..., :-1]], -1)
+    run = search(total, before + total, u)
+    at = (run,) if weight.ndim == 1 else (jnp.arange(len(u)), run)
+    inside = runs[at]
+    where = search(inside, before[at][:, None] + jnp.cumsum(inside, 1), u)
+    return run * RUN + where, jnp.take_along_axis(inside, where[:, None], 1)[:, 0]
 
 
 def _has(rows: Array, flag: int) -> Array:
