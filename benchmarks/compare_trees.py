@@ -4,7 +4,8 @@ python benchmarks/compare_trees.py OLD/src NEW/src            # all cases
 python benchmarks/compare_trees.py OLD/src NEW/src solve      # cases whose name contains a word
 
 Each case runs in processes of its own, the trees in alternation, so that a drift of the machine's
-speed affects both. Printed is the smallest time of each tree over all rounds, and their ratio.
+speed affects both. Printed is the smallest time of each tree over all rounds, and their ratio; for
+learning the processor time of all threads, which other processes disturb less.
 """
 
 from __future__ import annotations
@@ -28,14 +29,15 @@ print(min(times))
 """
 LEARN = """
 import time
+import tsallax
 from tsallax import DeepQ, DDPG
 agent = {agent}
 agent.learn(steps=1500)
 times = []
 for _ in range(3):
-    first, begin = agent.steps, time.perf_counter()
+    first, begin = agent.steps, time.process_time()
     agent.learn(steps=first + {steps})
-    times.append((time.perf_counter() - begin) / (agent.steps - first))
+    times.append((time.process_time() - begin) / (agent.steps - first))
 print(min(times))
 """
 OPERATOR = """
@@ -63,6 +65,10 @@ REGULARIZERS = ("Hard()", "Sparse(0.1)", "Soft(0.1)", "Tsallis(0.1, 1.5)")
 AGENTS = {
     "DeepQ in JAX, 961 actions": ('DeepQ("Reacher-v5", actions=31, seed=0)', 600),
     "DeepQ in Gymnasium, 2 actions": ('DeepQ("CartPole-v1", seed=0)', 1500),
+    **{
+        f"the preset of {env}": (f'DeepQ("{env}", seed=0, **tsallax.preset("{env}"))', 1500)
+        for env in ("CartPole-v1", "Acrobot-v1", "FrozenLake8x8-v1", "Taxi-v4")
+    },
     "DDPG in JAX": ('DDPG("Reacher-v5", seed=0)', 1500),
 }
 CASES = {

@@ -114,7 +114,8 @@ def speed(rounds: int = 5, steps: int = 500) -> None:
 def presets(rounds: int = 5, steps: int = 2560) -> None:
     """As `speed`, for the presets of `tsallax reproduce classic` and DQN with the Zoo's settings.
 
-    Each has its own networks, batches and updates per step; `steps` is a multiple of all cycles.
+    Each has its own networks, batches and updates per step, which are printed; `steps` is a
+    multiple of all cycles.
     """
     import tsallax
     from sb3_suites import Run, make_agent, settings_for, zoo_settings
@@ -130,6 +131,7 @@ def presets(rounds: int = 5, steps: int = 2560) -> None:
         peer = make_agent(Run("classic", name, 0, 0, settings_for(zoo, task.env)), task.env)
         peer.learn(max(warm_up, peer.learning_starts + steps))
         print(f"{name}: steps/s, median (best) of {rounds} rounds")
+        print(f"  tsallax: {_work_of_ours(agent)}\n  sb3: {_work_of_theirs(peer)}")
         runs = {
             "tsallax": partial(_learn_on, agent, steps),
             "sb3": partial(peer.learn, steps, reset_num_timesteps=False),
@@ -137,18 +139,50 @@ def presets(rounds: int = 5, steps: int = 2560) -> None:
         _print_rates(runs, rounds, steps)
 
 
+def _work_of_ours(agent: Any) -> str:
+    """What a preset computes for a step."""
+    c = agent.config
+    sizes = f"{agent._algorithm.hidden}, batch {c.batch_size}"
+    parts = [f"{sizes}, {c.gradient_steps / c.train_freq:g} updates per step"]
+    passes = "online and target network" if c.double else "target network"
+    parts.append(f"{c.n_step}-step targets by the {passes}")
+    parts += ["layer normalisation"] if c.layer_norm else []
+    parts += ["prioritised replay"] if c.priority else []
+    return ", ".join([*parts, "copies of the target" if c.tau is None else "moving target"])
+
+
+def _work_of_theirs(peer: Any) -> str:
+    """What DQN computes for a step."""
+    every = peer.train_freq.frequency
+    updates = (peer.gradient_steps if peer.gradient_steps >= 0 else every) / every
+    hidden = tuple(peer.policy.q_net.net_arch)
+    sizes = f"{hidden}, batch {peer.batch_size}, {updates:g} updates per step"
+    return f"{sizes}, 1-step targets by the target network, uniform replay, copies of the target"
+
+
 def _print_rates(runs: dict[str, Callable[[], Any]], rounds: int, steps: int) -> None:
-    """Steps per second of functions that make `steps` steps, in interleaved rounds."""
+    """Steps per second of functions that make `steps` steps, in interleaved rounds.
+
+    Also by processor time, which other processes on the machine disturb less; it is comparable
+    where all have one thread (`taskset -c 0`).
+    """
     rates: dict[str, list[float]] = {name: [] for name in runs}
+    busy: dict[str, list[float]] = {name: [] for name in runs}
     for _ in range(rounds):
         for name, run in runs.items():
-            begin = time.perf_counter()
+            begin, used = time.perf_counter(), time.process_time()
             run()
             rates[name].append(steps / (time.perf_counter() - begin))
+            busy[name].append((time.process_time() - used) / steps)
     middle = {name: statistics.median(rate) for name, rate in rates.items()}
+    cost = {name: statistics.median(seconds) for name, seconds in busy.items()}
     for name, rate in middle.items():
         ratio, best = rate / middle["sb3"], max(rates[name])
-        print(f"  {name:10s} {rate:7.0f} ({best:.0f})   {ratio:5.2f} times sb3", flush=True)
+        print(
+            f"  {name:10s} {rate:7.0f} ({best:.0f})   {ratio:5.2f} times sb3; processor time "
+            f"{1e3 * cost[name]:.3f} ms a step, {cost['sb3'] / cost[name]:.2f} times",
+            flush=True,
+        )
 
 
 def _learn_on(agent: Any, steps: int) -> None:

@@ -14,6 +14,7 @@ from gymnasium.vector import AutoresetMode, SyncVectorEnv
 from refusals import refused
 from small_agents import TINY, VECTOR, Episodic, assert_history_is_that_of, stored
 from tsallax import DeepQ
+from tsallax.deep import loop_gymnasium
 from tsallax.deep.loop_gymnasium import episode_seed
 
 
@@ -133,3 +134,16 @@ def test_an_environment_that_gives_infinite_numbers_or_nan_is_named_at_once(wron
         agent.learn(steps=20)
     assert agent.steps == 6, "the failed step is not recorded"
     assert agent.history["episode_return"].tolist() == [5.0], "of rewards that are arrays"
+
+
+@pytest.mark.parametrize("env", ["CartPole-v1", "FrozenLake-v1"])
+def test_a_compiled_step_does_not_copy_the_replay_memory(env):
+    agent = DeepQ(env, **{**TINY, "buffer_size": 200_000}).learn(steps=4)
+    now, learner = agent._loop.episodes, agent._learner
+    transition, _ = agent._loop._step(agent.spec.training_environment())
+    program = loop_gymnasium._store_learn_act.lower(
+        agent._algorithm, True, learner._replace(knobs=None), learner.knobs, transition,
+        now.observation, 4, now.mask,
+    )  # fmt: skip
+    largest = max(ring.nbytes for ring in jax.tree.leaves(learner.replay))
+    assert program.compile().memory_analysis().temp_size_in_bytes < largest / 10

@@ -264,6 +264,27 @@ def test_a_priority_of_zero_is_never_drawn_whatever_the_rounding(capacity, monke
         assert np.all(np.isfinite(importance(batch, capacity, capacity, 1.0)))
 
 
+def test_draws_are_those_of_exact_sums_in_blocks_of_several_runs():
+    """Priorities are integers, so that all sums are exact; most draws are at a seam."""
+    rng, capacity, size = np.random.default_rng(7), 2000, 2048
+    memory = of_priorities(rng.integers(0, 5, capacity) * (rng.random(capacity) < 0.6))
+    assert memory.priority.shape[1] > 2 * replay.RUN
+    weight = np.asarray(memory.priority).ravel()
+    for weights in np.asarray(memory.priority):
+        u = rng.choice(np.arange(0, weights.sum() + 1, 0.5), 64).astype(np.float32)
+        found, drawn = replay._search_runs(jnp.tile(weights, (64, 1)), u)
+        expected = np.searchsorted(np.cumsum(weights), u, side="right")
+        last = np.flatnonzero(weights).max()
+        assert np.array_equal(found, np.minimum(expected, last))
+        assert np.array_equal(drawn, weights[found])
+        assert np.array_equal(replay._search_runs(jnp.asarray(weights), u)[0], found)
+    index = np.asarray(sample(memory, jax.random.PRNGKey(0), size, capacity, 0.9).index)
+    part = np.arange(size) * weight.sum() / size
+    before, after = np.cumsum(weight) - weight, np.cumsum(weight)
+    assert np.all(after[index] >= part)
+    assert np.all(before[index] <= part + weight.sum() / size)
+
+
 def test_importance_weights_are_those_of_prioritised_replay():
     """With beta = 1 a weighted mean over draws is the plain mean over the memory."""
     rng = np.random.default_rng(0)

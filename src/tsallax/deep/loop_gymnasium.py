@@ -79,6 +79,7 @@ class GymnasiumLoop:
         ended, stepped = np.zeros((2, cycles, k, n), bool)
         supports: list[Any] = []
         metrics: list[Any] = []
+        knobs, state = learner.knobs, learner._replace(knobs=None)
         done = ends = 0
         error: BaseException | None = None
         try:
@@ -86,6 +87,7 @@ class GymnasiumLoop:
                 for i in range(k):
                     at = step + (done * k + i) * n
                     if now.action is None:
+                        learner = state._replace(knobs=knobs)
                         now.action, now.support = _act(
                             self.algorithm, learner, now.observation, at, now.mask
                         )
@@ -95,17 +97,19 @@ class GymnasiumLoop:
                     stepped[done, i] = transition.valid
                     ends += int(over.sum())
                     update = learning and i == k - 1
-                    learner, now.action, now.support, found = _store_learn_act(
-                        self.algorithm, update, learner, transition, now.observation, at, now.mask
+                    after = now.observation, at, now.mask
+                    state, now.action, now.support, found = _store_learn_act(
+                        self.algorithm, update, state, knobs, transition, *after
                     )
                 metrics.append(found)
                 done += 1
         except BaseException as raised:
             error = raised
-        support = np.asarray(jax.device_get(supports[: done * k])).reshape(done, k).mean(1)
-        loss, value = np.asarray(jax.device_get(metrics), np.float64).reshape(done, 2).T
+        support = np.array([np.asarray(x) for x in supports[: done * k]]).reshape(done, k).mean(1)
+        numbers = [np.asarray(x) for pair in metrics for x in pair]
+        loss, value = np.array(numbers, np.float64).reshape(done, 2).T
         log = CycleLog(reward[:done], ended[:done], support, loss, value)
-        return Segment(learner, log, stepped[:done], error)
+        return Segment(state._replace(knobs=knobs), log, stepped[:done], error)
 
     def _step(self, environment: GymnasiumAdapter) -> tuple[Transition, NDArray[np.float64]]:
         """Take the chosen actions, and start new episodes where one ended."""
@@ -225,18 +229,22 @@ def _act(
 def _store_learn_act(
     algorithm: Algorithm,
     learning: bool,
-    learner: Any,
+    state: Any,
+    knobs: Any,
     transition: Transition,
     observation: Array,
     step: Array,
     mask: Array | None,
 ) -> tuple[Any, Array, Array, Any]:
-    """Store the transition of `step`, learn, and act on the observation that follows."""
+    """Store the transition of `step`, learn, and act on the observation that follows.
+
+    `state` is a learner without its knobs, which no step changes.
+    """
     n = len(observation)
-    learner = algorithm.store(learner, transition, step)
+    learner = algorithm.store(state._replace(knobs=knobs), transition, step)
     metrics = (jnp.zeros(()), jnp.zeros(()))
     if learning:
         learner, metrics = algorithm.learn(learner, step + n, step_keys(learner.key, step)[1])
     key = step_keys(learner.key, step + n)[0]
     action, support = algorithm.act(learner, observation, step + n, key, mask)
-    return learner, action, support, tuple(metrics)
+    return learner._replace(knobs=None), action, support, tuple(metrics)

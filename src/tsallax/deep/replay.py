@@ -18,12 +18,14 @@ from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
-from jax import Array, lax
+from jax import Array
 from jax.typing import ArrayLike
 
 from tsallax.envs.observation_format import ObservationFormat
 
 TERMINATED, ENDED = 1, 2
+RUN = 16
+"""How many priorities of a block are added up before they are searched one by one."""
 RINGS = ("rows", "observations", "masks")
 """The arrays of a memory that have a row for each transition."""
 
@@ -132,7 +134,7 @@ def init(
 def add(replay: Replay, transition: Transition, written: ArrayLike) -> Replay:
     """Write one transition of each environment over the oldest ones, after `written` others."""
     n = len(transition.reward)
-    start = jnp.asarray(written) % replay.capacity
+    index = jnp.asarray(written) % replay.capacity + jnp.arange(n)
     ended = transition.terminated | transition.truncated
     seen = transition.observation, transition.next_observation
     columns = (
@@ -143,7 +145,8 @@ def add(replay: Replay, transition: Transition, written: ArrayLike) -> Replay:
     )
 
     def write(ring: Array, new: Array) -> Array:
-        return lax.dynamic_update_slice_in_dim(ring, new.astype(ring.dtype), start, 0)
+        at, new = _twice(index, new.astype(ring.dtype))
+        return ring.at[at].set(new)
 
     new = jnp.concatenate([jnp.asarray(column, replay.rows.dtype) for column in columns], 1)
     observations, masks = replay.observations, replay.masks
@@ -155,7 +158,7 @@ def add(replay: Replay, transition: Transition, written: ArrayLike) -> Replay:
     rows = write(replay.rows, new)
     replay = dataclasses.replace(replay, rows=rows, observations=observations, masks=masks)
     weight = jnp.where(transition.valid, replay.largest, 0)
-    return _set(replay, start + jnp.arange(n), jnp.broadcast_to(weight, (n,)))
+    return _set(replay, index, jnp.broadcast_to(weight, (n,)))
 
 
 def end_newest(replay: Replay, written: ArrayLike, n: int) -> Replay:
@@ -175,12 +178,18 @@ def prioritize(replay: Replay, index: Array, error: Array, exponent: float) -> R
 
 def _set(replay: Replay, index: Array, weight: Array) -> Replay:
     side = replay.priority.shape[1]
-    if len(index) == 1:  # XLA would fuse a single write into its readers, and copy the array
-        index, weight = jnp.tile(index, 2), jnp.tile(weight, 2)
+    index, weight = _twice(index, weight)
     block = index // side
     priority = replay.priority.at[block, index % side].set(weight)
     sums = replay.sums.at[block].set(jnp.sum(priority[block], -1))
     return dataclasses.replace(replay, priority=priority, sums=sums)
+
+
+def _twice(index: Array, new: Array) -> tuple[Array, Array]:
+    """A single write made twice: XLA would fuse one into its readers, and copy the array."""
+    if len(index) > 1:
+        return index, new
+    return jnp.concatenate([index, index]), jnp.concatenate([new, new])
 
 
 def sample(
@@ -199,12 +208,10 @@ def sample(
     """
     cumulative = jnp.cumsum(replay.sums)
     u = (jnp.arange(size) + jax.random.uniform(key, (size,))) * (cumulative[-1] / size)
-    block = search(replay.sums, cumulative, u)
+    block, _ = _search_runs(replay.sums, u)
     rest = u - (cumulative - replay.sums)[block]
-    weights = replay.priority[block]
-    where = search(weights, jnp.cumsum(weights, -1), rest)
+    where, weight = _search_runs(replay.priority[block], rest)
     index = block * replay.priority.shape[1] + where
-    weight = jnp.take_along_axis(weights, where[:, None], 1)[:, 0]
     first = replay.rows[index]
     reward, last, at, last_index = first[:, -2], first, index, index
     factor = jnp.full(index.shape, discount, jnp.float32)
@@ -240,6 +247,28 @@ def search(weight: Array, cumulative: Array, u: Array) -> Array:
     indices = jnp.arange(weight.shape[-1])
     last = jnp.max(jnp.where(weight > 0, indices, 0), -1, keepdims=True)
     return jnp.min(jnp.where((weight > 0) & (cumulative > u[..., None]), indices, last), -1)
+
+
+def _search_runs(weight: Array, u: Array) -> tuple[Array, Array]:
+    """As `search` for the cumulative sums of weights (n,), or of a row (len(u), n) for each u.
+
+    Returned are the indices and their weights.
+
+    It finds a run of RUN weights first and then one of its weights, so that few sums are made and
+    compared. They do not decrease within a run: the first run whose last sum exceeds u holds the
+    first sum that does.
+    """
+    padded = jnp.pad(weight, [(0, 0)] * (weight.ndim - 1) + [(0, -weight.shape[-1] % RUN)])
+    runs = padded.reshape(*weight.shape[:-1], -1, RUN)
+    total = runs[..., 0]
+    for i in range(1, RUN):
+        total = total + runs[..., i]
+    before = jnp.concatenate([jnp.zeros_like(total[..., :1]), jnp.cumsum(total, -1)[..., :-1]], -1)
+    run = search(total, before + total, u)
+    at = (run,) if weight.ndim == 1 else (jnp.arange(len(u)), run)
+    inside = runs[at]
+    where = search(inside, before[at][:, None] + jnp.cumsum(inside, 1), u)
+    return run * RUN + where, jnp.take_along_axis(inside, where[:, None], 1)[:, 0]
 
 
 def _has(rows: Array, flag: int) -> Array:
