@@ -266,17 +266,18 @@ class Bellman:
     def improved(
         self, v: Floats, lower: Floats, order: Order, thorough: bool
     ) -> tuple[Floats, int]:
-        """The larger of v and `lower`, after a Gauss-Seidel sweep of U, symmetric if `thorough`.
+        """The larger of v and `lower`, after a symmetric Gauss-Seidel sweep of U if `thorough`.
 
         Newton's method moves a change of the policy by one state at a time through a chain of
         states; a Gauss-Seidel sweep from the best states to the others moves it all the way, and
-        one back again does so where better states turn up far from those.
+        one back again does so where better states turn up far from those.  A hard policy changes
+        abruptly: there, the first of the two is always worth its time.
         """
         v = v.copy() if lower is v else np.maximum(v, lower)
-        nearest_first = order[::-1].copy()
-        for visited in (nearest_first, order) if thorough else (nearest_first,):
+        sweeps = 2 if thorough else 1 if self.alpha == 0.0 else 0
+        for visited in (order[::-1].copy(), order)[:sweeps]:
             relax(self.arrays, *self._regularizer, self.width, visited, v)
-        return v, 2 if thorough else 1
+        return v, sweeps
 
     @property
     def sweep_cost(self) -> float:
