@@ -206,12 +206,14 @@ class Bellman:
         """
         updated = certificate.updated
         low, high = updated.min(), updated.max()
-        nearest_first, _ = breadth_first_order(self.arrays, np.flatnonzero(updated == high))
+        best = np.flatnonzero(updated == high)
+        nearest_first, steps = breadth_first_order(self.arrays, best)
         order = nearest_first[::-1].copy()
         if not certificate.error > 1e-3 * (high - low):
             return NewtonStart(certificate, updated, order, 0)
         good = np.flatnonzero(updated >= high - 0.01 * (high - low))
-        _, steps = breadth_first_order(self.arrays, good)
+        if len(good) > len(best):
+            _, steps = breadth_first_order(self.arrays, good)
         scale = 100.0 * (np.ptp(self.mdp.rewards) + self.alpha + 1.0)
         heading = self.certify(certificate.iterate(-scale * steps))
         return NewtonStart(heading, self.shifted(updated, certificate.low), order, 1)
