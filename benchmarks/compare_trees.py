@@ -2,10 +2,11 @@
 
 python benchmarks/compare_trees.py OLD/src NEW/src            # all cases
 python benchmarks/compare_trees.py OLD/src NEW/src solve      # cases whose name contains a word
+python benchmarks/compare_trees.py OLD/src NEW/src solve --processor   # where other work runs
 
 Each case runs in processes of its own, the trees in alternation, so that a drift of the machine's
-speed affects both. Printed is the smallest time of each tree over all rounds, and their ratio; for
-learning the processor time of all threads, which other processes disturb less.
+speed affects both. Printed is the smallest time of each tree over all rounds, and their ratio.
+With `--processor` it is the processor time of all threads, of which Numba has one.
 """
 
 from __future__ import annotations
@@ -35,9 +36,9 @@ agent = {agent}
 agent.learn(steps=1500)
 times = []
 for _ in range(3):
-    first, begin = agent.steps, time.process_time()
+    first, begin = agent.steps, time.perf_counter()
     agent.learn(steps=first + {steps})
-    times.append((time.process_time() - begin) / (agent.steps - first))
+    times.append((time.perf_counter() - begin) / (agent.steps - first))
 print(min(times))
 """
 OPERATOR = """
@@ -89,9 +90,12 @@ CASES = {
 }
 
 
-def seconds(tree: str, program: str) -> float:
+def seconds(tree: str, program: str, processor: bool) -> float:
     """What a program prints when it imports tsallax from a source tree."""
     environment = {**os.environ, "PYTHONPATH": tree}
+    if processor:
+        environment["NUMBA_NUM_THREADS"] = "1"
+        program = program.replace("perf_counter", "process_time")
     command = [sys.executable, "-c", program]
     done = subprocess.run(command, env=environment, capture_output=True, text=True, check=True)
     return float(done.stdout.split()[-1])
@@ -103,6 +107,7 @@ def main() -> None:
     parser.add_argument("new", help="the folder src of the other")
     parser.add_argument("word", nargs="?", default="", help="only cases whose name contains it")
     parser.add_argument("--rounds", type=int, default=3)
+    parser.add_argument("--processor", action="store_true", help="processor time on one thread")
     given = parser.parse_args()
     print(f"{'':34}  {'old':>10}  {'new':>10}  new/old", flush=True)
     for name, program in CASES.items():
@@ -111,7 +116,7 @@ def main() -> None:
         best = {given.old: float("inf"), given.new: float("inf")}
         for _ in range(given.rounds):
             for tree in best:
-                best[tree] = min(best[tree], seconds(tree, program))
+                best[tree] = min(best[tree], seconds(tree, program, given.processor))
         old, new = best[given.old], best[given.new]
         print(f"{name:34}  {1e3 * old:7.3f} ms  {1e3 * new:7.3f} ms  {new / old:7.2f}", flush=True)
 

@@ -238,6 +238,8 @@ def _positive(alpha: Any) -> Any:
 
 def _count(n: Any) -> Any:
     """A number of actions, or an array of them, as float64."""
+    if type(n) is int and n >= 1:
+        return float(n)
     count = np.asarray(n)
     if count.dtype.kind not in "iu" or np.any(count < 1):
         raise InvalidInput(f"the number of actions must be an integer of at least 1, got {n}")

@@ -207,12 +207,14 @@ class Bellman:
         """
         updated = certificate.updated
         low, high = updated.min(), updated.max()
-        nearest_first, _ = breadth_first_order(self.arrays, np.flatnonzero(updated == high))
+        best = np.flatnonzero(updated == high)
+        nearest_first, steps = breadth_first_order(self.arrays, best)
         order = nearest_first[::-1].copy()
         if not certificate.error > 1e-3 * (high - low):
             return NewtonStart(certificate, updated, order, 0)
         good = np.flatnonzero(updated >= high - 0.01 * (high - low))
-        _, steps = breadth_first_order(self.arrays, good)
+        if len(good) > len(best):
+            _, steps = breadth_first_order(self.arrays, good)
         scale = 100.0 * (np.ptp(self.mdp.rewards) + self.alpha + 1.0)
         heading = self.certify(certificate.iterate(-scale * steps))
         return NewtonStart(heading, self.shifted(updated, certificate.low), order, 1)
@@ -267,17 +269,18 @@ class Bellman:
     def improved(
         self, v: Floats, lower: Floats, order: Order, thorough: bool
     ) -> tuple[Floats, int]:
-        """The larger of v and `lower`, after a Gauss-Seidel sweep of U, symmetric if `thorough`.
+        """The larger of v and `lower`, after a symmetric Gauss-Seidel sweep of U if `thorough`.
 
         Newton's method moves a change of the policy by one state at a time through a chain of
         states; a Gauss-Seidel sweep from the best states to the others moves it all the way, and
-        one back again does so where better states turn up far from those.
+        one back again does so where better states turn up far from those.  A hard policy changes
+        abruptly: there, the first of the two is always worth its time.
         """
         v = v.copy() if lower is v else np.maximum(v, lower)
-        nearest_first = order[::-1].copy()
-        for visited in (nearest_first, order) if thorough else (nearest_first,):
+        sweeps = 2 if thorough else 1 if self.alpha == 0.0 else 0
+        for visited in (order[::-1].copy(), order)[:sweeps]:
             relax(self.arrays, *self._regularizer, self.width, visited, v)
-        return v, 2 if thorough else 1
+        return v, sweeps
 
     @property
     def sweep_cost(self) -> float:

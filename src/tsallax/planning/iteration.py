@@ -39,8 +39,10 @@ class Target(NamedTuple):
 
     def error(self, certificate: Certificate) -> float:
         """The largest error that is small enough, given what the certificate proves of V*."""
-        relative = self.relative_tolerance * value_bounds(certificate)[0]
-        return max(self.tolerance, relative, SMALLEST_NUMBER)
+        absolute = max(self.tolerance, SMALLEST_NUMBER)
+        if not self.relative_tolerance:
+            return absolute
+        return max(absolute, self.relative_tolerance * value_bounds(certificate)[0])
 
 
 class Outcome(NamedTuple):
@@ -74,25 +76,22 @@ def iterate_to(
     state = make_method(target.tolerance).init()
     # value iteration contracts by gamma: half of that is the least that counts as progress
     progress_factor = 0.5 + 0.5 * operator.discount
-    first = smallest = reached = math.inf  # errors: the first, the smallest, that since a restart
-    best: Iterate | None = None  # that of the smallest error
-    kept: Certificate | None = None  # the certificate of that
-    size, limit, guessed = 0.0, 0, False
+    certificate = operator.certify(iterate)  # whatever the time limit
+    first = smallest = certificate.error
+    best, kept = iterate, operator.kept(certificate)  # of the smallest error
+    reached = math.inf  # the smallest error since a restart
+    size = certificate.size
+    guessed = size > 0.0 and not contracts
+    limit = target.max_sweeps or _sufficient_sweeps(operator, size, target.error(certificate))
     stalled = iterations = sweeps = 0
     interrupted = False
     try:
-        with interruptible():
+        with interruptible(), deadline(end):
             while True:
-                with deadline(math.inf if best is None else end):
-                    certificate = operator.certify(iterate)
                 iterations += 1
                 sweeps += iterate.sweeps + 1
                 error, tolerance = certificate.error, target.error(certificate)
-                if best is None:
-                    first, size = error, certificate.size
-                    guessed = size > 0.0 and not contracts
-                    limit = target.max_sweeps or _sufficient_sweeps(operator, size, tolerance)
-                if best is None or error < smallest:
+                if error < smallest:
                     smallest, best, kept = error, iterate, operator.kept(certificate)
                 stalled = 0 if error < progress_factor * reached else stalled + 1
                 reached = min(reached, error)
@@ -111,8 +110,7 @@ def iterate_to(
                     kept = certificate if error == smallest else kept
                     break
                 if not stuck:
-                    with deadline(end):
-                        iterate, state = current.step(operator, certificate, state)
+                    iterate, state = current.step(operator, certificate, state)
                 else:
                     iterate = certificate.iterate(certificate.updated)
                     if guessed:
@@ -121,15 +119,13 @@ def iterate_to(
                         make_method = others.pop(0)
                     state, reached, stalled = make_method(tolerance).init(), math.inf, 0
                 del certificate  # the next sweep reuses the memory of its policy
+                certificate = operator.certify(iterate)
     except KeyboardInterrupt:
-        if best is None:
-            raise
         interrupted = True
         reason = f"interrupted after {sweeps} sweeps, with a proven error of {smallest:.3g}"
     except DeadlineReached:
         seconds = max(time.monotonic() - begin, target.time_limit or 0.0)
         reason = _spent(target, limit, sweeps, seconds, smallest, tolerance)
-    assert best is not None  # since no time limit ends the first certificate
     return Outcome(kept or operator.certify(best), iterations, sweeps, reason, interrupted)
 
 

@@ -32,7 +32,20 @@ def test_a_step_is_the_value_of_the_greedy_policy(regularizer):
     expected = evaluate(mdp, certificate.policy.weights, regularizer).value
     np.testing.assert_allclose(iterate.value, expected, rtol=0, atol=0.02 * certificate.error)
     assert sorted(state.order) == list(range(40))
-    assert iterate.sweeps == 1  # of Gauss-Seidel
+    assert iterate.sweeps == 0  # of Gauss-Seidel
+
+
+def test_gauss_seidel_sweeps_follow_every_step_of_a_hard_policy_and_slow_ones_of_others():
+    mdp = chain(0.999, 50)
+    for regularizer, usual in ((Hard(), 1), (Sparse(1.0), 0)):
+        operator, method = Bellman(mdp, regularizer), PolicyIteration(1e-9)
+        certificate = operator.certify(operator.start(np.zeros(50)))
+        iterate, state = method.step(operator, certificate, method.init())
+        assert iterate.sweeps == 1 + usual  # and one of U, for the policy to start with
+        certificate = operator.certify(iterate)
+        for before, sweeps in ((1e9, usual), (certificate.error, 2)):
+            iterate, _ = method.step(operator, certificate, state._replace(error=before))
+            assert iterate.sweeps == sweeps
 
 
 def test_steps_are_monotone_and_below_the_optimum():

@@ -1,7 +1,6 @@
 """The default method: modified policy iteration, then policy iteration where that is quicker."""
 
 from dataclasses import dataclass
-from functools import cached_property
 from typing import ClassVar, NamedTuple
 
 from tsallax.planning.methods.modified_policy_iteration import (
@@ -41,7 +40,7 @@ class Automatic:
     tolerance: float
     max_stalls: ClassVar[int] = 100
 
-    @cached_property
+    @property
     def modified(self) -> ModifiedPolicyIteration:
         """The method to start with."""
         return ModifiedPolicyIteration(self.tolerance, min_sweeps=2)
