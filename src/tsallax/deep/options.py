@@ -37,6 +37,7 @@ ELSEWHERE = {
     "lr": "learning_rate",
     "policy": "network, which follows from the observations",
     "policy_kwargs": "net_arch, such as net_arch=64,64",
+    "preset": "its options, **tsallax.preset(NAME)",
     "prioritized_replay": "priority, the exponent of the priorities",
     "render_mode": "the arguments of the environment, env_options",
     "start_e": EPSILON,
