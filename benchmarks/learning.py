@@ -111,7 +111,7 @@ def speed(rounds: int = 5, steps: int = 500) -> None:
         _print_rates(runs, rounds, steps)
 
 
-def presets(rounds: int = 5, steps: int = 2560) -> None:
+def presets(names: str | None = None, rounds: int = 5, steps: int = 2560) -> None:
     """As `speed`, for the presets of `tsallax reproduce classic` and DQN with the Zoo's settings.
 
     Each has its own networks, batches and updates per step, which are printed; `steps` is a
@@ -119,12 +119,12 @@ def presets(rounds: int = 5, steps: int = 2560) -> None:
     """
     import tsallax
     from sb3_suites import Run, make_agent, settings_for, zoo_settings
-    from tsallax.paper.suites.suite_tasks import CLASSIC
+    from tsallax.paper.suites.suite_tasks import CLASSIC, choose
 
     zoo = zoo_settings("DQN")
-    for name, task in CLASSIC.tasks.items():
-        if task.options.get("masked"):
-            continue
+    known = [name for name, task in CLASSIC.tasks.items() if not task.options.get("masked")]
+    for name in choose("task", None if names is None else names.split(","), known):
+        task = CLASSIC.tasks[name]
         agent = tsallax.DeepQ(task.env, seed=0, **{**tsallax.preset(task.env), **task.options})
         warm_up = agent.config.learning_starts + steps
         agent.learn(steps=warm_up, progress=False)
@@ -324,11 +324,12 @@ if __name__ == "__main__":
     parser.add_argument("what", nargs="*", choices=[*names, []])
     parser.add_argument("--seeds", type=int, default=5)
     parser.add_argument("--out", type=Path)
+    parser.add_argument("--tasks", help="of presets, with commas; default: all")
     given = parser.parse_args()
     chosen = given.what or ["speed", "memory", "steps"]
     parts = {
         "speed": speed,
-        "presets": presets,
+        "presets": partial(presets, given.tasks),
         "memory": memory,
         "floor": floor,
         "steps": partial(steps_needed, given.seeds, given.out),
