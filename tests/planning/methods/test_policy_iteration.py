@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from oracle import exact_mdp, optimal_value
-from patient_problems import PROBLEMS, chain, grid
+from patient_problems import PROBLEMS, chain, clusters, grid
 from planning_problems import BY_NAME, CHOICES
 from solution_checks import assert_enclosed, covering, every_check
 from tsallax import MDP, Hard, Soft, Sparse, Tsallis, evaluate, solve
@@ -64,6 +64,25 @@ def test_steps_are_monotone_and_below_the_optimum():
         assert np.all(iterate.value <= best.upper + slack)
         assert step == 0 or np.all(iterate.value >= before - slack - before_last)
     np.testing.assert_allclose(iterate.value, best.value, rtol=0, atol=1e-6)
+
+
+def test_the_first_policy_is_evaluated_no_more_accurately_than_its_distance_asks_for():
+    """A v that is nearly constant after few sweeps, and a policy that is far from it."""
+    mdp = clusters(0.999, 10)
+    operator, method = Bellman(mdp, Soft(30.0)), PolicyIteration(1e-3)
+    certificate = operator.certify(operator.start(None))
+    for _ in range(8):
+        centre = operator.shifted(certificate.updated, certificate.middle)
+        certificate = operator.certify(certificate.iterate(centre))
+    start = operator.newton_start(certificate)
+    asked = []
+    operator.policy_value = lambda *arguments: asked.append(arguments) or (arguments[1], 0.0)
+    method.step(operator, certificate, None)
+    missing = operator.residual(
+        start.certificate.policy.weights, start.certificate.policy.rewards, start.guess
+    )
+    assert np.abs(certificate.change).max() < 0.01 * np.ptp(missing)
+    assert asked[0][2] == pytest.approx(1e-3 * np.ptp(missing))
 
 
 @pytest.mark.parametrize("gap", [1e-3, 1e-5, 1e-7])

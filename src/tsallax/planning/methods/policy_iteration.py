@@ -1,5 +1,6 @@
 """Policy iteration, which is Newton's method for v = Uv."""
 
+import math
 from dataclasses import dataclass
 from typing import Any, ClassVar, NamedTuple
 
@@ -49,6 +50,9 @@ class PolicyIteration:
         # a residual r means an error of the value of up to r/(1 - gamma)
         relative = min(LOOSE_RESIDUAL, gap) if accurate else LOOSE_RESIDUAL
         residual = max(relative * change, 0.1 * (max(self.tolerance, certificate.rounding) * gap))
+        if start.certificate is not certificate:  # this policy changes the guess by more than that
+            _, _, span = operator.policy_sweeps(start.certificate, start.guess, 1, math.inf)
+            residual = max(residual, min(LOOSE_RESIDUAL, gap) * span)
         v, _ = operator.policy_value(start.certificate, start.guess, residual, start.order)
         lower = v if start.certificate is certificate else start.guess
         v, sweeps = operator.improved(v, lower, start.order, slow)
