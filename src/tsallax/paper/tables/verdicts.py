@@ -77,7 +77,8 @@ def _with_seeds(sweep: SweepRuns, claim: Claim) -> Claim:
     runs = Counter((row.algorithm, row.actions) for row in sweep.rows if row.actions)
     seeds = set(runs.values())
     needed = f"{math.ceil(factor * max(seeds)):,} seeds of every cell"
-    needed = needed if len(seeds) == 1 else f"{factor:,.{0 if factor > 10 else 1}f} times as many runs"
+    times = f"{factor:,.0f}" if factor > 10 else f"{factor:.1f}"
+    needed = needed if len(seeds) == 1 else f"{times} times as many runs"
     text = f"About {needed} would settle it, if the number stayed as it is."
     return dataclasses.replace(claim, note=f"{claim.note} {text}".strip())
 
