@@ -3,6 +3,7 @@
 import json
 from typing import Any
 
+import gymnasium
 import pytest
 from gymnasium.spaces import Box, Discrete, Tuple
 
@@ -41,6 +42,27 @@ def test_another_environment_must_have_the_described_spaces():
     assert from_description(about, "CartPole-v1").n_envs == 2
     with refused("Acrobot-v1: has observation_shape (6,), but the agent was made for (4,)"):
         from_description(about, "Acrobot-v1")
+
+
+def numbers(size: int = 1) -> Episodic:
+    """An environment of so many numbers, which shows with which option it was made."""
+    return Episodic(Box(-1, 1, (size,)))
+
+
+def test_a_function_that_is_given_again_has_the_options_of_training():
+    made = spec_of(numbers, options={"size": 3})
+    about = json.loads(json.dumps(made.describe()))
+    again = from_description(about, numbers)
+    assert again.options == {"size": 3}
+    assert again.training_environment().reset([0]).shape == (1, 3)
+    named = {**about, "by_name": True, "name": f"{__name__}:numbers"}
+    for env in (numbers, named["name"]):
+        assert from_description(named, env).options == {"size": 3}
+
+
+def test_options_of_an_id_are_not_for_a_function():
+    about = spec_of("FrozenLake-v1", options={"is_slippery": False}).describe()
+    assert not from_description(about, lambda: gymnasium.make("FrozenLake-v1")).options
 
 
 def test_an_id_that_names_a_module_is_not_used():

@@ -5,12 +5,23 @@ from __future__ import annotations
 import math
 from pathlib import Path
 
+import gymnasium
 import numpy as np
 import pytest
 
 import tsallax
 from refusals import refused
-from small_agents import CORRIDOR, SMALL_DDPG, TINY, VARIANTS, corridor, leaves, member, trio
+from small_agents import (
+    CORRIDOR,
+    SMALL_DDPG,
+    TINY,
+    VARIANTS,
+    Episodic,
+    corridor,
+    leaves,
+    member,
+    trio,
+)
 from tsallax import DDPG, DDPGConfig, Diverged, Fleet, Member
 from tsallax.deep import checkpoint
 from tsallax.deep.loop_fleet import take
@@ -134,6 +145,15 @@ def test_what_a_fleet_cannot_do_is_refused(fleet):
     with refused("agent 0 of this fleet is finished, after"):
         fleet.learn(steps=steps + 50)
     assert fleet.learn(steps=steps) is fleet
+
+
+def test_a_function_that_is_given_again_has_the_options_of_training(tmp_path: Path):
+    def short(steps: int = 4) -> gymnasium.Env:
+        return gymnasium.wrappers.TimeLimit(Episodic(), steps)
+
+    Fleet(short, [member()], env_options={"steps": 2}, workers=0).save(tmp_path / "fleet.npz")
+    again = Fleet.load(tmp_path / "fleet.npz", short)
+    assert again.evaluate(0, 3).lengths.tolist() == [2, 2, 2]
 
 
 def test_a_fleet_in_an_environment_without_an_id_stays_in_it(tmp_path: Path):

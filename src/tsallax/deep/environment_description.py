@@ -7,6 +7,7 @@ from tsallax import checks
 from tsallax.deep import old_files
 from tsallax.deep.environment_spec import EnvironmentSpec, make_spec, require_same
 from tsallax.envs.action_format import ActionFormat
+from tsallax.envs.gymnasium.gymnasium_make import makes_environments, names_function
 from tsallax.envs.jax.catalogue import jax_environment
 from tsallax.envs.jax.environment import Environment
 from tsallax.envs.observation_encoding import ObservationEncoding
@@ -45,6 +46,20 @@ def from_description(
     return spec
 
 
+def options_for(env: Any, about: Mapping[str, Any]) -> dict[str, Any]:
+    """The described options where they are for `env`: for the same id, or for any function.
+
+    >>> about = {"name": "Room", "by_name": False, "options": {"size": 5}}
+    >>> options_for("CartPole-v1", about), options_for("rooms:Room", about)
+    ({}, {'size': 5})
+    """
+    name = str(about["name"])
+    of_function = not about["by_name"] or names_function(name)
+    is_function = names_function(env) if isinstance(env, str) else makes_environments(env)
+    same = isinstance(env, str) and env == name
+    return dict(about["options"]) if same or (of_function and is_function) else {}
+
+
 def _replacement(
     about: Mapping[str, Any], env: Any, action_mask: Callable[[Any], Any] | None
 ) -> EnvironmentSpec:
@@ -54,7 +69,7 @@ def _replacement(
         env,
         n_envs=described.n_envs,
         backend="auto" if about["jax"] or isinstance(env, Environment) else "gymnasium",
-        options=about["options"] if env == about["name"] else {},
+        options=options_for(env, about),
         **described.adapter_options,
     )
     require_same(spec, described)

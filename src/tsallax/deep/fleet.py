@@ -25,6 +25,7 @@ from numpy.typing import NDArray
 from tsallax import checks, provenance
 from tsallax.deep import checkpoint, options
 from tsallax.deep.agent import Agent
+from tsallax.deep.environment_description import options_for
 from tsallax.deep.evaluation_episodes import Episodes, evaluation_seed
 from tsallax.deep.fleet_members import Member, checked_members
 from tsallax.deep.learners import LEARNERS, learner_of
@@ -489,15 +490,16 @@ class Fleet:
                 raise InvalidInput("saved without a way to make its environment: give it as env")
             settings = {key: about.get(key, default) for key, default in SETTINGS.items()}
             settings |= {} if workers is None else {"workers": workers}
+            again = name if env is None else env
             by_file = env in (None, name) and not world["jax"]
             fleet = cls.__new__(cls)
             fleet._prepare(
-                name if env is None else env,
+                again,
                 members,
                 settings,
                 actions=about["actions"],
                 backend="gymnasium" if by_file else "auto",
-                options=world["options"] if by_file else {},
+                options={} if world["jax"] else options_for(again, world),
                 action_mask=action_mask,
             )
             if fleet.spec.masked != world.get("masked", False):

@@ -14,7 +14,7 @@ import pytest
 import small_suites
 from refusals import refused
 from small_suites import EVERY, STEPS
-from small_sweeps import EPISODES, NAME, OPTIONS, PIECES, Pieces, outcome, plan, small
+from small_sweeps import EPISODES, NAME, OPTIONS, PIECES, Pieces, outcome, plan, small, train
 from tsallax.deep.fleet import Fleet
 from tsallax.deep.fleet_members import Member
 from tsallax.paper.fleets import job_training
@@ -282,3 +282,16 @@ def test_runs_that_all_diverge_are_named(tmp_path: Path):
     with refused(f"no rows of {NAME}, seed 0; {NAME}, seed 1: the loss was not finite"):
         train_job(job)
     assert not SWEEP_ROWS.read(tmp_path)
+
+
+def test_runs_that_all_diverge_leave_no_checkpoint(tmp_path: Path, monkeypatch):
+    """One would make the table look as if only its time limit had come first."""
+    saved = []
+    save = Fleet.save
+    monkeypatch.setattr(job_training._Training, "_save_is_due", lambda self: True)
+    monkeypatch.setattr(Fleet, "save", lambda fleet, path: (save(fleet, path), saved.append(path)))
+    wild = small(options={**OPTIONS, "learning_rate": 1e30, "learning_starts": 100})
+    with refused(f"no rows of {NAME}, seed 0; {NAME}, seed 1: the loss was not finite"):
+        train(wild, tmp_path, at_once=2)
+    assert saved
+    assert not saved[0].exists()

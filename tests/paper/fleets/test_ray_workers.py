@@ -10,6 +10,7 @@ import time
 from collections.abc import Iterator
 from importlib.util import find_spec
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -19,6 +20,8 @@ from small_sweeps import NAME, OPTIONS, outcome, plan, small, train
 from tsallax.errors import InvalidInput
 from tsallax.paper.fleets import ray_workers
 from tsallax.paper.fleets.job_status import read_status
+from tsallax.paper.fleets.job_training import DivergedRuns
+from tsallax.paper.fleets.jobs import Job
 
 imports_ray = pytest.mark.skipif(find_spec("ray") is None, reason="ray is missing")
 LONG = 300
@@ -170,3 +173,30 @@ def test_without_ray_the_error_names_the_extra(tmp_path: Path, monkeypatch):
     monkeypatch.setitem(sys.modules, "ray", None)
     with refused("pip install ray"):
         train(small(), tmp_path, ray="local")
+
+
+def test_runs_that_diverge_do_not_end_the_other_jobs(tmp_path: Path, monkeypatch, capsys):
+    """With a stand-in for Ray, whose tasks are done when they are waited for, one after another."""
+    jobs = plan(small(seeds=3), tmp_path, at_once=1)
+    fleet = SimpleNamespace(diverged=[0], steps=100, records=[SimpleNamespace(diverged_at=50)])
+    trained = []
+
+    def train_job(job: Job) -> bool:
+        trained.append(job)
+        if job is jobs[0]:
+            raise DivergedRuns(job, fleet)
+        if job is jobs[2]:
+            raise InvalidInput("damaged")
+        return True
+
+    monkeypatch.setattr(ray_workers, "train_job", train_job)
+    ray = SimpleNamespace(
+        wait=lambda left, timeout: (left[:1], left[1:]),
+        get=lambda i: ray_workers._train(jobs[i]),
+        exceptions=SimpleNamespace(RayTaskError=ZeroDivisionError, RayError=ArithmeticError),
+    )
+    ray_workers._wait(ray, {0: jobs[0], 1: jobs[1]}, lambda: None, lambda: False)
+    assert trained == jobs[:2]
+    assert f"no rows of {NAME}, seed 0: the loss was not finite" in capsys.readouterr().err
+    with refused("damaged"):
+        ray_workers._wait(ray, {2: jobs[2]}, lambda: None, lambda: False)

@@ -25,6 +25,15 @@ def makes_environments(source: Any) -> bool:
     return callable(source) and not hasattr(source, "step")
 
 
+def names_function(source: str) -> bool:
+    """Whether it has the form `module:function`, unlike an id with a version.
+
+    >>> [names_function(x) for x in ("rooms:make_room", "rooms:Room-v0", "CartPole-v1")]
+    [True, False, False]
+    """
+    return source.partition(":")[2].isidentifier()
+
+
 def make(source: Any, options: Mapping[str, Any] | None = None) -> Any:
     """Make a Gymnasium environment by its id, those of tsallax included, or by a function.
 
@@ -70,9 +79,9 @@ def _function_named(name: str) -> Callable[..., Any] | None:
     """What `module:function` names, or None for the id of an environment."""
     import gymnasium
 
-    module, _, attribute = name.partition(":")
-    if not attribute.isidentifier():
+    if not names_function(name):
         return None
+    module, _, attribute = name.partition(":")
     import_module(module)
     found = getattr(sys.modules[module], attribute, None)
     return found if callable(found) and attribute not in gymnasium.registry else None

@@ -93,8 +93,10 @@ def train_missing(
         else:
             diverged = _train_in_turn(jobs, rows, show)
     left = missing()
-    late = deadline is not None and time.time() >= deadline
-    if left and (late or any(job.files.checkpoint.exists() for job in left)):
+    late = deadline is not None and (
+        time.time() >= deadline or any(job.files.checkpoint.exists() for job in left)
+    )
+    if left and late:
         sys.stderr.writelines(f"{problem}\n" for problem in diverged)
         return False
     if left and not diverged:

@@ -134,6 +134,7 @@ class _Training:
             raise
         except Diverged:
             if not fleet.whole:  # no agent is left
+                self.job.files.checkpoint.unlink(missing_ok=True)
                 raise DivergedRuns(self.job, fleet) from None
         self.save()
         return not fleet.learning

@@ -10,6 +10,7 @@ import os
 import re
 import secrets
 import socket
+import sys
 import time
 import warnings
 from collections.abc import Callable, Iterator, Sequence
@@ -19,7 +20,7 @@ from typing import Any
 
 from tsallax.errors import InvalidInput
 from tsallax.interrupts import deferred
-from tsallax.paper.fleets.job_training import train_job
+from tsallax.paper.fleets.job_training import DivergedRuns, train_job
 from tsallax.paper.fleets.jobs import Job
 from tsallax.paper.fleets.processes import SAVING_SECONDS
 
@@ -66,19 +67,21 @@ def train_on_ray(jobs: Sequence[Job], address: str, poll: Callable[[], None]) ->
                 raise
 
 
-def _train(job: Job) -> str | None:
-    """Train a job in a worker; the text of its error where the input is invalid."""
+def _train(job: Job) -> tuple[str, bool] | None:
+    """Train a job in a worker; the text of its error, if any, and whether the other jobs go on."""
     try:
         train_job(job)
+    except DivergedRuns as error:
+        return str(error), True
     except InvalidInput as error:
-        return str(error)
+        return str(error), False
     return None
 
 
 def _wait(
     ray: Any, tasks: dict[Any, Job], poll: Callable[[], None], interrupted: Callable[[], bool]
 ) -> None:
-    """Wait for all tasks, or for the first that fails."""
+    """Wait for all tasks, or for the first that fails; runs that diverge are named on stderr."""
     left = list(tasks)
     while left:
         done, left = ray.wait(left, timeout=1.0)
@@ -95,7 +98,10 @@ def _wait(
                     f"({_lines(error)[0]}): the same command resumes what is saved"
                 ) from None
             if problem is not None:
-                raise InvalidInput(problem)
+                text, others_go_on = problem
+                if not others_go_on:
+                    raise InvalidInput(text)
+                sys.stderr.write(f"{text}\n")
         poll()
 
 
