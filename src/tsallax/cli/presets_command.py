@@ -19,7 +19,10 @@ def presets(
         str | None, typer.Argument(metavar="NAME", help="Print the file of one preset.")
     ] = None,
 ) -> None:
-    """List the presets: options that `tsallax train ENV` uses for known environments.
+    """List the presets: options that `tsallax train ENV` uses.
+
+    An environment of Gymnasium that is not in the list has the preset `general`; those in JAX,
+    InvertedPendulum-v5, Reacher-v5 and MultiGoal-v0, have the defaults, which are the paper's.
 
     With NAME, print the options of one preset and the command that measured its result. The result
     is the mean greedy return over seeds, with its 95% interval, or with the range of fewer than six
@@ -45,7 +48,7 @@ def presets(
 def _row(preset: Preset) -> tuple[str, ...]:
     found = preset.result
     if found is None:
-        return preset.name, f"{preset.steps:,}", "not measured"
+        return preset.name, f"{preset.steps:,}", preset.purpose or "not measured"
     low, high = found.interval
     result = f"{found.mean:.5g} [{low:.5g}, {high:.5g}], {found.seeds} seeds"
     result += "" if found.steps == preset.steps else f", {found.steps:,} steps"
