@@ -269,9 +269,7 @@ def test_a_known_environment_is_trained_with_its_preset(tmp_path: Path, capsys, 
     assert config["net_arch"] == tsallax.preset("FrozenLake8x8-v1")["net_arch"]
 
 
-def test_an_environment_without_a_preset_is_trained_with_the_general_one(
-    tmp_path: Path, capsys, monkeypatch
-):
+def test_the_general_preset_is_used_where_it_is_asked_for(tmp_path: Path, capsys, monkeypatch):
     monkeypatch.setattr(tsallax.DeepQ, "learn", lambda *_, **__: None)
 
     def train(name: str, line: str) -> tuple[dict[str, Any], str]:
@@ -280,19 +278,18 @@ def test_an_environment_without_a_preset_is_trained_with_the_general_one(
         return yaml_text.read(tmp_path / name / "config.yaml"), err
 
     options = tsallax.preset("general")
-    config, err = train("general", "Pendulum-v1 --actions 3")
+    config, err = train("general", "Pendulum-v1 --actions 3 --preset general")
     assert {name: config[name] for name in options} == options
     assert config["steps"] == preset_catalogue.preset_named("general").steps
     assert err.count("\n") == 1
     assert "uses the options of the preset general: tsallax presets general shows them" in err
     assert "--preset none leaves them out" in err
-    config, err = train("resumed", "Pendulum-v1 --actions 3 --resume --steps 9")
+    config, err = train("resumed", "Pendulum-v1 --actions 3 --preset general --resume --steps 9")
     assert (config["steps"], config["tau"], err.count("\n")) == (9, options["tau"], 1)
     for name, line in (
-        ("none", "Pendulum-v1 --actions 3 --preset none --steps 9"),
+        ("none", "Pendulum-v1 --actions 3 --steps 9"),
         ("file", f"--config {tmp_path / 'none' / 'config.yaml'}"),
         ("jax", "Reacher-v5 --actions 3 --steps 9"),
-        ("paper", "tsallax/MultiGoal-v0 --backend gymnasium --actions 3 --steps 9"),
     ):
         config, err = train(name, line)
         assert (config["layer_norm"], config["tau"], err) == (False, None, "")
@@ -430,7 +427,7 @@ def test_a_configuration_that_was_edited_is_refused(copied: Path, capsys, old, n
         ("CartPole-v1 --set lerning_rate=1 --episodes 3", ["did you mean learning_rate"]),
         ("CartPole-v1 --set seed=1 --seed 1 --episodes 3", ["seed is given twice"]),
         ("CartPole-v1 --steps 9 --set net_arch=[10000000,10000000]", ["memory", "net_arch"]),
-        ("Pendulum-v1 --actions 3 --preset none", ["--episodes or --steps"]),
+        ("Pendulum-v1 --actions 3", ["--episodes or --steps"]),
         ("CartPole-v1 --preset none", ["--episodes or --steps"]),
         ("CartPole-v1 --preset Lunar", ["unknown preset 'Lunar'", "LunarLander-v3"]),
         ("Pendulum-v1 --preset CartPole-v1 --algorithm ddpg", ["for deep_q", "leave --preset out"]),

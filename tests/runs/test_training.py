@@ -173,11 +173,11 @@ def functions(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
 @pytest.mark.parametrize(
     ("name", "more"), [("images", {}), ("choices", {"n_envs": 2}), ("torques", {"actions": 3})]
 )
-def test_environments_of_all_spaces_have_the_general_preset(
+def test_environments_of_all_spaces_take_the_general_preset(
     tmp_path: Path, functions: str, name: str, more: dict[str, int]
 ):
     given = {"env": f"{functions}:{name}", **SMALL, **more}
-    run = open_run(given, {}, tmp_path / "run", False)
+    run = open_run(given, {}, tmp_path / "run", False, preset=GENERAL)
     assert (run.preset, run.agent.config.net_arch) == (GENERAL, (8,))
     assert (run.agent.config.layer_norm, run.agent.config.n_step) == (True, 3)
 
@@ -185,20 +185,20 @@ def test_environments_of_all_spaces_have_the_general_preset(
 @pytest.mark.slow
 def test_images_are_learned_from_with_the_general_preset(tmp_path: Path, functions: str):
     env = f"{functions}:images"
-    run = open_run({"env": env, **SMALL}, {}, tmp_path / "run", True)
+    run = open_run({"env": env, **SMALL}, {}, tmp_path / "run", True, preset=GENERAL)
     training.train(run)
     resumed = open_run({"env": env, "steps": 20}, {}, tmp_path / "run", True)
     assert (resumed.agent.steps, resumed.preset) == (12, None)
     assert resumed.agent.config == run.agent.config
 
 
-def test_environments_in_jax_have_the_defaults(tmp_path: Path):
+def test_an_environment_without_a_preset_has_the_defaults(tmp_path: Path):
     assert open_run(NEW, {}, tmp_path / "run", False).preset is None
     asked = open_run(NEW, {}, tmp_path / "run", False, preset=GENERAL)
     assert (asked.preset, asked.agent.config.double) == (GENERAL, True)
 
 
 def test_copies_of_the_target_network_replace_the_tau_of_a_preset(tmp_path: Path):
-    given = {"env": "Blackjack-v1", "target_update_interval": 500}
+    given = {"env": "CartPole-v1", "target_update_interval": 500}
     config = open_run(given, {}, tmp_path / "run", False).agent.config
     assert (config.tau, config.target_update_interval, config.n_step) == (None, 500, 3)

@@ -19,10 +19,10 @@ def presets(
         str | None, typer.Argument(metavar="NAME", help="Print the file of one preset.")
     ] = None,
 ) -> None:
-    """List the presets: options that `tsallax train ENV` uses.
+    """List the presets: options that `tsallax train ENV` uses for known environments.
 
-    An environment of Gymnasium that is not in the list has the preset `general`; those in JAX,
-    InvertedPendulum-v5, Reacher-v5 and MultiGoal-v0, have the defaults, which are the paper's.
+    `general` is for the others, and is used with --preset general alone: it is better than the
+    defaults on some and worse on others.
 
     With NAME, print the options of one preset and the command that measured its result. The result
     is the mean greedy return over seeds, with its 95% interval, or with the range of fewer than six
@@ -34,6 +34,7 @@ def presets(
       tsallax presets CartPole-v1
       tsallax train CartPole-v1 --out runs/cartpole
       tsallax train CartPole-v1 --preset none --steps 50000 --out runs/cartpole-defaults
+      tsallax train Pendulum-v1 --actions 11 --preset general --out runs/general
     """
     from tsallax.runs.preset_catalogue import FOLDER, all_presets, preset_named
 

@@ -66,7 +66,7 @@ def train(
         str | None,
         typer.Option(
             metavar="NAME",
-            help="Options of `tsallax presets`, or none.  [default: those of ENV, or general]",
+            help="Options of `tsallax presets`, or none.  [default: those of ENV, if any]",
         ),
     ] = None,
     set_options: Annotated[

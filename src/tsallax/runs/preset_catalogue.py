@@ -9,7 +9,7 @@ A file is named after the id of its environment and has
     result: what was reached: mean, interval, seeds, steps, and the command that shows it
     purpose: what it is for, where that is not one environment
 
-`general` is for the environments of Gymnasium that have none of their own.
+`general` is for environments that have none of their own. It is used where it is asked for.
 """
 
 import copy

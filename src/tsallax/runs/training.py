@@ -26,7 +26,7 @@ from tsallax.runs.logs import (
     import_wandb,
     write_changes,
 )
-from tsallax.runs.preset_catalogue import GENERAL, NONE, Preset, preset_named, preset_of
+from tsallax.runs.preset_catalogue import NONE, preset_named, preset_of
 from tsallax.runs.settings import Run, Settings, from_flat, to_flat, to_yaml
 
 Options = Mapping[str, Any]
@@ -115,9 +115,8 @@ def open_run(
     """Create or load the agent that the given options, then those of a file, ask for.
 
     A new run without a file takes other options from the preset of its environment, or from the
-    `preset` of that name; "none" is for the defaults. Environments without one have `general`, but
-    those in JAX, the paper's, the defaults. Invalid options are refused here, before anything is
-    written.
+    `preset` of that name; "none" is for the defaults. Invalid options are refused here, before
+    anything is written.
     """
     options = {**from_file, **given}
     stored = _stored_options(folder, resume)
@@ -155,7 +154,7 @@ def _preset_options(
     env, algorithm = options.get("env"), options.get("algorithm")
     if asked == NONE or (asked is None and not (use_default and isinstance(env, str))):
         return None, {}
-    chosen = _default_preset(str(env)) if asked is None else preset_named(asked)
+    chosen = preset_of(str(env)) if asked is None else preset_named(asked)
     if chosen is None or (asked is None and algorithm not in (None, chosen.algorithm)):
         return None, {}
     if algorithm not in (None, chosen.algorithm):
@@ -169,12 +168,6 @@ def _preset_options(
     if not any(options.get(name) is not None for name in LIMITS):
         found["steps"] = chosen.steps
     return chosen.name, found
-
-
-def _default_preset(env: str) -> Preset | None:
-    """The preset of an environment; `general` for one of Gymnasium that has none."""
-    found = preset_of(env)
-    return preset_named(GENERAL) if found is None and jax_environment(env) is None else found
 
 
 def train(training: TrainingRun) -> None:
