@@ -13,15 +13,18 @@ MEASURED = Preset(
 
 def test_presets_are_listed_with_results_in_lines_that_fit_a_terminal(capsys, monkeypatch):
     monkeypatch.setattr(
-        preset_catalogue, "all_presets", lambda: (MEASURED, Preset("Bee-v1", 7, {}))
+        preset_catalogue,
+        "all_presets",
+        lambda: (MEASURED, Preset("Bee-v1", 7, {}), Preset("most", 5, {}, purpose="the others")),
     )
     code, out, err = call(capsys, "presets")
     assert (code, err) == (0, "")
-    head, first, second, _, remark = out.splitlines()
+    head, first, second, third, _, remark = out.splitlines()
     begins = [head.index(word) for word in ("steps", "result")]
     cells = [first[a:b].strip() for a, b in zip([0, *begins], [*begins, None])]
     assert cells == ["A-v0", "500", "12.5 [11, 14.25], 10 seeds, 400 steps"]
     assert second[begins[1] :] == "not measured"
+    assert third[begins[1] :] == "the others"
     assert remark.endswith("tsallax presets NAME")
 
 

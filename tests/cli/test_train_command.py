@@ -254,7 +254,7 @@ def test_a_known_environment_is_trained_with_its_preset(tmp_path: Path, capsys, 
     assert {name: config[name] for name in options} == options
     assert config["steps"] == preset_catalogue.preset_named("CartPole-v1").steps
     assert err.count("\n") == 1
-    assert "preset options for CartPole-v1" in err
+    assert "uses the options of the preset CartPole-v1: " in err
     config, _ = train("over", "--episodes 5 --set learning_rate=0.5 --explore soft")
     assert (config["learning_rate"], config["explore"], config["episodes"]) == (0.5, "soft", 5)
     assert config["steps"] is None
@@ -267,6 +267,32 @@ def test_a_known_environment_is_trained_with_its_preset(tmp_path: Path, capsys, 
         assert (config["net_arch"], err) == (None, "")
     config, _ = train("other", "--preset FrozenLake8x8-v1")
     assert config["net_arch"] == tsallax.preset("FrozenLake8x8-v1")["net_arch"]
+
+
+def test_the_general_preset_is_used_where_it_is_asked_for(tmp_path: Path, capsys, monkeypatch):
+    monkeypatch.setattr(tsallax.DeepQ, "learn", lambda *_, **__: None)
+
+    def train(name: str, line: str) -> tuple[dict[str, Any], str]:
+        code, _, err = call(capsys, f"train {line} --out {tmp_path / name}")
+        assert code == 0, err
+        return yaml_text.read(tmp_path / name / "config.yaml"), err
+
+    options = tsallax.preset("general")
+    config, err = train("general", "Pendulum-v1 --actions 3 --preset general")
+    assert {name: config[name] for name in options} == options
+    assert config["steps"] == preset_catalogue.preset_named("general").steps
+    assert err.count("\n") == 1
+    assert "uses the options of the preset general: tsallax presets general shows them" in err
+    assert "--preset none leaves them out" in err
+    config, err = train("resumed", "Pendulum-v1 --actions 3 --preset general --resume --steps 9")
+    assert (config["steps"], config["tau"], err.count("\n")) == (9, options["tau"], 1)
+    for name, line in (
+        ("none", "Pendulum-v1 --actions 3 --steps 9"),
+        ("file", f"--config {tmp_path / 'none' / 'config.yaml'}"),
+        ("jax", "Reacher-v5 --actions 3 --steps 9"),
+    ):
+        config, err = train(name, line)
+        assert (config["layer_norm"], config["tau"], err) == (False, None, "")
 
 
 MAZE = """

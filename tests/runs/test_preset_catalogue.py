@@ -11,7 +11,13 @@ from tsallax.paper.suites.suite_cells import gather_suite
 from tsallax.paper.suites.suite_jobs import agent_options
 from tsallax.paper.suites.suite_rows import SUITE_ROWS
 from tsallax.paper.suites.suite_tasks import CLASSIC, CONTROL, OURS
-from tsallax.runs.preset_catalogue import all_presets, preset_of, read_preset
+from tsallax.runs.preset_catalogue import (
+    GENERAL,
+    all_presets,
+    preset_named,
+    preset_of,
+    read_preset,
+)
 from tsallax.runs.settings import from_flat
 
 RESULT = """
@@ -24,9 +30,13 @@ result:
 """
 
 
+OF_ENVIRONMENTS = [preset for preset in all_presets() if preset.name != GENERAL]
+
+
 @pytest.mark.parametrize("preset", all_presets(), ids=lambda preset: preset.name)
 def test_a_preset_names_a_known_environment_and_known_options(preset):
-    assert not gymnasium.registry.keys().isdisjoint({preset.name, *preset.also})
+    known = {*gymnasium.registry, GENERAL}
+    assert not known.isdisjoint({preset.name, *preset.also})
     settings = from_flat({"algorithm": preset.algorithm, "steps": preset.steps, **preset.options})
     assert settings.run.steps == preset.steps
 
@@ -36,6 +46,13 @@ def test_a_preset_is_found_by_all_ids_of_its_environment():
     assert preset_of("Pendulum-v1") is None
     with refused("unknown preset 'CartPole': choose from Acrobot-v1, "):
         tsallax.preset("CartPole")
+
+
+def test_the_general_preset_has_no_option_that_only_some_environments_take():
+    """Levels, the kind of network and its widths follow from the environment."""
+    options = tsallax.preset("general")
+    assert options.keys().isdisjoint({"actions", "factored", "masked", "network", "net_arch"})
+    assert preset_named(GENERAL).purpose
 
 
 def test_a_caller_may_change_what_it_gets():
@@ -71,8 +88,8 @@ def test_the_results_of_presets_are_those_of_their_runs():
     rows = SUITE_ROWS.read(Path(__file__).parents[2] / "results")
     cells = gather_suite("classic", rows).cells | gather_suite("control", rows).cells
     tasks = [*CLASSIC.tasks.values(), *CONTROL.tasks.values()]
-    assert all(preset.result is not None for preset in all_presets())
-    for preset in all_presets():
+    assert all(preset.result is not None for preset in OF_ENVIRONMENTS)
+    for preset in OF_ENVIRONMENTS:
         task = next(task for task in tasks if task.env == preset.name)
         continuous = task.name in CONTROL.tasks
         place = (task.name, preset.options["actions"] if continuous else None)

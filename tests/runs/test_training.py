@@ -13,6 +13,7 @@ from refusals import refused
 from tsallax import DeepQConfig
 from tsallax.errors import InvalidInput
 from tsallax.runs import logs, training
+from tsallax.runs.preset_catalogue import GENERAL
 from tsallax.runs.training import TrainingRun, checkpoint_of, open_run
 
 NEW = {"env": "MultiGoal-v0", "actions": 3, "net_arch": 8, "buffer_size": 256, "episodes": 5}
@@ -135,3 +136,69 @@ def test_a_preset_leaves_out_what_the_given_options_do_not_use(tmp_path: Path):
     run = open_run({"env": "CartPole-v1", "alpha": 0.5}, {}, tmp_path / "run", False)
     assert run.preset == "CartPole-v1"
     assert run.agent.config.support == DeepQConfig().support
+
+
+FUNCTIONS = """
+import gymnasium
+import numpy as np
+from gymnasium.spaces import Box, Discrete, MultiDiscrete
+
+from small_agents import Episodic
+
+
+def images():
+    return Episodic(Box(0, 255, (3, 36, 36), np.uint8))
+
+
+def choices():
+    return Episodic(Discrete(5), MultiDiscrete([3, 2]))
+
+
+def torques():
+    return Episodic(actions=Box(-1, 1, (3,)))
+"""
+
+
+SMALL = {"net_arch": 8, "batch_size": 4, "buffer_size": 64, "learning_starts": 4, "steps": 12}
+
+
+@pytest.fixture
+def functions(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
+    """The name of a module with functions that make environments."""
+    (tmp_path / "general_functions.py").write_text(FUNCTIONS)
+    monkeypatch.syspath_prepend(tmp_path)
+    return "general_functions"
+
+
+@pytest.mark.parametrize(
+    ("name", "more"), [("images", {}), ("choices", {"n_envs": 2}), ("torques", {"actions": 3})]
+)
+def test_environments_of_all_spaces_take_the_general_preset(
+    tmp_path: Path, functions: str, name: str, more: dict[str, int]
+):
+    given = {"env": f"{functions}:{name}", **SMALL, **more}
+    run = open_run(given, {}, tmp_path / "run", False, preset=GENERAL)
+    assert (run.preset, run.agent.config.net_arch) == (GENERAL, (8,))
+    assert (run.agent.config.layer_norm, run.agent.config.n_step) == (True, 3)
+
+
+@pytest.mark.slow
+def test_images_are_learned_from_with_the_general_preset(tmp_path: Path, functions: str):
+    env = f"{functions}:images"
+    run = open_run({"env": env, **SMALL}, {}, tmp_path / "run", True, preset=GENERAL)
+    training.train(run)
+    resumed = open_run({"env": env, "steps": 20}, {}, tmp_path / "run", True)
+    assert (resumed.agent.steps, resumed.preset) == (12, None)
+    assert resumed.agent.config == run.agent.config
+
+
+def test_an_environment_without_a_preset_has_the_defaults(tmp_path: Path):
+    assert open_run(NEW, {}, tmp_path / "run", False).preset is None
+    asked = open_run(NEW, {}, tmp_path / "run", False, preset=GENERAL)
+    assert (asked.preset, asked.agent.config.double) == (GENERAL, True)
+
+
+def test_copies_of_the_target_network_replace_the_tau_of_a_preset(tmp_path: Path):
+    given = {"env": "CartPole-v1", "target_update_interval": 500}
+    config = open_run(given, {}, tmp_path / "run", False).agent.config
+    assert (config.tau, config.target_update_interval, config.n_step) == (None, 500, 3)

@@ -21,6 +21,9 @@ def presets(
 ) -> None:
     """List the presets: options that `tsallax train ENV` uses for known environments.
 
+    `general` is for the others, and is used with --preset general alone: it is better than the
+    defaults on some and worse on others.
+
     With NAME, print the options of one preset and the command that measured its result. The result
     is the mean greedy return over seeds, with its 95% interval, or with the range of fewer than six
     seeds; steps are named where they are fewer than those of the preset.
@@ -31,6 +34,7 @@ def presets(
       tsallax presets CartPole-v1
       tsallax train CartPole-v1 --out runs/cartpole
       tsallax train CartPole-v1 --preset none --steps 50000 --out runs/cartpole-defaults
+      tsallax train Pendulum-v1 --actions 11 --preset general --out runs/general
     """
     from tsallax.runs.preset_catalogue import FOLDER, all_presets, preset_named
 
@@ -45,7 +49,7 @@ def presets(
 def _row(preset: Preset) -> tuple[str, ...]:
     found = preset.result
     if found is None:
-        return preset.name, f"{preset.steps:,}", "not measured"
+        return preset.name, f"{preset.steps:,}", preset.purpose or "not measured"
     low, high = found.interval
     result = f"{found.mean:.5g} [{low:.5g}, {high:.5g}], {found.seeds} seeds"
     result += "" if found.steps == preset.steps else f", {found.steps:,} steps"

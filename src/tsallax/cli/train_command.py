@@ -173,7 +173,7 @@ def _train(training: TrainingRun) -> None:
     if training.preset is not None:
         name = training.preset
         how = f"tsallax presets {name} shows them, --preset none leaves them out"
-        print_line("note", f"uses the preset options for {name}: {how}")
+        print_line("note", f"uses the options of the preset {name}: {how}")
     if training.resumed and not was_finished:
         saved = f"continues after {training_length(agent)}{_changed(training)}"
         print_line("note", saved if first_step else "nothing was saved yet: starts again")

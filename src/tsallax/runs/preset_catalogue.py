@@ -7,6 +7,9 @@ A file is named after the id of its environment and has
     algorithm: whose options they are; default: deep_q
     also: other ids of the same environment
     result: what was reached: mean, interval, seeds, steps, and the command that shows it
+    purpose: what it is for, where that is not one environment
+
+`general` is for environments that have none of their own. It is used where it is asked for.
 """
 
 import copy
@@ -21,6 +24,7 @@ from tsallax.errors import InvalidInput
 from tsallax.files import yaml_text
 
 FOLDER = Path(__file__).parent / "presets"
+GENERAL = "general"
 NONE = "none"
 """The name that asks for the defaults instead of a preset."""
 
@@ -49,10 +53,11 @@ class Preset:
     algorithm: str = "deep_q"
     also: tuple[str, ...] = ()
     result: PresetResult | None = None
+    purpose: str = ""
 
 
 def preset(name: str) -> dict[str, Any]:
-    """The preset options of an environment, by its id, as arguments of `DeepQ`.
+    """The preset options of an environment, by its id, or of "general", as arguments of `DeepQ`.
 
     >>> import tsallax
     >>> options = tsallax.preset("CartPole-v1")

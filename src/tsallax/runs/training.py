@@ -161,6 +161,8 @@ def _preset_options(
         problem = f"the preset {asked} is for {chosen.algorithm}, not {algorithm}"
         raise InvalidInput(problem, omit="preset")
     found = {"algorithm": chosen.algorithm, **chosen.options}
+    if options.get("target_update_interval") is not None:  # copies, or tau
+        found.pop("tau", None)
     used = without_unused({**found, **options})
     found = {name: value for name, value in found.items() if name in used}
     if not any(options.get(name) is not None for name in LIMITS):
