@@ -26,20 +26,41 @@ def table(rows: int = 5) -> np.ndarray:
     return np.random.default_rng(0).normal(size=(rows, 3)).astype(np.float32)
 
 
-def test_a_step_from_the_rows_of_some_actions_is_the_step_of_the_whole_table():
-    """Moments decay and weights go on moving where there is no gradient, too."""
-    ours = theirs = table()
+def test_steps_from_the_rows_of_some_actions_are_those_of_the_whole_table():
+    """Where there is no gradient moments decay and weights move, too, until they are settled."""
+    rows = 9
+    ours = theirs = table(rows)
     state = adam.init(theirs)
-    mean, square = state.mean, state.square
+    mean, square, written = state.mean, state.square, np.zeros(rows, np.int32)
     rng = np.random.default_rng(1)
-    for step in range(1, 6):
-        index = np.array([(2 + step) % 5, step % 5, (2 + step) % 5])
+    for step in range(1, adam.SETTLED + 60):
+        recent = rng.integers(0, 3) if step > 20 else step % (rows - 1)
+        index = np.array([recent, step % 4, recent])
         entries = rng.normal(size=(3, 3)).astype(np.float32)
-        theirs, state = update(state, theirs, scatter_rows(index, entries, 5), 0.01)
-        scale = step_scale(step, 0.01)
-        summed = sum_rows(index, entries)
-        ours, mean, square = update_rows(ours, mean, square, index, summed, scale)
-        close((ours, mean, square), (theirs, state.mean, state.square))
+        theirs, state = update(state, theirs, scatter_rows(index, entries, rows), 0.01)
+        given = step - written, index, sum_rows(index, entries), step_scale(step, 0.01)
+        before = ours
+        ours, mean, square = update_rows(ours, mean, square, *given)
+        written[index] = step
+        close(ours, theirs)
+    close(adam.decayed(mean, square, step - written[:, None]), (state.mean, state.square))
+    settled = step - written >= adam.SETTLED
+    assert settled.sum() == rows - 4
+    np.testing.assert_array_equal(ours[settled], before[settled])
+    assert np.array_equal(ours[-1], table(rows)[-1]), "a row that never had a gradient"
+
+
+def test_a_row_that_is_settled_would_not_move_further():
+    """Of all gradients, moments that grow like these have the largest steps afterwards."""
+    n = 400.0
+    m = v = 0.0
+    for t in np.arange(n):
+        g = (adam.BETA1 / adam.BETA2) ** -(t - n)
+        m = adam.BETA1 * m + (1 - adam.BETA1) * g
+        v = adam.BETA2 * v + (1 - adam.BETA2) * g * g
+    age = adam.SETTLED + np.arange(1000.0)
+    steps = adam.BETA1**age * m / np.sqrt(adam.BETA2**age * v)
+    assert 1e-8 < steps.sum() < 1e-7
 
 
 def test_adam_is_that_of_optax():

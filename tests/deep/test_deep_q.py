@@ -236,7 +236,7 @@ def test_factored_and_masked_updates_are_those_of_the_formulas(options):
 
 
 def test_an_update_by_rows_as_with_many_actions_is_the_one_of_the_formulas(monkeypatch):
-    monkeypatch.setattr(deep_q, "DENSE_ACTIONS", 0)
+    monkeypatch.setattr(deep_q, "DENSE_OUTPUTS", 0)
     called = []
     rows = adam.update_rows
     monkeypatch.setattr(adam, "update_rows", lambda *a: called.append(1) or rows(*a))

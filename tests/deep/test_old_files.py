@@ -2,13 +2,20 @@
 
 from __future__ import annotations
 
+import jax
+import jax.numpy as jnp
 import numpy as np
 import pytest
 
 from small_agents import TINY, assert_same
-from tsallax import DeepQ
-from tsallax.deep import checkpoint
+from tsallax import DeepQ, DeepQConfig
+from tsallax.deep import checkpoint, deep_q
+from tsallax.deep.action_layout import ActionLayout
+from tsallax.deep.deep_q import DeepQLearning
 from tsallax.deep.environment_description import from_description
+from tsallax.deep.options import with_defaults
+from tsallax.deep.regularizer_choice import Choice
+from tsallax.envs.observation_format import ObservationFormat
 from tsallax.errors import InvalidInput
 
 OLD = {
@@ -62,3 +69,23 @@ def test_one_hot_observations_of_version_0_1_become_integers(tmp_path):
     old = DeepQ.load(tmp_path / "old")
     assert_same(old, agent)
     assert_same(old.learn(episodes=6), agent.learn(episodes=6))
+
+
+@pytest.mark.parametrize("agents", [None, 2])
+def test_moments_of_all_rows_are_those_of_the_last_update_in_earlier_files(agents):
+    config = DeepQConfig(batch_size=8, buffer_size=16)
+    choice = Choice((("sparse", None),))
+    form, layout = ObservationFormat.vector(3), ActionLayout((deep_q.DENSE_OUTPUTS + 1,), False)
+    static = with_defaults(config, deep_q.KNOBS)
+    algorithm = DeepQLearning(form, layout, False, (4,), choice, choice, False, static)
+    learner = algorithm.init(jax.random.PRNGKey(0), deep_q.knobs_of(config))
+    if agents:
+        learner = jax.tree.map(lambda x: jnp.stack([x] * agents), learner)
+    count = learner.adam.count + 7 + jnp.arange(agents or 1).reshape(learner.adam.count.shape)
+    learner = learner._replace(adam=learner.adam._replace(count=count))
+    arrays = checkpoint.flatten_learner(learner, 5, many=bool(agents))
+    assert not arrays.pop("learner.adam.written").any()
+    found = checkpoint.restore_learner(learner, learner.knobs, arrays, 5, many=bool(agents))
+    written = np.broadcast_to(np.asarray(count)[..., None], learner.adam.written.shape)
+    expected = learner.adam._replace(written=written.astype(np.int32))
+    jax.tree.map(np.testing.assert_array_equal, found.adam, expected)

@@ -1,9 +1,12 @@
 """Adam, with a learning rate that may differ between agents and over time.
 
 Where a gradient is zero but for a few rows of a table, `update_rows` makes the same step from those
-rows alone: the moments of all rows decay, and no gradient as large as the table is made.
+rows alone. It writes the moments of these rows only: the others decay by known factors, which are
+applied when they are read. No gradient as large as the table is made.
 """
 
+import math
+from functools import partial
 from typing import Any, NamedTuple
 
 import jax
@@ -11,7 +14,12 @@ import jax.numpy as jnp
 from jax import Array, lax
 from jax.typing import ArrayLike
 
+from tsallax.deep import adam_pallas
+
 BETA1, BETA2, EPSILON = 0.9, 0.999, 1e-8
+SETTLED = 200
+"""The age from which a row does not move any more: all its later steps together, which decrease by
+BETA1/sqrt(BETA2), would be less than 1e-7 of the learning rate."""
 
 
 class Adam(NamedTuple):
@@ -20,6 +28,8 @@ class Adam(NamedTuple):
     mean: Any
     square: Any
     count: Array  # type: ignore[assignment]
+    written: Array | None = None
+    """The update that wrote the moments of each row of the output layer; None: always the last."""
 
 
 class StepScale(NamedTuple):
@@ -29,10 +39,11 @@ class StepScale(NamedTuple):
     epsilon: Array
 
 
-def init(parameters: Any) -> Adam:
-    """Moments of zero for these parameters."""
+def init(parameters: Any, rows: int | None = None) -> Adam:
+    """Moments of zero for these parameters; `rows` of the output layer are written one by one."""
     zeros = jax.tree.map(jnp.zeros_like, parameters)
-    return Adam(zeros, jax.tree.map(jnp.copy, zeros), jnp.zeros((), jnp.int32))
+    written = None if rows is None else jnp.zeros(rows, jnp.int32)
+    return Adam(zeros, jax.tree.map(jnp.copy, zeros), jnp.zeros((), jnp.int32), written)
 
 
 def step_scale(count: Array, rate: ArrayLike) -> StepScale:
@@ -60,18 +71,55 @@ def update_dense(
 
 
 def update_rows(
-    table: Array, mean: Array, square: Array, index: Array, gradient: Array, scale: StepScale
+    table: Array,
+    mean: Array,
+    square: Array,
+    age: Array,
+    index: Array,
+    gradient: Array,
+    scale: StepScale,
 ) -> tuple[Array, Array, Array]:
-    """A table and its moments after a step, for a gradient of the rows `index`, already summed."""
-    p, m, v = table[index], mean[index], square[index]
+    """A table and its moments after a step, for a gradient of the rows `index`, already summed.
+
+    `age` is the number of updates, this one included, since the one that wrote a row's moments.
+    """
+    age = age.reshape(age.shape + (1,) * (table.ndim - 1))
+    p, m, v = table[index], *decayed(mean[index], square[index], age[index])
     # the rows are read before the table is written: otherwise the compiler copies the table
     (p, m, v), (table, mean, square) = lax.optimization_barrier(((p, m, v), (table, mean, square)))
-    m = BETA1 * m + (1 - BETA1) * gradient
-    v = BETA2 * v + (1 - BETA2) * gradient * gradient
+    m = m + (1 - BETA1) * gradient
+    v = v + (1 - BETA2) * gradient * gradient
     p = _move(p, m, v, scale)
-    mean, square = BETA1 * mean, BETA2 * square
-    table = _move(table, mean, square, scale)
+    table = move_rows(table, mean, square, age, scale)
     return table.at[index].set(p), mean.at[index].set(m), square.at[index].set(v)
+
+
+def move_rows(table: Array, mean: Array, square: Array, age: Array, scale: StepScale) -> Array:
+    """A table after a step without a gradient, for ages that have its number of dimensions.
+
+    On a GPU the rows that are settled are not read.
+    """
+
+    def plain(p: Array, m: Array, v: Array, age: Array, *scale: Array) -> Array:
+        return jnp.where(age < SETTLED, moved(p, m, v, age, *scale), p)
+
+    given = table, mean, square, age, *scale
+    if table.ndim != 2:
+        return plain(*given)
+    fused = partial(adam_pallas.move_rows, moved, SETTLED)
+    result: Array = lax.platform_dependent(*given, cuda=fused, default=plain)
+    return result
+
+
+def moved(p: Array, m: Array, v: Array, age: Array, *scale: Array) -> Array:
+    """Parameters after a step without a gradient, from the moments that are so old."""
+    return _move(p, *decayed(m, v, age), StepScale(*scale))
+
+
+def decayed(mean: Array, square: Array, age: Array) -> tuple[Array, Array]:
+    """The moments of rows so many updates after they were written, all without a gradient."""
+    n = age.astype(jnp.float32)
+    return jnp.exp(math.log(BETA1) * n) * mean, jnp.exp(math.log(BETA2) * n) * square
 
 
 def scatter_rows(index: Array, gradient: Any, n: int) -> Any:

@@ -120,7 +120,7 @@ def restore_learner(
 
     Its replay memory is filled up with empty rows.
     """
-    arrays, axis = dict(arrays), int(many)
+    arrays, axis = dict(old_files.with_written_rows(like, arrays)), int(many)
     capacity = like.replay.rows.shape[axis]
     restore(f"{LEARNER}replay.priority", like.replay.priority, arrays)  # before rows are allocated
     for name in _rings(arrays):

@@ -49,9 +49,9 @@ KNOBS = (
 )  # fmt: skip
 """The options in which agents that share a compiled program may differ."""
 
-DENSE_ACTIONS = 2
-"""Up to so many actions per transition of a batch, Adam updates the whole output layer; with more,
-only the rows of the batch's actions (`adam.update_rows`)."""
+DENSE_OUTPUTS = 128
+"""With more outputs, Adam writes the moments of the output layer only in the rows of the batch's
+actions (`adam.update_rows`)."""
 ALPHA_RATE = 0.01
 """How far log(alpha) moves with an update, times the missing share of the support."""
 MAX_LOG_ALPHA = 20.0
@@ -129,7 +129,7 @@ class DeepQLearning:
         return Learner(
             online=online,
             target=jax.tree.map(jnp.copy, online),
-            adam=adam.init(online),
+            adam=adam.init(online, layout.n_outputs if self._updates_rows else None),
             replay=memory,
             knobs=knobs,
             key=key,
@@ -252,6 +252,11 @@ class DeepQLearning:
         """Whether the loss takes the rows of the batch's actions out of the output layer."""
         return not self.layout.factored and self.config.critics == 1
 
+    @property
+    def _updates_rows(self) -> bool:
+        """Whether Adam writes the moments of the rows of the batch's actions only."""
+        return self._uses_rows and self.layout.n_outputs > DENSE_OUTPUTS
+
     def _descend_all(
         self, learner: Learner, batch: Batch, weight: Array, y: Array, rate: Array
     ) -> tuple[Network, Adam, Array, Array]:
@@ -291,15 +296,17 @@ class DeepQLearning:
         self, learner: Learner, action: Array, body: Body, rows: Layer, rate: Array
     ) -> tuple[Network, Adam]:
         """A step of Adam against the gradient of the body and of the rows of the actions."""
-        c, n = self.config, self.layout.n_outputs
-        if n <= DENSE_ACTIONS * c.batch_size:
-            gradient = Network(body, adam.scatter_rows(action, rows, n))
+        c = self.config
+        written = learner.adam.written
+        if written is None:
+            gradient = Network(body, adam.scatter_rows(action, rows, self.layout.n_outputs))
             updated: tuple[Network, Adam] = adam.update(
                 learner.adam, learner.online, adam.clip_by_norm(gradient, c.max_grad_norm), rate
             )
             return updated
-        online, (mean, square, count) = learner.online, learner.adam
-        scale = adam.step_scale(count + 1, rate)
+        online, (mean, square, count, _) = learner.online, learner.adam
+        count = count + 1
+        scale = adam.step_scale(count, rate)
         summed = adam.sum_rows(action, rows)
         if c.max_grad_norm is not None:
             dense = sum(jnp.sum(g * g) for g in jax.tree.leaves(body))
@@ -308,11 +315,11 @@ class DeepQLearning:
             body, summed = jax.tree.map(lambda g: factor * g, (body, summed))
         moved = adam.update_dense(online.body, mean.body, square.body, body, scale)
         output = [
-            adam.update_rows(p, m, v, action, g, scale)
+            adam.update_rows(p, m, v, count - written, action, g, scale)
             for p, m, v, g in zip(online.output, mean.output, square.output, summed)
         ]
         online, mean, square = (Network(b, Layer(*o)) for b, o in zip(moved, zip(*output)))
-        return online, Adam(mean, square, count + 1)
+        return online, Adam(mean, square, count, written.at[action].set(count))
 
     def copy(self, learner: Learner) -> Learner:
         """theta^- <- theta, unless theta^- moves with every gradient step."""

@@ -1,4 +1,4 @@
-"""What files of version 0.1 have otherwise: sizes in place of spaces, one-hot observations.
+"""What earlier files have otherwise: sizes in place of spaces, one-hot observations, moments.
 
 The options that were renamed since are in `options.py`.
 """
@@ -59,3 +59,13 @@ def with_integer_observations(
         return arrays
     seen = rows[:, : 2 * n].reshape(-1, 2, n).argmax(-1).astype(np.int32)
     return {**arrays, name: rows[:, 2 * n :], separate: seen}
+
+
+def with_written_rows(like: Any, arrays: dict[str, NDArray[Any]]) -> dict[str, NDArray[Any]]:
+    """The arrays of a learner whose moments had all been written by the last update of Adam."""
+    name, count = "learner.adam.written", arrays.get("learner.adam.count")
+    expected = getattr(getattr(like, "adam", None), "written", None)
+    if expected is None or name in arrays or count is None or count.shape != expected.shape[:-1]:
+        return arrays
+    written = np.broadcast_to(count[..., None], expected.shape).astype(expected.dtype)
+    return {**arrays, name: written}
