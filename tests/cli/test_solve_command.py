@@ -17,8 +17,8 @@ import pytest
 from scipy.sparse import csr_array
 
 from command_line import assert_error, assert_interrupted, call, rows_of
-from tsallax import problems
-from tsallax.planning import policy_table, summary
+from tsallax import FiniteHorizonSolution, problems
+from tsallax.planning import finite_horizon_summary, policy_table, summary
 from tsallax.planning.mdp import MDP
 from tsallax.planning.solver import Solution, solve
 from tsallax.regularizer import Hard, Soft, Sparse, Tsallis
@@ -165,6 +165,16 @@ def test_a_missing_gpu_is_named_with_the_option_that_asks_for_it(capsys):
         ("maze --alpha 1 --env-option rws=3", ["maze has no argument rws: did you mean rows?"]),
         ("maze --alpha 1 --env-option rws=3", ["--env-option: ", "(it has rows, "]),
         ("Blackjack-v1 --alpha 1", ["Blackjack-v1: has no table P"]),
+        ("FILE --alpha 1 --step 3", ["--step needs a horizon", "--horizon 100"]),
+        ("FILE --alpha 1 --horizon 0", ["--horizon must be an integer of at least 1"]),
+        ("FILE --alpha 1 --horizon 3 --step 3", ["--step", "at least 0 and below 3"]),
+        ("FILE --alpha 1 --horizon 3 --method auto2", ["leave --method out"]),
+        ("FILE --alpha 1 --horizon 3 --max-sweeps 9", ["leave --max-sweeps out"]),
+        ("FILE --alpha 1 --horizon 3 --time-limit 9", ["leave --time-limit out"]),
+        ("FILE --alpha 1 --horizon 3 --relative-tolerance 0.1", ["leave --relative-tolerance out"]),
+        ("FILE --alpha 1 --horizon 3 --precision float32", ["leave --precision out"]),
+        ("FILE --alpha 1 --horizon 3 --distributed", ["one process", "leave --distributed out"]),
+        ("inventory --alpha 1 --horizon 3", ["no finite horizon", "leave --horizon out"]),
     ],
 )
 def test_wrong_input_is_one_line_and_writes_nothing(
@@ -174,6 +184,40 @@ def test_wrong_input_is_one_line_and_writes_nothing(
     line = line.replace("FILE", str(grid)).replace("FOLDER", str(tmp_path))
     assert_error(call(capsys, "solve", line), *words)
     assert [path.name for path in tmp_path.iterdir()] == ["text.npz"]
+
+
+def test_a_finite_horizon_is_solved_printed_and_written(grid: Path, tmp_path: Path, capsys):
+    line = f"solve {grid} --alpha 0.3 --discount 1 --horizon 7"
+    solution = solve(MDP.load(grid, discount=1.0), Sparse(0.3), horizon=7)
+    out = tmp_path / "plan.npz"
+    code, text, err = call(capsys, f"{line} --out {out}")
+    assert (code, err) == (0, "")
+    assert rows_of(text)["problem"] == f"{grid}, discount 1, horizon 7 steps"
+    assert policy_table.as_text(solution, 10) in text
+    assert text.endswith(f"The solution is in {out}\n")
+    found = FiniteHorizonSolution.load(out)
+    np.testing.assert_array_equal(found.values, solution.values)
+    last = call(capsys, line, "--step 6 --all").out.partition("\n\n")[2]
+    assert last == policy_table.as_text(solution, step=6) + "\n"
+
+
+def test_json_of_a_finite_horizon_has_the_policy_of_the_step_asked_for(grid: Path, capsys):
+    line = f"solve {grid} --alpha 0.3 --horizon 4 --json"
+    solution = solve(MDP.load(grid), Sparse(0.3), horizon=4)
+    found = json.loads(call(capsys, line).out)
+    expected = finite_horizon_summary.summarize_finite_horizon(str(grid), solution)
+    expected = json.loads(summary.as_json(expected))
+    assert found.pop("seconds") > 0
+    assert found == {key: expected[key] for key in found}
+    assert {*expected} - {*found} == {"seconds"}
+    for words, step, limit in (
+        ("--all", 0, None),
+        ("--step 3", 3, 10),
+        ("--step 2 --show 1", 2, 1),
+    ):
+        found = json.loads(call(capsys, line, words).out)
+        rows = policy_table.state_rows(solution, limit, step)
+        assert (found["step"], found["policy"]) == (step, policy_table.as_data(rows))
 
 
 def test_a_tolerance_that_is_not_reached_is_one_line_exit_code_1_and_no_file(

@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.sparse import csr_array
 
-from oracle import evaluate_policy, exact_mdp, exact_policy
+from oracle import bellman, evaluate_policy, exact_mdp, exact_policy, value_of_steps
 from planning_problems import (
     BY_NAME,
     CHOICES,
@@ -251,6 +251,28 @@ def test_gap_certificate_covers_the_true_gap_and_keeps_to_the_bound(problem, cho
             assert Fraction(float(certificate[s])) >= high - low, f"state {s}"
         assert np.all(certificate <= bound * (1 + 1e-9) + 4 * tolerance)
         assert np.all(certificate[mdp.terminal] == 0)
+
+
+@given(st.integers(0, 10**6), st.sampled_from([1.0, 0.8]), st.sampled_from([Hard(), Sparse(0.4)]))
+@settings(max_examples=15)
+def test_gap_certificate_covers_the_true_gap_of_a_finite_horizon(seed, discount, regularizer):
+    rows = random_rows(seed, 5, 3, gauss, ragged=True, terminal=(4,), ending=0.3)
+    mdp, steps = Problem("random", 5, rows, discount, (4,)).mdp(), 6
+    final = np.where(mdp.terminal, 0.0, np.random.default_rng(seed).normal(size=5))
+    solution = solve(mdp, regularizer, horizon=steps, final_value=final)
+    certificate = gap_certificate(mdp, solution)
+    exact = exact_mdp(mdp)
+    best = [Fraction(float(x)) for x in final]
+    for _ in range(steps):
+        best = bellman(exact, best, Fraction(0), Fraction(1))
+    policies = [exact_policy(exact, solution.pair_policy_at(t)) for t in range(steps)]
+    reached = value_of_steps(exact, policies, final, Fraction(0), Fraction(1))
+    for s in range(5):
+        assert Fraction(float(certificate[s])) >= best[s] - reached[s] >= 0
+    longest = sum(discount**t for t in range(steps))
+    bound = longest * float(regularizer.alpha) * float(regularizer.max_entropy(mdp.max_actions))
+    assert np.all(certificate <= bound * (1 + 1e-9) + 1e-12)
+    assert certificate[4] == 0
 
 
 def test_gap_certificate_is_tighter_than_the_theorem_on_a_sparse_solution():

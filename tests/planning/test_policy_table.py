@@ -27,6 +27,18 @@ def test_rows_are_the_policy_of_the_solution():
     assert [row["policy"] for row in data] == [row.actions for row in rows]
 
 
+def test_rows_of_a_finite_horizon_are_those_of_one_step():
+    solution = solve(forest(), Sparse(1.0), horizon=5)
+    for t in (0, 4):
+        rows = state_rows(solution, step=t)
+        assert [row.value for row in rows] == solution.values[t].tolist()
+        for row, policy in zip(rows, solution.policy_at(t)):
+            assert row.actions == {a: p for a, p in zip(("wait", "cut"), policy) if p > 0}
+    assert as_text(solution, 1, step=4).splitlines()[0].split(maxsplit=2) == [
+        "state", "value", "policy of step 4"
+    ]  # fmt: skip
+
+
 def test_indices_stand_for_missing_names():
     rows = state_rows(solve(MDP([[[1.0]]], [[2.0]], 0.5), Hard()))
     assert [(row.state, row.actions) for row in rows] == [(0, {0: 1.0})]

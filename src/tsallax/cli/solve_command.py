@@ -17,6 +17,10 @@ from tsallax.errors import InvalidInput
 if TYPE_CHECKING:
     from jax.sharding import Mesh
 
+    from tsallax.planning.finite_horizon import FiniteHorizonSolution
+    from tsallax.planning.functional_solution import FunctionalSolution
+    from tsallax.planning.solution import Solution
+
 DEFAULT_SHOWN = 10
 """The number of states whose policy is printed."""
 
@@ -52,6 +56,13 @@ def solve(
         float | None, typer.Option(help="The largest error in units of max|V|; the larger counts.")
     ] = None,
     time_limit: Annotated[float | None, typer.Option(help="Stop after this many seconds.")] = None,
+    horizon: Annotated[
+        int | None,
+        typer.Option(
+            help="End after this many steps, and solve by backward induction; the discount may be "
+            "1.  [default: none]"
+        ),
+    ] = None,
     device: Annotated[
         str, typer.Option(help="auto, cpu or gpu; auto takes a GPU for large models.")
     ] = "auto",
@@ -61,20 +72,27 @@ def solve(
     out: Annotated[
         Path | None,
         typer.Option(
-            help="Write the solution to this file, for Solution.load; of a model from functions "
-            "value, lower, upper and actions, for numpy.load."
+            help="Write the solution to this file, for Solution.load (with --horizon for "
+            "FiniteHorizonSolution.load); of a model from functions value, lower, upper and "
+            "actions, for numpy.load."
         ),
     ] = None,
     show: Annotated[
         int | None,
         typer.Option(help=f"Print the policy of this many states.  [default: {DEFAULT_SHOWN}]"),
     ] = None,
+    step: Annotated[
+        int | None,
+        typer.Option(
+            help="With --horizon, print the policy of this step.  [default: 0, the first]"
+        ),
+    ] = None,
     all_states: Annotated[
         bool, typer.Option("--all", help="Print the policy of all states.")
     ] = False,
     json: Annotated[
         bool,
-        typer.Option("--json", help="Print JSON, for programs; the policy with --show or --all."),
+        typer.Option("--json", help="Print JSON; the policy with --show, --all or --step."),
     ] = False,
     env_option: EnvOptions = None,
     distributed: Annotated[
@@ -93,12 +111,14 @@ def solve(
       tsallax solve mdp.npz --regularizer soft --alpha 0.5 --out solution.npz
       tsallax solve mdp.npz --regularizer tsallis --alpha 0.5 --q 1.5 --tolerance 1e-9
       tsallax solve inventory --alpha 0.1
+      tsallax solve FrozenLake-v1 --alpha 0.01 --horizon 100 --discount 1 --step 99
       tsallax solve models.py:warehouse --regularizer hard --device gpu --precision float32
       srun -N 4 tsallax solve mdp.npz --alpha 0.5 --distributed --out solution.npz
 
     The certificates bound how much return the regulariser costs: `performance bound` holds for
     every MDP of this size (Theorems 4 and 5), `gap certificate` for this one, from its start.
-    The policy lists the actions of each state that have a positive probability.
+    The policy lists the actions of each state that have a positive probability. With --horizon
+    every step has its own, and the numbers of the summary are those of the first.
     If the tolerance cannot be reached, nothing is written and the exit code is 1.
     With --distributed every process runs this command, each with a part of the states; the first
     prints and writes. Without a launcher, set JAX_COORDINATOR_ADDRESS=HOST:PORT, JAX_NUM_PROCESSES
@@ -110,12 +130,13 @@ def solve(
         checks.count("--show", show, at_least=0)
     if all_states and show is not None:
         raise InvalidInput("--all prints the policy of all states", omit="show")
+    _check_horizon(horizon, step, distributed)
     if distributed and not worker_process.is_worker():
         raise typer.Exit(worker_process.watch(sys.argv[1:]))
-    from tsallax.planning import functional_summary, policy_table, summary
+    from tsallax.planning import policy_table, summary
     from tsallax.planning.formats.exchange import refuse_for_solution
     from tsallax.planning.lost_process import ProcessLost
-    from tsallax.planning.solution import NotConverged, Solution
+    from tsallax.planning.solution import NotConverged
     from tsallax.planning.solver import solve as solve_mdp
     from tsallax.regularizer import by_name
 
@@ -129,9 +150,11 @@ def solve(
             if mesh is None or not source.endswith(".npz")
             else _read_part(source, discount, env_option, mesh)
         )
+        options: dict[str, Any] = {} if horizon is None else {"horizon": horizon}
         solution = solve_mdp(
             mdp, chosen, tolerance, method, max_sweeps=max_sweeps, time_limit=time_limit,
             relative_tolerance=relative_tolerance, device=device, precision=precision, mesh=mesh,
+            **options,
         )  # fmt: skip
         is_first = mesh is None or _separated()
     except ProcessLost as error:
@@ -145,24 +168,55 @@ def solve(
         return
     if out is not None:
         solution.save(out)
-    if isinstance(solution, Solution):
-        report: Any = summary.summarize(source, solution, evaluated=not distributed)
-        text = summary.as_text(report)
-    else:
-        report = functional_summary.summarize_functional(source, solution)
-        text = functional_summary.functional_text(report)
+    report, text = _summary(source, solution, evaluated=not distributed)
     if json:
-        rows = policy_table.state_rows(solution, None if all_states else show or 0)
-        asked = all_states or show is not None
-        more = {"policy": policy_table.as_data(rows)} if asked else {}
+        more: dict[str, Any] = {}
+        if all_states or show is not None or step is not None:
+            limit = None if all_states else DEFAULT_SHOWN if show is None else show
+            rows = policy_table.state_rows(solution, limit, step or 0)
+            more = {} if horizon is None else {"step": step or 0}
+            more["policy"] = policy_table.as_data(rows)
         typer.echo(summary.as_json(report, **more))
         return
     typer.echo(text)
     limit = None if all_states else DEFAULT_SHOWN if show is None else show
     if limit != 0:
-        typer.echo(f"\n{policy_table.as_text(solution, limit)}")
+        typer.echo(f"\n{policy_table.as_text(solution, limit, step or 0)}")
     if out is not None:
         typer.echo(f"\nThe solution is in {out}")
+
+
+def _check_horizon(horizon: int | None, step: int | None, distributed: bool) -> None:
+    """Refuse a horizon or a step that makes no sense."""
+    if horizon is None:
+        if step is not None:
+            raise InvalidInput("--step needs a horizon", add=("horizon", 100))
+        return
+    checks.count("--horizon", horizon)
+    if step is not None:
+        checks.count("--step", step, at_least=0, below=horizon)
+    if distributed:
+        raise InvalidInput("a finite horizon is solved in one process", omit="distributed")
+
+
+def _summary(
+    source: str,
+    solution: Solution | FunctionalSolution | FiniteHorizonSolution,
+    evaluated: bool,
+) -> tuple[Any, str]:
+    """The summary of a solution, for JSON and as text."""
+    from tsallax.planning import finite_horizon_summary, functional_summary, summary
+    from tsallax.planning.finite_horizon import FiniteHorizonSolution
+    from tsallax.planning.solution import Solution
+
+    if isinstance(solution, Solution):
+        stored = summary.summarize(source, solution, evaluated)
+        return stored, summary.as_text(stored)
+    if isinstance(solution, FiniteHorizonSolution):
+        finite = finite_horizon_summary.summarize_finite_horizon(source, solution)
+        return finite, finite_horizon_summary.finite_horizon_text(finite)
+    functional = functional_summary.summarize_functional(source, solution)
+    return functional, functional_summary.functional_text(functional)
 
 
 def _joined() -> Mesh:

@@ -34,7 +34,7 @@ from tsallax.planning.mdp import MDP
 from tsallax.planning.operator import UNIT_ROUNDOFF
 from tsallax.planning.policies import sum_by_state
 from tsallax.planning.solution import Solution
-from tsallax.planning.step_evaluation import evaluate_steps
+from tsallax.planning.step_evaluation import evaluate_steps, values_of_steps
 from tsallax.planning.step_policies import read_policies, read_stationary, require_same_mdp
 from tsallax.regularizer import Hard, Regularizer
 
@@ -210,11 +210,14 @@ def performance_bound(mdp: MDP | FunctionalMDP, regularizer: Regularizer) -> flo
 
 
 @interruptible()
-def gap_certificate(mdp: MDP | FunctionalMDP, solution: Solution | FunctionalSolution) -> Floats:
+def gap_certificate(
+    mdp: MDP | FunctionalMDP, solution: Solution | FunctionalSolution | FiniteHorizonSolution
+) -> Floats:
     """A bound on V*(s) - V_pi(s), both of the plain MDP, for the solution's policy pi.
 
     It is (I - gamma T_pi)⁻¹ alpha Omega(pi), the entropy that this very policy collects, and at
     most the theorem's bound, plus the width of the solution's enclosure and the solver's residual.
+    With a finite horizon, V* and V_pi are those of the first step.
 
     >>> from tsallax import Sparse, problems, solve
     >>> mdp = problems.forest(states=3, discount=0.9)
@@ -222,18 +225,34 @@ def gap_certificate(mdp: MDP | FunctionalMDP, solution: Solution | FunctionalSol
     >>> bool((gap_certificate(mdp, solution) <= performance_bound(mdp, Sparse(8.0))).all())
     True
     """
-    if not isinstance(solution, Solution | FunctionalSolution):
+    if not isinstance(solution, Solution | FunctionalSolution | FiniteHorizonSolution):
         raise InvalidInput(f"gap_certificate needs what solve returns, not {solution!r}")
     check_problem("gap_certificate", mdp, solution.regularizer, (MDP, FunctionalMDP))
     if isinstance(solution, FunctionalSolution) and mdp is solution.mdp:
         return functional_gap(solution)
-    if not (isinstance(mdp, MDP) and isinstance(solution, Solution)):
+    if not isinstance(mdp, MDP) or isinstance(solution, FunctionalSolution):
         raise InvalidInput("the solution is of another MDP")
     require_same_mdp(mdp, solution.mdp)
+    if isinstance(solution, FiniteHorizonSolution):
+        return _finite_gap(solution)
     operator = Bellman(mdp, solution.regularizer)
     pi, omega, system = _system(operator, solution.pair_policy)
     bonus, error = _solve(operator, system, pi, operator.alpha * omega)
     gap = bonus + error + (solution.upper - solution.lower)
+    return np.where(mdp.terminal, 0.0, np.nextafter(gap, math.inf))
+
+
+def _finite_gap(solution: FiniteHorizonSolution) -> Floats:
+    """`gap_certificate` over a finite horizon.
+
+    V_0 of the plain MDP is at most that of the regularised one, since no entropy is negative, and
+    so at most its upper bound; the plain value of the policies is evaluated.
+    """
+    mdp, steps = solution.mdp, solution.horizon
+    operator = Bellman(mdp, Hard(), finite_horizon=True)
+    policies = read_policies(mdp, solution, steps)
+    value, _, error = values_of_steps(operator, policies, steps, solution.final_value)
+    gap = solution.upper - value + error
     return np.where(mdp.terminal, 0.0, np.nextafter(gap, math.inf))
 
 

@@ -131,11 +131,14 @@ class FiniteHorizonSolution:
         following = np.array(self.values[t + 1])
         return self.mdp.table(self._operator.action_values(following), fill=-math.inf)
 
+    def pair_certified_support_at(self, step: int) -> NDArray[np.int8]:
+        """What is proven of every pair at step t; `certified_support_at` lays it out as a table."""
+        t = checks.count("step", step, at_least=0, below=self.horizon)
+        return self._operator.certified_support(self.lower_at(t + 1), self.upper_at(t + 1))
+
     def certified_support_at(self, step: int) -> NDArray[np.int8]:
         """What is proven of the support of the optimal policy of step t, as in `Solution`."""
-        t = checks.count("step", step, at_least=0, below=self.horizon)
-        verdict = self._operator.certified_support(self.lower_at(t + 1), self.upper_at(t + 1))
-        return self.mdp.table(verdict)
+        return self.mdp.table(self.pair_certified_support_at(step))
 
     def save(self, path: str | PathLike[str]) -> None:
         """Write the solution and its MDP as an `.npz` file without pickles, whole or not at all.

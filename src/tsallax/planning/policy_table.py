@@ -6,10 +6,13 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from tsallax.planning.finite_horizon import FiniteHorizonSolution
 from tsallax.planning.functional_solution import FunctionalSolution
 from tsallax.planning.solution import Solution
 from tsallax.planning.summary import proven_digits
 from tsallax.wording import plural
+
+AnySolution = Solution | FunctionalSolution | FiniteHorizonSolution
 
 MAX_ACTIONS = 6
 """The number of actions of a state that fit into a line."""
@@ -23,8 +26,10 @@ class StateRow(NamedTuple):
     actions: dict[str | int, float]
 
 
-def state_rows(solution: Solution | FunctionalSolution, limit: int | None = None) -> list[StateRow]:
+def state_rows(solution: AnySolution, limit: int | None = None, step: int = 0) -> list[StateRow]:
     """The first `limit` states, or all; a terminal state has no actions.
+
+    Of a solution with a finite horizon, values and policy are those of one step.
 
     >>> from tsallax import Sparse, problems, solve
     >>> rows = state_rows(solve(problems.forest(), Sparse(8.0)))
@@ -33,7 +38,11 @@ def state_rows(solution: Solution | FunctionalSolution, limit: int | None = None
     """
     if isinstance(solution, FunctionalSolution):
         return _functional_rows(solution, limit)
-    mdp, pi = solution.mdp, solution.pair_policy
+    mdp = solution.mdp
+    if isinstance(solution, FiniteHorizonSolution):
+        value, pi = solution.values[step], solution.pair_policy_at(step)
+    else:
+        value, pi = solution.value, solution.pair_policy
     states, actions = mdp.state_names, mdp.action_names
     rows = []
     for s in range(mdp.n_states if limit is None else min(limit, mdp.n_states)):
@@ -44,7 +53,7 @@ def state_rows(solution: Solution | FunctionalSolution, limit: int | None = None
             int(a) if actions is None else actions[a]: float(p)
             for a, p in zip(mdp.action_of[pairs], pi[pairs], strict=True)
         }
-        rows.append(StateRow(s if states is None else states[s], float(solution.value[s]), taken))
+        rows.append(StateRow(s if states is None else states[s], float(value[s]), taken))
     return rows
 
 
@@ -73,11 +82,14 @@ def as_data(rows: list[StateRow]) -> list[dict[str, Any]]:
     ]
 
 
-def as_text(solution: Solution | FunctionalSolution, limit: int | None = None) -> str:
+def as_text(solution: AnySolution, limit: int | None = None, step: int = 0) -> str:
     """The first `limit` states, or all, as aligned lines with as many digits as are proven."""
-    digits = proven_digits(solution.error)
-    lines = [("state", "value", "policy")]
-    for row in state_rows(solution, limit):
+    digits, title = proven_digits(solution.error), "policy"
+    if isinstance(solution, FiniteHorizonSolution):
+        digits = proven_digits(float(solution.errors[step]))
+        title = f"policy of step {step}"
+    lines = [("state", "value", title)]
+    for row in state_rows(solution, limit, step):
         lines.append((_printable(row.state), f"{row.value:,.{digits}f}", _choice(row)))
     widths = [max(len(line[i]) for line in lines) for i in range(2)]
     text = [f"{s:<{widths[0]}}  {value:>{widths[1]}}  {policy}" for s, value, policy in lines]

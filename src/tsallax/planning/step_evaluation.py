@@ -36,14 +36,7 @@ def evaluate_steps(
 ) -> StepEvaluation:
     """Evaluate the policies of the steps 0 to T - 1, each of which is computed twice."""
     mdp = operator.mdp
-    v, following, error = np.array(final_value), np.array(final_value), 0.0
-    for t in range(horizon - 1, -1, -1):
-        pi = np.require(policies(t), np.float64, ["C", "W"])
-        rewards = sum_by_state(mdp, pi * mdp.rewards) + operator.alpha * operator.entropy(pi)
-        following, v = v, np.empty_like(v)
-        policy_sweeps_serial(operator.arrays, Policy(pi, rewards, v[:0]), following, v, 1, np.inf)
-        growth = mdp.discount + operator.policy_sum_error
-        error = growth * error + operator.action_value_rounding(v, following)
+    v, following, error = values_of_steps(operator, policies, horizon, final_value)
     visitation, pair_visitation = np.zeros(mdp.n_states), np.zeros(mdp.n_pairs)
     entropy = expected_return = 0.0
     d = np.array(mdp.initial)
@@ -61,3 +54,19 @@ def evaluate_steps(
     return StepEvaluation(
         v, pair_q, visitation, pair_visitation, entropy, expected_return, total, error
     )
+
+
+def values_of_steps(
+    operator: Bellman, policies: PolicyOfStep, horizon: int, final_value: Floats
+) -> tuple[Floats, Floats, float]:
+    """v_0 and v_1, and a bound on the error of v_0; the policy of every step is computed once."""
+    mdp = operator.mdp
+    v, following, error = np.array(final_value), np.array(final_value), 0.0
+    for t in range(horizon - 1, -1, -1):
+        pi = np.require(policies(t), np.float64, ["C", "W"])
+        rewards = sum_by_state(mdp, pi * mdp.rewards) + operator.alpha * operator.entropy(pi)
+        following, v = v, np.empty_like(v)
+        policy_sweeps_serial(operator.arrays, Policy(pi, rewards, v[:0]), following, v, 1, np.inf)
+        growth = mdp.discount + operator.policy_sum_error
+        error = growth * error + operator.action_value_rounding(v, following)
+    return v, following, error

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import math
 from dataclasses import asdict, dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -132,18 +133,14 @@ def proven_digits(error: float) -> int:
 
 def as_text(s: Summary) -> str:
     """The summary as aligned lines, with as many digits as are proven."""
-    ends = f" ({s.terminal} terminal)" if s.terminal else ""
     used = round(s.support_ratio * s.pairs)
     digits = proven_digits(s.error)
 
-    def number(x: float) -> str:
-        return "not known" if math.isnan(x) else f"{x:,.{digits}f}"
-
+    number = partial(number_text, digits=digits)
     entropy = "not known" if math.isnan(s.entropy) else f"{s.entropy:.6g}"
     rows = {
         "problem": f"{s.source}, discount {s.discount:.12g}",
-        "size": f"{plural(s.states, 'state')}{ends}, {plural(s.actions, 'action')}, "
-        f"{plural(s.pairs, 'pair')}, {plural(s.transitions, 'transition')}",
+        "size": size_text(s),
         "regularizer": regularizer_text(s.regularizer, s.alpha, s.q),
         "method": f"{s.method}: {plural(s.iterations, 'iteration')}, {plural(s.sweeps, 'sweep')}, "
         f"{s.seconds:.3g} s",
@@ -151,7 +148,7 @@ def as_text(s: Summary) -> str:
         "error": f"{s.error:.2g} at most (tolerance {s.tolerance:g}; "
         f"enclosure width {2 * s.error:.2g})",
         "support ratio": f"{s.support_ratio:.4f} ({used:,} of {s.pairs:,} pairs)",
-        "certified": _certified(s),
+        "certified": certified_text(s),
         "expected return": f"{number(s.expected_return)} (J)",
         "regularized return": f"{number(s.regularized_return)} (entropy {entropy})",
         "performance bound": f"{s.performance_bound:.6g} "
@@ -162,6 +159,24 @@ def as_text(s: Summary) -> str:
         del rows["expected return"], rows["gap certificate"], rows["certified"]
         rows["regularized return"] = number(s.regularized_return)
     return aligned(rows)
+
+
+def number_text(x: float, digits: int) -> str:
+    """A number with so many decimals.
+
+    >>> number_text(1234.5, 2), number_text(math.nan, 2)
+    ('1,234.50', 'not known')
+    """
+    return "not known" if math.isnan(x) else f"{x:,.{digits}f}"
+
+
+def size_text(s: Any) -> str:
+    """The size of the MDP of a summary."""
+    ends = f" ({s.terminal} terminal)" if s.terminal else ""
+    return (
+        f"{plural(s.states, 'state')}{ends}, {plural(s.actions, 'action')}, "
+        f"{plural(s.pairs, 'pair')}, {plural(s.transitions, 'transition')}"
+    )
 
 
 def regularizer_text(name: str, alpha: float, q: float | None) -> str:
@@ -176,7 +191,7 @@ def aligned(rows: dict[str, str]) -> str:
     return "\n".join(f"{label:<{width}}  {text}" for label, text in rows.items())
 
 
-def _certified(s: Summary) -> str:
+def certified_text(s: Any) -> str:
     """How many pairs are proven to be in the support of pi* or not to be."""
     if s.certified_in is None or s.certified_out is None:
         return "not known"
