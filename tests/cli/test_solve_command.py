@@ -17,7 +17,7 @@ import pytest
 from scipy.sparse import csr_array
 
 from command_line import assert_error, assert_interrupted, call, rows_of
-from tsallax import FiniteHorizonSolution, problems
+from tsallax import FiniteHorizonSolution, gap_certificate, problems
 from tsallax.planning import finite_horizon_summary, policy_table, summary
 from tsallax.planning.mdp import MDP
 from tsallax.planning.solver import Solution, solve
@@ -284,6 +284,9 @@ def test_a_model_from_functions_is_solved_printed_and_written(tmp_path: Path, ca
     assert found["error"] <= 1e-3
     assert abs(found["value_max"] - solution.value.max()) <= found["error"] + solution.error
     assert found["policy"][0]["state"] == "(0, 0)"
+    gap = model.initial @ gap_certificate(model, solution)
+    assert found["gap_certificate"] == pytest.approx(gap, abs=3e-3)
+    assert rows["gap certificate"] == f"{gap:.6g} (the most that J of this policy can lose)"
     code, _, err = call(capsys, f"solve {source}:small --alpha 0.5 --env-option a=1")
     assert code == 2
     assert "env-option" in err

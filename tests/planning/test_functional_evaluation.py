@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 from planning.functional_models import LEVELS, stock_mdp, stock_model
+from refusals import refused
 from tsallax import (
     MDP,
     Hard,
@@ -15,6 +16,7 @@ from tsallax import (
     bellman,
     evaluate,
     gap_certificate,
+    memory,
     performance_bound,
     solve,
 )
@@ -90,6 +92,21 @@ def test_the_gap_of_a_solution_is_bounded_also_where_it_was_found_in_float32():
     assert (gap <= performance_bound(model, regularizer) + 2 * solution.error + 1e-9).all()
     assert gap.max() > 1e-2  # the entropy does cost something here
     assert performance_bound(model, regularizer) == performance_bound(STORED, regularizer)
+
+
+def test_the_plain_value_of_a_solution_is_as_accurate_as_the_solution():
+    for tolerance in (1.0, 1e-3, 1e-9):
+        solution = solve(MODEL, Sparse(2.0), tolerance)
+        found = functional_evaluation.plain_value(solution)
+        exact = evaluate(STORED, solution.policy)
+        assert np.abs(found.value - exact.value).max() <= found.error + exact.error
+        assert found.error <= 0.2 * solution.error + 1e-11
+
+
+def test_lists_of_a_policy_that_do_not_fit_into_memory_are_refused(guessed, monkeypatch):
+    monkeypatch.setattr(memory, "available_bytes", lambda device=None: 100)
+    with refused("not enough memory for the policy of 4 states as lists of", "lower alpha"):
+        gap_certificate(WALK, guessed)
 
 
 def test_the_bellman_operator_is_that_of_the_stored_mdp_also_at_terminal_states():

@@ -59,8 +59,8 @@ def solve(
     horizon: Annotated[
         int | None,
         typer.Option(
-            help="End after this many steps, and solve by backward induction; the discount may be "
-            "1.  [default: none]"
+            help="The number of steps after which every episode ends, for backward induction; the "
+            "discount may be 1."
         ),
     ] = None,
     device: Annotated[
@@ -215,7 +215,7 @@ def _summary(
     if isinstance(solution, FiniteHorizonSolution):
         finite = finite_horizon_summary.summarize_finite_horizon(source, solution)
         return finite, finite_horizon_summary.finite_horizon_text(finite)
-    functional = functional_summary.summarize_functional(source, solution)
+    functional = functional_summary.summarize_functional(source, solution, evaluated)
     return functional, functional_summary.functional_text(functional)
 
 

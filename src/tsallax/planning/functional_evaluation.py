@@ -14,7 +14,7 @@ import math
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any
+from typing import Any, NamedTuple
 
 import jax.numpy as jnp
 import numpy as np
@@ -22,6 +22,8 @@ from jax import Array
 from numpy.typing import ArrayLike, NDArray
 
 from tsallax.errors import InvalidInput
+from tsallax.interrupts import check_deadline
+from tsallax.memory import require_memory
 from tsallax.planning.accelerator.functional_sweep import checked_sweep
 from tsallax.planning.accelerator.jax_bellman import bicgstab
 from tsallax.planning.forms import numbers
@@ -32,6 +34,7 @@ from tsallax.planning.operator import UNIT_ROUNDOFF
 from tsallax.planning.policies import ROW_TOLERANCE, refuse_real_actions
 from tsallax.planning.precision import double_precision
 from tsallax.regularizer import Hard, Regularizer
+from tsallax.wording import plural
 
 Floats = NDArray[np.float64]
 
@@ -41,6 +44,12 @@ REFINEMENTS = 4
 """How often BiCGSTAB is started again from the residual that it left."""
 MAX_SWEEPS = 20_000
 """Plain sweeps where BiCGSTAB stalls."""
+SHARE_OF_ERROR = 0.1
+"""The error of a solution's plain value in that of the solution, where rounding allows it."""
+LEAST_ACCURACY = 1e-6
+"""The largest residual of an evaluation, relative to the rewards."""
+LISTED_BYTES = 48
+"""Memory for each action that is listed: its probability in float64, its index, and copies."""
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -109,18 +118,31 @@ def evaluate_functional(
     return found
 
 
-def functional_gap(solution: FunctionalSolution) -> Floats:
+class PlainValue(NamedTuple):
+    """V_pi(s) of the plain MDP, a bound on its error, and which states are terminal."""
+
+    value: Floats
+    error: float
+    terminal: NDArray[np.bool_]
+
+
+def plain_value(solution: FunctionalSolution) -> PlainValue:
+    """What the policy of a solution is worth without entropy, a little closer than its error."""
+    with double_precision():
+        followed = FollowedPolicy(solution.mdp, solution)
+        value, _ = followed.solve(followed.reward, SHARE_OF_ERROR * solution.error)
+        error = followed.error(value, jnp.zeros_like(value))
+        return PlainValue(np.asarray(value), error, np.asarray(followed.terminal))
+
+
+def functional_gap(solution: FunctionalSolution, plain: PlainValue | None = None) -> Floats:
     """A bound on V*(s) - V_pi(s), both of the plain MDP, for the solution's policy pi.
 
     V* of the plain MDP is at most that of the regularised one, since no entropy is negative, and so
-    at most the upper end of the enclosure; V_pi is evaluated.
+    at most the upper end of the enclosure; V_pi is evaluated, unless it is given.
     """
-    with double_precision():
-        followed = FollowedPolicy(solution.mdp, solution)
-        value, _ = followed.solve(followed.reward)
-        error = followed.error(value, jnp.zeros_like(value))
-        terminal = np.asarray(followed.terminal)
-        gap = solution.upper - np.asarray(value) + error
+    value, error, terminal = plain_value(solution) if plain is None else plain
+    gap = solution.upper - value + error
     return np.where(terminal, 0.0, np.nextafter(gap, math.inf))
 
 
@@ -154,7 +176,8 @@ class FollowedPolicy:
         return self._largest + float(jnp.max(jnp.abs(bonus))) + 1e-300
 
     def ahead(self, v: Array) -> Array:
-        """gamma T_pi v."""
+        """gamma T_pi v; a time limit ends the computation here."""
+        check_deadline()
         return self._sweep.ahead(self._policy, v)
 
     def error(self, v: Array, bonus: Array) -> float:
@@ -167,10 +190,18 @@ class FollowedPolicy:
         size = float(jnp.max(jnp.abs(v))) + self._largest + 8 * float(jnp.max(jnp.abs(b)))
         return UNIT_ROUNDOFF * self._terms * size
 
-    def solve(self, b: Array) -> tuple[Array, float]:
-        """x with (I - gamma T_pi) x = b, and max|b - (I - gamma T_pi) x|."""
+    def solve(self, b: Array, error: float = 0.0) -> tuple[Array, float]:
+        """x with (I - gamma T_pi) x = b, and max|b - (I - gamma T_pi) x|.
+
+        To within rounding, or to within an `error` of x that is enough.
+        """
         unit, size = UNIT_ROUNDOFF * self._terms, float(jnp.max(jnp.abs(b)))
-        return _solved(self.ahead, b, lambda x: unit * (float(jnp.max(jnp.abs(x))) + size))
+        enough = min(error * self._gap, LEAST_ACCURACY * size)
+
+        def rounding(x: Array) -> float:
+            return max(unit * (float(jnp.max(jnp.abs(x))) + size), enough)
+
+        return _solved(self.ahead, b, rounding, 0.5 if enough else 1e-3)
 
     def visits(self) -> Floats:
         """rho_pi' = d' (I - gamma T_pi)^-1."""
@@ -182,9 +213,15 @@ class FollowedPolicy:
 
 
 def _solved(
-    ahead: Callable[[Array], Array], b: Array, rounding: Callable[[Array], float]
+    ahead: Callable[[Array], Array],
+    b: Array,
+    rounding: Callable[[Array], float],
+    share: float = 1e-3,
 ) -> tuple[Array, float]:
-    """x with x - ahead(x) = b, to within rounding or as far as it goes, and its residual."""
+    """x with x - ahead(x) = b, to within rounding or as far as it goes, and its residual.
+
+    BiCGSTAB ends at a `share` of the rounding.
+    """
 
     def residual_of(x: Array) -> tuple[Array, float]:
         r = b + ahead(x) - x
@@ -195,7 +232,7 @@ def _solved(
     for _ in range(REFINEMENTS):
         if size <= rounding(best):
             return best, size
-        correction, _ = bicgstab(lambda x: x - ahead(x), residual, 1e-3 * rounding(best))
+        correction, _ = bicgstab(lambda x: x - ahead(x), residual, share * rounding(best))
         x = best + correction
         new, new_size = residual_of(x)
         if not new_size < size:
@@ -214,6 +251,11 @@ def _lists(mdp: FunctionalMDP, policy: Any) -> tuple[Array, Array]:
     if isinstance(policy, FunctionalSolution):
         if policy.mdp is not mdp:
             raise InvalidInput("the solution is of another MDP")
+        size = policy.greedy.list_size
+        what = f"the policy of {plural(mdp.n_states, 'state')} as lists of {plural(size, 'action')}"
+        require_memory(
+            LISTED_BYTES * mdp.n_states * size, what, "lower alpha, so that it uses fewer actions"
+        )
         fixed = policy.greedy.lists()
         weights = jnp.asarray(np.asarray(fixed.weights), jnp.float64)
         total = jnp.sum(weights, axis=-1, keepdims=True)

@@ -1,12 +1,24 @@
-"""A summary of the solution of a model from functions, as aligned text; all of it is cheap."""
+"""A summary of the solution of a model from functions, as aligned text.
+
+The return and the gap certificate take the evaluation of the policy, which is given up where it
+takes longer than the solve or does not fit into memory.
+"""
 
 from __future__ import annotations
 
+import math
+import time
 from dataclasses import dataclass
 
+from tsallax.errors import InvalidInput
+from tsallax.interrupts import DeadlineReached, deadline
+from tsallax.planning.functional_evaluation import functional_gap, plain_value
 from tsallax.planning.functional_solution import FunctionalSolution
 from tsallax.planning.summary import aligned, proven_digits, regularizer_text, shared_numbers
 from tsallax.wording import plural
+
+MIN_SECONDS = 10.0
+"""The time that the evaluation of a policy may take, however short the solve was."""
 
 
 @dataclass(frozen=True)
@@ -33,12 +45,18 @@ class FunctionalSummary:
     value_min: float
     value_max: float
     support_ratio: float  # the share of the pairs that the policy uses
+    expected_return: float | None  # J, without entropy; NaN: given up, None: not asked for
     regularized_return: float  # d'V
     performance_bound: float  # a bound on J(pi*) - J, by Theorem 4 or 5
+    gap_certificate: float | None  # the same for this model and policy, from the start
 
 
-def summarize_functional(source: str, solution: FunctionalSolution) -> FunctionalSummary:
-    """Summarise a solution.
+def summarize_functional(
+    source: str, solution: FunctionalSolution, evaluated: bool = True
+) -> FunctionalSummary:
+    """Summarise a solution, and evaluate its policy where that takes no longer than the solve.
+
+    Where it is not `evaluated`, the return and the gap certificate are None.
 
     >>> from tsallax import Sparse, problems, solve
     >>> model = problems.inventory(capacity=4, lead_time=1, max_order=2, discount=0.9)
@@ -47,12 +65,27 @@ def summarize_functional(source: str, solution: FunctionalSolution) -> Functiona
     (15, 3, 15, 5)
     """
     mdp = solution.mdp
+    expected_return, gap = _certified_return(solution) if evaluated else (None, None)
     return FunctionalSummary(
         **shared_numbers(source, solution),
         post_decision_states=None if mdp.post is None else mdp.post.size,
         events=mdp.events.size,
+        expected_return=expected_return,
         regularized_return=solution.regularized_return,
+        gap_certificate=gap,
     )
+
+
+def _certified_return(solution: FunctionalSolution) -> tuple[float, float]:
+    """J and the gap certificate from the start; NaN where they take too much time or memory."""
+    initial = solution.mdp.initial
+    try:
+        with deadline(time.monotonic() + max(solution.seconds, MIN_SECONDS)):
+            plain = plain_value(solution)
+    except (DeadlineReached, InvalidInput, MemoryError):
+        return math.nan, math.nan
+    gap = functional_gap(solution, plain)
+    return float(initial @ plain.value), float(initial @ gap)
 
 
 def functional_text(s: FunctionalSummary) -> str:
@@ -62,7 +95,7 @@ def functional_text(s: FunctionalSummary) -> str:
     if s.post_decision_states is not None:
         sizes.append(plural(s.post_decision_states, "post-decision state"))
     sizes.append(plural(s.events, "event"))
-    return aligned({
+    rows = {
         "problem": f"{s.source}, discount {s.discount:.12g}",
         "size": ", ".join(sizes),
         "regularizer": regularizer_text(s.regularizer, s.alpha, s.q),
@@ -72,7 +105,21 @@ def functional_text(s: FunctionalSummary) -> str:
         "error": f"{s.error:.2g} at most (tolerance {s.tolerance:g}; "
         f"enclosure width {2 * s.error:.2g})",
         "support ratio": f"{s.support_ratio:.4f} of {s.pairs:,} pairs",
+        "expected return": _computed(s.expected_return, f".{digits}f", "(J)"),
         "regularized return": f"{s.regularized_return:,.{digits}f}",
         "performance bound": f"{s.performance_bound:.6g} "
         "(the most that the exact optimum's J can lose, by theorem)",
-    })  # fmt: skip
+        "gap certificate": _computed(
+            s.gap_certificate, ".6g", "(the most that J of this policy can lose)"
+        ),
+    }
+    if s.gap_certificate is None:
+        del rows["expected return"], rows["gap certificate"]
+    return aligned(rows)
+
+
+def _computed(x: float | None, form: str, meaning: str) -> str:
+    """A number and what it means, or why it is not there."""
+    if x is None or math.isnan(x):
+        return "not computed: it would take longer than the solve, or too much memory"
+    return f"{x:,{form}} {meaning}"

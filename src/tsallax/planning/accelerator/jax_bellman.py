@@ -60,6 +60,11 @@ class GreedyPolicy:
         """pi(a|s) of some states, a row for each."""
         return self.operator.policy_rows(self.policy, states)
 
+    @property
+    def list_size(self) -> int:
+        """The number of actions that `lists` has of every state."""
+        return self.operator.list_size(self.policy.max_support)
+
     def lists(self) -> FixedPolicy:
         """The actions that the policy uses in every state, and their probabilities."""
         return self.operator.policy_lists(self.policy)
@@ -247,15 +252,15 @@ class JaxBellman:
         return v, 0
 
     def _worth_following(self, certificate: Certificate) -> bool:
-        size = self._list_size(certificate.policy.max_support)
+        size = self.list_size(certificate.policy.max_support)
         return self.model.follow_cost(size) <= WORTH_FOLLOWING
 
     def _fixed(self, policy: SweptPolicy) -> Any:
         """The policy as a list of the actions that it uses in every state."""
-        size = self._list_size(policy.max_support)
+        size = self.list_size(policy.max_support)
         return self.model.fixed(self.regularizer, policy.greedy, size)
 
-    def _list_size(self, support: int) -> int:
+    def list_size(self, support: int) -> int:
         """The length of lists for a policy that uses up to `support` actions of a state.
 
         A power of two, or all actions: what works on lists is compiled for each length.
@@ -268,10 +273,10 @@ class JaxBellman:
         Its policy may use a few more. Lists that nobody will follow, or that take much memory, are
         short: `_fixed` makes them again where they do not suffice.
         """
-        size, most = self._list_size(support + support // 8), max(MAX_LISTED // self.n_states, 1)
+        size, most = self.list_size(support + support // 8), max(MAX_LISTED // self.n_states, 1)
         if size > most or self.model.follow_cost(size) > WORTH_FOLLOWING:
             size = 1
-        short = self._list_size(max(SHORT_LIST, self.model.width // LISTED_SHARE))
+        short = self.list_size(max(SHORT_LIST, self.model.width // LISTED_SHARE))
         return max(size, min(short, most))
 
     def kept(self, certificate: Certificate) -> Certificate | None:
