@@ -1,10 +1,24 @@
 """Solutions of models from functions."""
 
+import sys
+from dataclasses import replace
+from types import SimpleNamespace
+
 import numpy as np
 import pytest
 
-from planning.functional_models import stock_mdp, stock_model
-from tsallax import FunctionalSolution, InvalidInput, Sparse, solve
+from planning.functional_models import stock_mdp, stock_model, weather_model
+from refusals import refused
+from tsallax import (
+    FunctionalSolution,
+    Hard,
+    InvalidInput,
+    Soft,
+    Sparse,
+    Tsallis,
+    memory,
+    solve,
+)
 from tsallax.planning import functional_solution
 
 MODEL, AGAIN = stock_model(), stock_model()
@@ -29,6 +43,98 @@ def test_a_solution_is_that_of_the_stored_mdp_and_computes_its_policy_on_demand(
     monkeypatch.setattr(functional_solution, "MAX_TABLE", 10)
     with pytest.raises(InvalidInput, match="policy_at"):
         _ = again.policy
+
+
+@pytest.mark.parametrize(
+    "regularizer", [Hard(), Sparse(0.5), Tsallis(0.5, 1.5), Soft(0.5)], ids=str
+)
+def test_tables_and_certificates_are_those_of_the_stored_mdp(regularizer):
+    found, stored = solve(MODEL, regularizer), solve(stock_mdp(), regularizer, 1e-9)
+    states = [4, 0, 5, 4]
+    q = found.q_at(states)
+    np.testing.assert_array_equal(q == -np.inf, stored.q[states] == -np.inf)
+    present = np.isfinite(q)
+    np.testing.assert_allclose(q[present], stored.q[states][present], rtol=0, atol=1e-5)
+    certified = found.certified_support
+    assert certified.dtype == np.int8
+    np.testing.assert_array_equal(certified, stored.certified_support)
+    np.testing.assert_array_equal(found.certified_support_at(states), certified[states])
+
+
+@pytest.mark.parametrize("precision", ["float64", "float32"])
+@pytest.mark.parametrize("regularizer", [Hard(), Sparse(0.5)], ids=str)
+def test_a_wide_enclosure_certifies_less_and_nothing_wrong(regularizer, precision):
+    exact = solve(stock_mdp(), regularizer, 1e-12).certified_support
+    decided = []
+    for tolerance in (10.0, 0.3, 1e-2):
+        found = solve(MODEL, regularizer, tolerance, precision=precision)
+        certified = found.certified_support
+        assert (certified * exact >= 0).all()
+        decided.append(np.count_nonzero(certified))
+    assert decided[0] < decided[-1]
+
+
+@pytest.mark.parametrize(("regularizer", "proven"), [(Sparse(0.5), 0), (Soft(0.5), 1)], ids=str)
+def test_an_enclosure_that_is_infinite_certifies_nothing_but_what_holds_for_any(
+    regularizer, proven
+):
+    found = solve(MODEL, regularizer)
+    nothing = replace(found, lower=np.full(6, -np.inf), upper=np.full(6, np.inf))
+    present = found.q_at(range(6)) > -np.inf
+    np.testing.assert_array_equal(nothing.certified_support, np.where(present, proven, 0))
+
+
+def test_columns_are_one_row_for_each_pair_of_the_states_asked_for(monkeypatch):
+    found, stored = solve(MODEL, Sparse(0.5)), solve(stock_mdp(), Sparse(0.5))
+    columns, expected = found.to_columns(), stored.to_columns()
+    assert list(columns) == list(expected)
+    for name in ("state", "action"):
+        np.testing.assert_array_equal(columns[name], expected[name])
+    for name in ("value", "q", "probability"):
+        np.testing.assert_allclose(columns[name], expected[name], rtol=0, atol=1e-5)
+    monkeypatch.setattr(functional_solution, "TABLE_PART", 8)  # two states at a time
+    some = found.to_columns(states=[5, 1, 2])
+    rows = np.concatenate([np.flatnonzero(columns["state"] == s) for s in (5, 1, 2)])
+    for name, column in some.items():
+        np.testing.assert_array_equal(column, columns[name][rows])
+    np.testing.assert_array_equal(
+        found.certified_support_at([5, 1, 2]), found.certified_support[[5, 1, 2]]
+    )
+    assert [len(column) for column in found.to_columns(np.arange(0)).values()] == [0] * 5
+
+
+def test_columns_name_states_and_actions_by_their_coordinates():
+    model = weather_model()
+    named = solve(model, Hard(), 1e-3).to_columns(states=[3, 1], names=True)
+    plain = solve(model, Hard(), 1e-3).to_columns(states=[3, 1])
+    assert named["state"].tolist() == [model.states.describe(s) for s in plain["state"]]
+    assert named["action"].tolist() == [model.actions.describe(a) for a in plain["action"]]
+    assert named["state"][0] == "(1, 0)"
+
+
+def test_a_frame_is_made_of_the_columns_and_needs_pandas(monkeypatch):
+    solution = solve(MODEL, Sparse(0.5))
+    monkeypatch.setitem(sys.modules, "pandas", SimpleNamespace(DataFrame=dict))
+    frame, columns = solution.to_frame(range(3), True), solution.to_columns(range(3), True)
+    assert all(np.array_equal(frame[name], columns[name]) for name in columns)
+    monkeypatch.setitem(sys.modules, "pandas", None)
+    with refused("to_frame: needs pandas", "or use to_columns()"):
+        solution.to_frame()
+
+
+def test_tables_that_do_not_fit_are_refused_with_what_they_would_take(monkeypatch):
+    solution = solve(MODEL, Sparse(0.5))
+    monkeypatch.setattr(memory, "available_bytes", lambda device=None: 100)
+    for what, make in (
+        ("columns", solution.to_columns), ("policy", lambda: solution.policy),
+        ("action values", lambda: solution.q_at(range(6))),
+    ):  # fmt: skip
+        with refused(f"not enough memory for the {what} of 24 pairs", "states=range(1000)"):
+            make()
+    solution.q_at([1])
+    monkeypatch.setattr(functional_solution, "MAX_TABLE", 10)
+    with refused("a table of 24 certificates is too large: use certified_support_at(states)"):
+        _ = solution.certified_support
 
 
 def test_a_saved_solution_is_read_with_its_model_and_proven_again(tmp_path):

@@ -314,7 +314,7 @@ class Bellman:
         verdict = np.zeros(self.mdp.n_pairs, np.int8)
         slack = self.action_value_rounding(lower, upper)
         certify_support(
-            self.arrays, *self._regularizer, self.width, low - slack, high + slack, verdict
+            self.arrays.pointer, *self._regularizer, self.width, low - slack, high + slack, verdict
         )
         return verdict
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from abc import abstractmethod
+from collections.abc import Callable
 from dataclasses import dataclass, fields
 from functools import cached_property
 from os import PathLike
@@ -151,12 +152,7 @@ class Solution(BaseSolution):
         >>> frame = solution.to_frame()  # doctest: +SKIP
         >>> frame[frame.probability > 0]  # doctest: +SKIP
         """
-        try:
-            import pandas  # type: ignore[import-untyped]
-        except ImportError:
-            problem = "needs pandas: pip install pandas, or use to_columns(), which does not"
-            raise InvalidInput(problem, source="to_frame") from None
-        return pandas.DataFrame(self.to_columns())
+        return make_frame(self.to_columns)
 
     def save(self, path: str | PathLike[str]) -> None:
         """Write the solution and its MDP as an `.npz` file without pickles, whole or not at all.
@@ -183,6 +179,16 @@ class Solution(BaseSolution):
         tsallax.errors.InvalidInput: absent.npz: no such file
         """
         return cls(**solution_files.read(path, max_bytes))
+
+
+def make_frame(to_columns: Callable[[], dict[str, NDArray[Any]]]) -> Any:
+    """What `to_columns` returns as a `pandas.DataFrame`, where pandas is installed."""
+    try:
+        import pandas  # type: ignore[import-untyped]
+    except ImportError:
+        problem = "needs pandas: pip install pandas, or use to_columns(), which does not"
+        raise InvalidInput(problem, source="to_frame") from None
+    return pandas.DataFrame(to_columns())
 
 
 class _WithSolution(BaseException):

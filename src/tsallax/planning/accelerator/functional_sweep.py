@@ -78,6 +78,7 @@ class FunctionalSweep:
             self._survey = jax.jit(self._survey_states)
         self._follow: Callable[..., Array] = jax.jit(self._follow_states)
         self._policy: Callable[..., Array] = jax.jit(self._policy_of_states)
+        self._q: Callable[..., Array] = jax.jit(self._action_values_of_states)
         self._missing: Callable[..., Array] = jax.jit(self._missing_actions)
         self._rewards: Callable[..., Array] = jax.jit(self._rewards_of_lists)
         self._ahead: Callable[..., Array] = jax.jit(self._push_forward)
@@ -126,14 +127,31 @@ class FunctionalSweep:
         self, regularizer: Regularizer, policy: Greedy, states: NDArray[Any]
     ) -> NDArray[np.float64]:
         """pi(a|s) of some states, a row for each."""
+        return self._in_rows(
+            lambda some: self._policy(self._constants, regularizer, policy.worth, some), states
+        )
+
+    def worth(self, v: Array) -> Array:
+        """What the action values of v are made of, for `action_value_rows`."""
+        return self._worth(self._constants, v)
+
+    def action_value_rows(self, worth: Array, states: NDArray[Any]) -> NDArray[np.float64]:
+        """Q(s, .) of some states, a row for each; -inf where the state lacks the action."""
+        return self._in_rows(lambda some: self._q(self._constants, worth, some), states)
+
+    def _in_rows(
+        self, function: Callable[[Array], Array], states: NDArray[Any]
+    ) -> NDArray[np.float64]:
+        """function(states), (n, A), computed for one block of the states after the other."""
         terms = self.terms if self._values.stored is None else 1
         block = max(self._block // (self.width * terms), 1)
-        rows = []
+        rows = np.empty((len(states), self.width))
         for first in range(0, len(states), block):
             some = np.resize(states[first : first + block], min(block, len(states)))
-            p = self._policy(self._constants, regularizer, policy.worth, jnp.asarray(some))
-            rows.append(np.asarray(p)[: len(states) - first])
-        return np.concatenate(rows).astype(np.float64) if rows else np.zeros((0, self.width))
+            rows[first : first + block] = np.asarray(function(jnp.asarray(some)))[
+                : len(states) - first
+            ]
+        return rows
 
     def pair_policy(self, regularizer: Regularizer, policy: Greedy) -> NDArray[np.float64]:
         """pi(a|s) of every state and action."""
@@ -324,14 +342,18 @@ class FunctionalSweep:
     def _policy_of_states(
         self, constants: Any, regularizer: Regularizer, worth: Array, states: Array
     ) -> Array:
+        q = self._action_values_of_states(constants, worth, states)
+        return regularized_maximum(regularizer, q)[0]
+
+    def _action_values_of_states(self, constants: Any, worth: Array, states: Array) -> Array:
         actions = jnp.arange(self.width, dtype=jnp.int32)
 
         def one(s: Array) -> Array:
             pairs = self._values.pairs(constants, worth, self.mdp.states.element(s), actions)
-            q = jnp.where(pairs.allowed, pairs.reward + pairs.ahead, -jnp.inf)
-            return regularized_maximum(regularizer, q)[0]
+            return jnp.where(pairs.allowed, pairs.reward + pairs.ahead, -jnp.inf)
 
-        return jax.vmap(one)(states)
+        found: Array = jax.vmap(one)(states)
+        return found
 
 
 def _platform(mesh: Any) -> str:

@@ -8,6 +8,7 @@ numbers are rounded, too, which the bound includes.
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from contextlib import AbstractContextManager, ExitStack
 from dataclasses import dataclass
 from typing import Any, NamedTuple
@@ -21,6 +22,7 @@ from numpy.typing import NDArray
 from tsallax.errors import InvalidInput
 from tsallax.interrupts import check_deadline
 from tsallax.planning.accelerator.device_sweep import FixedPolicy, SweepModel
+from tsallax.planning.accelerator.functional_sweep import FunctionalSweep
 from tsallax.planning.operator import Certificate, Iterate, NewtonStart, enclosure_ends
 from tsallax.planning.precision import double_precision
 from tsallax.regularizer import Regularizer
@@ -209,6 +211,28 @@ class JaxBellman:
         """The probabilities of the actions of some states, a row for each."""
         with self._scope():
             return self.model.policy_rows(self.regularizer, policy.greedy, states)
+
+    def action_values(
+        self, v: NDArray[np.float64]
+    ) -> Callable[[NDArray[Any]], NDArray[np.float64]]:
+        """Q(s, a) = r + gamma E v of a model from functions, as rows for the states asked for."""
+        model = self.model
+        assert isinstance(model, FunctionalSweep)
+        with self._scope():
+            worth = model.worth(model.place(v))
+
+        def rows(states: NDArray[Any]) -> NDArray[np.float64]:
+            with self._scope():
+                return model.action_value_rows(worth, states)
+
+        return rows
+
+    def action_value_rounding(self, *values: NDArray[np.float64]) -> float:
+        """A bound on the rounding of Q for these values, their own rounding included."""
+        terms = self.model.terms + 32
+        size = max(float(np.abs(v).max()) for v in values)
+        flushed = float(np.finfo(self.precision).tiny) * 8 * terms
+        return self._unit * terms * (self._reward + size) + flushed
 
     def policy_lists(self, policy: SweptPolicy) -> FixedPolicy:
         """The actions in use in every state of a model from functions."""

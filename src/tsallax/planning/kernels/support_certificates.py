@@ -12,23 +12,24 @@ from tsallax.planning.kernels.vectors import padded_length
 
 @njit()
 def certify_support(
-    m: Any, alpha: Any, q: Any, width: Any, low: Any, high: Any, verdict: Any
+    pointer: Any, alpha: Any, q: Any, width: Any, low: Any, high: Any, verdict: Any
 ) -> None:
     """verdict = +1 where low <= Q* <= high proves an action in the support, -1 where out of it.
 
-    alpha and q may be None as in `sweep_range`; q is not 1 or less, where all are in.
+    The pairs of state s are pointer[s] to pointer[s+1] - 1. alpha and q may be None as in
+    `sweep_range`; q is not 1 or less, where all are in.
     """
     if alpha is None:
-        _certify_best(m, low, high, verdict)
+        _certify_best(pointer, low, high, verdict)
     else:
-        _certify_threshold(m, alpha, q, width, low, high, verdict)
+        _certify_threshold(pointer, alpha, q, width, low, high, verdict)
 
 
 @njit()
-def _certify_best(m: Any, low: Any, high: Any, verdict: Any) -> None:
+def _certify_best(pointer: Any, low: Any, high: Any, verdict: Any) -> None:
     """`certify_support` of the hard operator: in are the best actions."""
-    for s in range(len(m.pointer) - 1):
-        first, last = m.pointer[s], m.pointer[s + 1]
+    for s in range(len(pointer) - 1):
+        first, last = pointer[s], pointer[s + 1]
         if first == last:
             continue
         out = low[first:last].max()
@@ -46,12 +47,12 @@ def _certify_best(m: Any, low: Any, high: Any, verdict: Any) -> None:
 
 @njit()
 def _certify_threshold(
-    m: Any, alpha: Any, q: Any, width: Any, low: Any, high: Any, verdict: Any
+    pointer: Any, alpha: Any, q: Any, width: Any, low: Any, high: Any, verdict: Any
 ) -> None:
     p = np.empty(padded_length(width))
     at = np.empty(width, np.uint32)
-    for s in range(len(m.pointer) - 1):
-        first, last = m.pointer[s], m.pointer[s + 1]
+    for s in range(len(pointer) - 1):
+        first, last = pointer[s], pointer[s + 1]
         if last - first == 1:
             verdict[first] = 1
             continue
