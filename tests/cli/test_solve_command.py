@@ -1,4 +1,7 @@
-"""`tsallax solve` prints what the Python API finds; wrong input and Ctrl-C write nothing."""
+"""`tsallax solve` prints what the Python API finds; wrong input writes nothing.
+
+A solve that does not come to its end keeps the best solution so far.
+"""
 
 from __future__ import annotations
 
@@ -9,7 +12,10 @@ import signal
 import subprocess
 import sys
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
 import jax
 import numpy as np
@@ -17,8 +23,20 @@ import pytest
 from scipy.sparse import csr_array
 
 from command_line import assert_error, assert_interrupted, call, rows_of
-from tsallax import FiniteHorizonSolution, gap_certificate, problems
-from tsallax.planning import finite_horizon_summary, policy_table, summary
+from tsallax import (
+    FiniteHorizonSolution,
+    FunctionalSolution,
+    InvalidInput,
+    gap_certificate,
+    problems,
+)
+from tsallax.planning import (
+    finite_horizon,
+    finite_horizon_summary,
+    policy_table,
+    solver,
+    summary,
+)
 from tsallax.planning.mdp import MDP
 from tsallax.planning.solver import Solution, solve
 from tsallax.regularizer import Hard, Soft, Sparse, Tsallis
@@ -220,26 +238,121 @@ def test_json_of_a_finite_horizon_has_the_policy_of_the_step_asked_for(grid: Pat
         assert (found["step"], found["policy"]) == (step, policy_table.as_data(rows))
 
 
-def test_a_tolerance_that_is_not_reached_is_one_line_exit_code_1_and_no_file(
-    grid: Path, tmp_path: Path, capsys
+@pytest.mark.parametrize("words", ["FILE", "inventory --env-option capacity=6", "FILE --horizon 9"])
+def test_a_tolerance_that_is_not_reached_is_one_line_exit_code_1_and_the_best_so_far(
+    grid: Path, tmp_path: Path, capsys, words
 ):
-    target = tmp_path / "solution.npz"
-    limits = "--max-sweeps 3 --method value_iteration --json"
-    output = call(capsys, f"solve {grid} --alpha 0.3 --out {target} {limits}")
-    assert_error(output, "not converged", "sweeps", code=1)
-    assert not target.exists()
+    out = tmp_path / "solution.npz"
+    limits = "--max-sweeps 3 --method value_iteration"
+    line = words.replace("FILE", str(grid))
+    line += " --tolerance 1e-300" if "--horizon" in line else f" {limits}"
+    output = call(capsys, f"solve {line} --alpha 0.3 --json")
+    assert_error(output, "not converged: ", "nothing was written, --out keeps", code=1)
+    output = call(capsys, f"solve {line} --alpha 0.3 --json --out {out}")
+    assert_error(output, "not converged: ", f"; the solution so far is in {out}", code=1)
+    if words == "FILE":
+        found: Any = Solution.load(out)
+        best = solve(found.mdp, Sparse(0.3))
+    elif "--horizon" in words:
+        found = FiniteHorizonSolution.load(out)
+        best = solve(found.mdp, Sparse(0.3), horizon=9)
+    else:
+        model = problems.inventory(capacity=6)
+        found, best = FunctionalSolution.load(out, model), solve(model, Sparse(0.3))
+    assert not found.converged
+    assert ((found.lower <= best.upper) & (best.lower <= found.upper)).all()
+
+
+def test_a_solution_of_which_nothing_is_proven_replaces_no_file(tmp_path: Path, capsys):
+    model, out = tmp_path / "large.npz", tmp_path / "solution.npz"
+    MDP([[[1.0]]], [[1e307]], 0.99).save(model)
+    out.write_text("a previous file")
+    output = call(capsys, f"solve {model} --regularizer hard --out {out}")
+    assert_error(output, "overflow float64", "; nothing is proven so far", code=1)
+    assert out.read_text() == "a previous file"
+
+
+def test_a_disk_that_is_full_does_not_hide_why_the_solve_ended(
+    grid: Path, tmp_path: Path, capsys, monkeypatch
+):
+    def fail(self: Solution, path: Path) -> None:
+        raise InvalidInput("cannot be written: No space left on device", source=path)
+
+    monkeypatch.setattr(Solution, "save", fail)
+    out = tmp_path / "solution.npz"
+    output = call(capsys, f"solve {grid} --alpha 0.3 --max-sweeps 2 --out {out}")
+    assert_error(output, "not converged: ", f"; {out}: cannot be written: No space left", code=1)
+
+
+def interrupting(after: int) -> Any:
+    """A progress bar during which Ctrl-C is pressed, at the report with this number."""
+
+    @contextmanager
+    def bar(*_: Any) -> Iterator[Any]:
+        reports = iter(range(after))
+
+        def report(share: float) -> None:
+            if next(reports, None) is None:
+                raise KeyboardInterrupt
+
+        yield report
+
+    return bar
+
+
+def test_an_interrupted_solve_keeps_the_best_so_far(
+    grid: Path, tmp_path: Path, capsys, monkeypatch
+):
+    monkeypatch.setattr(solver, "bar", interrupting(after=3))
+    out = tmp_path / "solution.npz"
+    line = f"solve {grid} --alpha 0.3 --method value_iteration"
+    code, text, err = call(capsys, line)
+    assert (code, text) == (130, "")
+    assert err.startswith("tsallax: interrupted: after 4 sweeps, with a proven error of ")
+    assert err.endswith("; nothing was written, --out keeps the solution so far\n")
+    code, text, err = call(capsys, f"{line} --out {out}")
+    assert (code, text) == (130, "")
+    assert err.endswith(f"; the solution so far is in {out}\n")
+    assert err.count("\n") == 1
+    found = Solution.load(out)
+    assert (found.converged, found.sweeps) == (False, 4)
+
+
+def test_an_interrupted_horizon_writes_nothing(grid: Path, tmp_path: Path, capsys, monkeypatch):
+    monkeypatch.setattr(finite_horizon, "bar", interrupting(after=3))
+    out = tmp_path / "solution.npz"
+    code, _, err = call(capsys, f"solve {grid} --alpha 0.3 --horizon 9 --out {out}")
+    assert (code, err.count("\n")) == (130, 1)
+    assert not out.exists()
+
+
+def test_ctrl_c_during_the_summary_says_where_the_solution_is(
+    grid: Path, tmp_path: Path, capsys, monkeypatch
+):
+    def interrupt(*_: Any) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(summary, "summarize", interrupt)
+    out = tmp_path / "solution.npz"
+    code, _, err = call(capsys, f"solve {grid} --alpha 0.3 --out {out}")
+    assert (code, err) == (130, f"tsallax: interrupted: the solution is in {out}\n")
+    assert Solution.load(out).converged
 
 
 @pytest.mark.slow
-def test_a_solve_that_is_terminated_writes_nothing(endless: Path, tmp_path: Path):
+def test_a_solve_that_is_terminated_keeps_the_best_so_far(endless: Path, tmp_path: Path):
     target = tmp_path / "solution.npz"
     target.write_text("a previous file")
     solving = tmp_path / "solving"
-    program = (  # announces the solve, then runs the program itself
-        "import pathlib, tsallax.planning.solver as solver; from tsallax import __main__;"
-        "begin = solver.bar;"
-        f"solver.bar = lambda *a: (pathlib.Path({str(solving)!r}).touch(), begin(*a))[1];"
-        "__main__.main()"
+    program = (  # announces the first certificate, then runs on
+        "import contextlib, pathlib\n"
+        "import tsallax.planning.solver as solver\n"
+        "from tsallax import __main__\n"
+        "@contextlib.contextmanager\n"
+        "def bar(*_):\n"
+        f"    yield lambda share: pathlib.Path({str(solving)!r}).touch()\n"
+        "solver.bar = bar\n"
+        "__main__.main()\n"
     )
     arguments = ["solve", str(endless), "--alpha", "0.1", "--method", "value_iteration"]
     pipe = subprocess.PIPE
@@ -250,8 +363,11 @@ def test_a_solve_that_is_terminated_writes_nothing(endless: Path, tmp_path: Path
     while not solving.exists() and process.poll() is None:
         time.sleep(0.02)
     time.sleep(0.3)
-    assert_interrupted(process, signal.SIGTERM)
-    assert target.read_text() == "a previous file"
+    line = assert_interrupted(process, signal.SIGTERM)
+    assert line.endswith(f"; the solution so far is in {target}")
+    found = Solution.load(target)
+    assert not found.converged
+    assert 1e-5 < found.error < np.inf
     assert sorted(path.name for path in tmp_path.iterdir()) == ["solution.npz", "solving"]
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -20,6 +21,8 @@ if TYPE_CHECKING:
     from tsallax.planning.finite_horizon import FiniteHorizonSolution
     from tsallax.planning.functional_solution import FunctionalSolution
     from tsallax.planning.solution import Solution
+
+    AnySolution = Solution | FunctionalSolution | FiniteHorizonSolution
 
 DEFAULT_SHOWN = 10
 """The number of states whose policy is printed."""
@@ -72,9 +75,9 @@ def solve(
     out: Annotated[
         Path | None,
         typer.Option(
-            help="Write the solution to this file, for Solution.load (with --horizon for "
-            "FiniteHorizonSolution.load); of a model from functions value, lower, upper and "
-            "actions, for numpy.load."
+            help="Write the solution, or the best so far, to this file, for Solution.load (with "
+            "--horizon for FiniteHorizonSolution.load); of a model from functions value, lower, "
+            "upper and actions, for numpy.load."
         ),
     ] = None,
     show: Annotated[
@@ -119,7 +122,8 @@ def solve(
     every MDP of this size (Theorems 4 and 5), `gap certificate` for this one, from its start.
     The policy lists the actions of each state that have a positive probability. With --horizon
     every step has its own, and the numbers of the summary are those of the first.
-    If the tolerance cannot be reached, nothing is written and the exit code is 1.
+    If the tolerance is not reached, one line says why and the exit code is 1; after Ctrl-C or
+    SIGTERM it is 130. The best solution so far, whose bounds hold, is then in the file of --out.
     With --distributed every process runs this command, each with a part of the states; the first
     prints and writes. Without a launcher, set JAX_COORDINATOR_ADDRESS=HOST:PORT, JAX_NUM_PROCESSES
     and JAX_PROCESS_ID. Certificates that need all transitions in one process are left out.
@@ -136,7 +140,7 @@ def solve(
     from tsallax.planning import policy_table, summary
     from tsallax.planning.formats.exchange import refuse_for_solution
     from tsallax.planning.lost_process import ProcessLost
-    from tsallax.planning.solution import NotConverged
+    from tsallax.planning.solution import NotConverged, SolveInterrupted
     from tsallax.planning.solver import solve as solve_mdp
     from tsallax.regularizer import by_name
 
@@ -162,13 +166,23 @@ def solve(
         raise typer.Exit(1) from None
     except NotConverged as error:
         if mesh is None or _separated():
-            print_line("error", f"not converged: {error}; nothing was written")
+            print_line("error", f"not converged: {error}; {_kept(error.solution, out)}")
         raise typer.Exit(1) from None
+    except SolveInterrupted as error:
+        if mesh is not None:
+            raise
+        reason = str(error).removeprefix("interrupted ")
+        raise KeyboardInterrupt(f"{reason}; {_kept(error.solution, out)}") from None
     if not is_first:
         return
     if out is not None:
         solution.save(out)
-    report, text = _summary(source, solution, evaluated=not distributed)
+    try:
+        report, text = _summary(source, solution, evaluated=not distributed)
+    except KeyboardInterrupt:
+        if out is None:
+            raise
+        raise KeyboardInterrupt(f"the solution is in {out}") from None
     if json:
         more: dict[str, Any] = {}
         if all_states or show is not None or step is not None:
@@ -199,11 +213,20 @@ def _check_horizon(horizon: int | None, step: int | None, distributed: bool) -> 
         raise InvalidInput("a finite horizon is solved in one process", omit="distributed")
 
 
-def _summary(
-    source: str,
-    solution: Solution | FunctionalSolution | FiniteHorizonSolution,
-    evaluated: bool,
-) -> tuple[Any, str]:
+def _kept(solution: AnySolution, out: Path | None) -> str:
+    """Write what a solve has reached that did not come to its end; what there is to say of it."""
+    if out is None:
+        return "nothing was written, --out keeps the solution so far"
+    if not math.isfinite(solution.error):
+        return "nothing is proven so far, and nothing was written"
+    try:
+        solution.save(out)
+    except InvalidInput as error:
+        return str(error)
+    return f"the solution so far is in {out}"
+
+
+def _summary(source: str, solution: AnySolution, evaluated: bool) -> tuple[Any, str]:
     """The summary of a solution, for JSON and as text."""
     from tsallax.planning import finite_horizon_summary, functional_summary, summary
     from tsallax.planning.finite_horizon import FiniteHorizonSolution
