@@ -26,6 +26,7 @@ def test_the_numbers_are_those_of_the_api(regularizer):
     assert [summary.certified_in, summary.certified_out] == certified
     assert summary.certified_ratio == sum(certified) / mdp.n_pairs
     assert summary.expected_return == pytest.approx(found.expected_return, rel=1e-12)
+    assert summary.entropy == pytest.approx(found.entropy, rel=1e-12)
     assert summary.regularized_return == pytest.approx(solution.regularized_return, rel=1e-12)
     assert summary.gap_certificate == mdp.initial @ gap_certificate(mdp, solution)
     assert json.loads(as_json(summary))["value_max"] == solution.value.max()

@@ -234,7 +234,7 @@ def gap_certificate(
         raise InvalidInput("the solution is of another MDP")
     require_same_mdp(mdp, solution.mdp)
     if isinstance(solution, FiniteHorizonSolution):
-        return _finite_gap(solution)
+        return gap_of_steps(solution, plain_value_of_steps(solution))
     operator = Bellman(mdp, solution.regularizer)
     pi, omega, system = _system(operator, solution.pair_policy)
     bonus, error = _solve(operator, system, pi, operator.alpha * omega)
@@ -242,18 +242,24 @@ def gap_certificate(
     return np.where(mdp.terminal, 0.0, np.nextafter(gap, math.inf))
 
 
-def _finite_gap(solution: FiniteHorizonSolution) -> Floats:
-    """`gap_certificate` over a finite horizon.
-
-    V_0 of the plain MDP is at most that of the regularised one, since no entropy is negative, and
-    so at most its upper bound; the plain value of the policies is evaluated.
-    """
+def plain_value_of_steps(solution: FiniteHorizonSolution) -> tuple[Floats, float]:
+    """What the policies of a solution are worth without entropy, and a bound on its error."""
     mdp, steps = solution.mdp, solution.horizon
     operator = Bellman(mdp, Hard(), finite_horizon=True)
     policies = read_policies(mdp, solution, steps)
     value, _, error = values_of_steps(operator, policies, steps, solution.final_value)
+    return value, error
+
+
+def gap_of_steps(solution: FiniteHorizonSolution, plain: tuple[Floats, float]) -> Floats:
+    """`gap_certificate` over a finite horizon, from `plain_value_of_steps`.
+
+    V_0 of the plain MDP is at most that of the regularised one, since no entropy is negative, and
+    so at most its upper bound.
+    """
+    value, error = plain
     gap = solution.upper - value + error
-    return np.where(mdp.terminal, 0.0, np.nextafter(gap, math.inf))
+    return np.where(solution.mdp.terminal, 0.0, np.nextafter(gap, math.inf))
 
 
 def _system(operator: Bellman, pi: Floats) -> tuple[Floats, Floats, PolicySystem]:

@@ -6,8 +6,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from tsallax.planning.evaluation import evaluate, gap_certificate
+from tsallax.planning.bellman import Bellman
+from tsallax.planning.evaluation import gap_of_steps, plain_value_of_steps
 from tsallax.planning.finite_horizon import FiniteHorizonSolution
+from tsallax.planning.step_evaluation import entropy_of_steps
 from tsallax.planning.summary import (
     aligned,
     certified_text,
@@ -60,7 +62,9 @@ def summarize_finite_horizon(source: str, solution: FiniteHorizonSolution) -> Fi
     (9, 6, 0.5, 1.0)
     """
     mdp, regularizer = solution.mdp, solution.regularizer
-    found = evaluate(mdp, solution, regularizer)
+    plain = plain_value_of_steps(solution)
+    operator = Bellman(mdp, regularizer, finite_horizon=True)
+    entropy = entropy_of_steps(operator, solution.pair_policy_at, solution.horizon)
     certified = solution.pair_certified_support_at(0)
     proven_in, proven_out = (int(np.count_nonzero(certified == sign)) for sign in (1, -1))
     return FiniteHorizonSummary(
@@ -85,10 +89,10 @@ def summarize_finite_horizon(source: str, solution: FiniteHorizonSolution) -> Fi
         certified_in=proven_in,
         certified_out=proven_out,
         certified_ratio=(proven_in + proven_out) / mdp.n_pairs,
-        expected_return=found.expected_return,
-        entropy=found.entropy,
-        regularized_return=found.regularized_return,
-        gap_certificate=float(mdp.initial @ gap_certificate(mdp, solution)),
+        expected_return=float(mdp.initial @ plain[0]),
+        entropy=float(mdp.initial @ entropy),
+        regularized_return=solution.regularized_return,
+        gap_certificate=float(mdp.initial @ gap_of_steps(solution, plain)),
     )
 
 

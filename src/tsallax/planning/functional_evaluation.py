@@ -16,6 +16,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, NamedTuple
 
+import jax
 import jax.numpy as jnp
 import numpy as np
 from jax import Array
@@ -253,9 +254,9 @@ def _lists(mdp: FunctionalMDP, policy: Any) -> tuple[Array, Array]:
             raise InvalidInput("the solution is of another MDP")
         size = policy.greedy.list_size
         what = f"the policy of {plural(mdp.n_states, 'state')} as lists of {plural(size, 'action')}"
-        require_memory(
-            LISTED_BYTES * mdp.n_states * size, what, "lower alpha, so that it uses fewer actions"
-        )
+        remedy = "lower alpha, so that it uses fewer actions"
+        needed = LISTED_BYTES * mdp.n_states * size
+        require_memory(needed, what, remedy, jax.local_devices()[0])
         fixed = policy.greedy.lists()
         weights = jnp.asarray(np.asarray(fixed.weights), jnp.float64)
         total = jnp.sum(weights, axis=-1, keepdims=True)

@@ -65,8 +65,25 @@ def values_of_steps(
     for t in range(horizon - 1, -1, -1):
         pi = np.require(policies(t), np.float64, ["C", "W"])
         rewards = sum_by_state(mdp, pi * mdp.rewards) + operator.alpha * operator.entropy(pi)
-        following, v = v, np.empty_like(v)
-        policy_sweeps_serial(operator.arrays, Policy(pi, rewards, v[:0]), following, v, 1, np.inf)
+        following, v = v, _preceding(operator, pi, rewards, v)
         growth = mdp.discount + operator.policy_sum_error
         error = growth * error + operator.action_value_rounding(v, following)
     return v, following, error
+
+
+def entropy_of_steps(operator: Bellman, policies: PolicyOfStep, horizon: int) -> Floats:
+    """W or H from every state: the expected discounted entropy of the policies of all steps."""
+    collected = np.zeros(operator.mdp.n_states)
+    if operator.alpha == 0.0:
+        return collected
+    for t in range(horizon - 1, -1, -1):
+        pi = np.require(policies(t), np.float64, ["C", "W"])
+        collected = _preceding(operator, pi, operator.entropy(pi), collected)
+    return collected
+
+
+def _preceding(operator: Bellman, pi: Floats, rewards: Floats, following: Floats) -> Floats:
+    """rewards + gamma T_pi v, for the v of the next step."""
+    v = np.empty_like(following)
+    policy_sweeps_serial(operator.arrays, Policy(pi, rewards, v[:0]), following, v, 1, np.inf)
+    return v
