@@ -13,6 +13,7 @@ import numpy as np
 import pytest
 from scipy.sparse import csr_array
 
+from command_line import assert_error
 from distributed_runs import finish, launch
 from tsallax import MDP, InvalidInput, Solution, Sparse, problems, solve
 from tsallax.planning import distributed
@@ -95,6 +96,18 @@ def test_a_killed_process_is_one_line_on_the_other_within_a_minute(
     assert other.err.startswith("tsallax: error: another process of this solve ended: ")
     assert other.err.count("\n") == 1
     assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.slow
+def test_a_tolerance_that_is_not_reached_is_a_line_on_each_process_and_the_first_writes(
+    garnet: Path, tmp_path: Path
+):
+    out = tmp_path / "solution.npz"
+    words = ("solve", garnet, "--alpha", "0.2", "--max-sweeps", "2", "--out", out)
+    for i, output in enumerate(finish(launch(2, *words))):
+        assert_error(output, "not converged: ", "raise max_sweeps", code=1)
+        assert output.err.endswith(f"; the solution so far is in {out}\n") == (i == 0)
+    assert not Solution.load(out).converged
 
 
 @pytest.mark.slow

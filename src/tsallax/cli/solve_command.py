@@ -165,8 +165,9 @@ def solve(
         print_line("error", f"{error}; nothing was written")
         raise typer.Exit(1) from None
     except NotConverged as error:
-        if mesh is None or _separated():
-            print_line("error", f"not converged: {error}; {_kept(error.solution, out)}")
+        is_first = mesh is None or _separated()
+        more = f"; {_kept(error.solution, out)}" if is_first else ""
+        print_line("error", f"not converged: {error}{more}")
         raise typer.Exit(1) from None
     except SolveInterrupted as error:
         if mesh is not None:
@@ -184,13 +185,13 @@ def solve(
             raise
         raise KeyboardInterrupt(f"the solution is in {out}") from None
     if json:
-        more: dict[str, Any] = {}
+        policy: dict[str, Any] = {}
         if all_states or show is not None or step is not None:
             limit = None if all_states else DEFAULT_SHOWN if show is None else show
             rows = policy_table.state_rows(solution, limit, step or 0)
-            more = {} if horizon is None else {"step": step or 0}
-            more["policy"] = policy_table.as_data(rows)
-        typer.echo(summary.as_json(report, **more))
+            policy = {} if horizon is None else {"step": step or 0}
+            policy["policy"] = policy_table.as_data(rows)
+        typer.echo(summary.as_json(report, **policy))
         return
     typer.echo(text)
     limit = None if all_states else DEFAULT_SHOWN if show is None else show
