@@ -73,7 +73,7 @@ def test_a_method_that_may_stall_for_long_is_neither_refused_nor_replaced(monkey
 def parts(monkeypatch):
     """Sweeps in twelve parts: those begun, and what the 41st of them raises."""
     monkeypatch.setattr(functional_sweep, "CPU_BLOCK", 1)
-    monkeypatch.setattr(functional_sweep, "BLOCKS_OF_PART", 1)
+    monkeypatch.setattr(functional_sweep, "CPU_PART", 1)
     begun, raised = [], [None]
 
     def check():

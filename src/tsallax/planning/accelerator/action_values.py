@@ -143,24 +143,56 @@ class ActionValues:
             ahead, more, ends = self.expected(constants, worth, post)
         return Pairs(jnp.asarray(reward, self.dtype), ahead, jnp.asarray(allowed, bool), more, ends)
 
-    def groups(self, constants: Any, worth: Array, groups: Array) -> Pairs:
-        """The pairs of some groups, (X, Y, A) for the Y states of each."""
-        actions = jnp.arange(self.mdp.n_actions, dtype=jnp.int32)
+    def groups(self, constants: Any, worth: Array, groups: Array, excluding: bool = True) -> Pairs:
+        """The pairs of some groups, (X, Y, A) for the Y states of each.
+
+        Without `excluding`, none of the groups may be one that `has_exclusions`.
+        """
         states = jax.vmap(self.group_states)(groups)
         if self.inner is None:
+            actions = jnp.arange(self.mdp.n_actions, dtype=jnp.int32)
             pairs = partial(self.pairs, constants, worth)
             return jax.vmap(jax.vmap(lambda state: pairs(state, actions)))(states)
+        after, more, ends = self._group_branches(constants, worth, states)
+        p = jax.vmap(jax.vmap(partial(self._distribution, constants)))(states)  # (X, Y, E)
+        reward, allowed = self._group_decided(constants, states)
+        ahead = expectations(p, after) if excluding else product(p, after)
+        return Pairs(reward, ahead, allowed, more[:, None], ends[:, None])
+
+    def has_exclusions(self, constants: Any, groups: Array) -> Array:
+        """Which groups have an allowed pair with an event that is not valid in any state of it.
+
+        It does no harm to the states in which its probability is 0, which `groups` must find out.
+        """
+        if self.inner is None:
+            return jnp.zeros(groups.shape, bool)
+        states = jax.vmap(self.group_states)(groups)
+        worth = jnp.zeros(self.mdp.n_states, self.dtype)
+        after, _, _ = self._group_branches(constants, worth, states)
+        _, allowed = self._group_decided(constants, states)
+        return jnp.any(jnp.any(jnp.isnan(after), axis=-1) & jnp.any(allowed, axis=1), axis=-1)
+
+    def _group_branches(self, constants: Any, worth: Array, states: Any) -> tuple[Array, ...]:
+        """`_branches` of the actions of some groups, (X, A, E), (X, A) and (X, A)."""
 
         def branches(state: Any, action: Array) -> Any:
             post, _, _ = self._decide(constants[0], state, self.mdp.actions.element(action))
             return self._branches(constants, worth, post)
 
         first = jax.tree.map(lambda x: x[:, 0], states)
-        after, more, ends = jax.vmap(jax.vmap(branches, (None, 0)), (0, None))(first, actions)
-        p = jax.vmap(jax.vmap(partial(self._distribution, constants)))(states)  # (X, Y, E)
-        decided = jax.vmap(jax.vmap(lambda state: self.decided(constants, state, actions)))
-        reward, allowed = decided(states)
-        return Pairs(reward, expectations(p, after), allowed, more[:, None], ends[:, None])
+        actions = jnp.arange(self.mdp.n_actions, dtype=jnp.int32)
+        found: tuple[Array, ...] = jax.vmap(jax.vmap(branches, (None, 0)), (0, None))(
+            first, actions
+        )
+        return found
+
+    def _group_decided(self, constants: Any, states: Any) -> tuple[Array, Array]:
+        """`decided` of the states of some groups with all actions, (X, Y, A)."""
+        actions = jnp.arange(self.mdp.n_actions, dtype=jnp.int32)
+        found: tuple[Array, Array] = jax.vmap(
+            jax.vmap(lambda state: self.decided(constants, state, actions))
+        )(states)
+        return found
 
     def pairs(self, constants: Any, worth: Array, state: Any, actions: Array) -> Pairs:
         """The pairs of one state with some actions."""
@@ -228,15 +260,14 @@ def expectation(p: Array, worth: Array) -> Array:
 def expectations(p: Array, worth: Array) -> Array:
     """`expectation` of all pairs of a row of p (X, Y, E) and one of `worth` (X, A, E), (X, Y, A).
 
-    Products of matrices, one where every `worth` is a number: 0 NaN is NaN, so that a second one
-    finds the rows of p in which such an event has a positive probability.
+    By two products of matrices: 0 NaN is NaN, so that the first finds the rows of p in which an
+    event whose `worth` is NaN has a positive probability.
     """
-    product = partial(jnp.einsum, "xye,xae->xya", precision=lax.Precision.HIGHEST)
     invalid = jnp.isnan(worth)
+    possible = product((p > 0.0).astype(p.dtype), invalid.astype(p.dtype)) > 0.0
+    return jnp.where(possible, jnp.nan, product(p, jnp.where(invalid, 0.0, worth)))
 
-    def apart(_: None) -> Array:
-        possible = product((p > 0.0).astype(p.dtype), invalid.astype(p.dtype)) > 0.0
-        return jnp.where(possible, jnp.nan, product(p, jnp.where(invalid, 0.0, worth)))
 
-    found: Array = lax.cond(jnp.any(invalid), apart, lambda _: product(p, worth), None)
-    return found
+def product(p: Array, worth: Array) -> Array:
+    """`expectations` where every `worth` is a number."""
+    return jnp.einsum("xye,xae->xya", p, worth, precision=lax.Precision.HIGHEST)

@@ -38,8 +38,8 @@ from tsallax.wording import plural
 
 CPU_BLOCK, GPU_BLOCK = 2**17, 2**25
 """Evaluations of the functions at a time: on a CPU, what fits into the caches of its cores."""
-BLOCKS_OF_PART = 128
-"""Such blocks from one look at the time limit to the next."""
+CPU_PART, GPU_PART = 128, 1024
+"""Such blocks from one look at the time limit to the next, after a second or less."""
 
 
 class Greedy(NamedTuple):
@@ -58,23 +58,26 @@ class FunctionalSweep:
         self.mdp, self.dtype, self._mesh = mdp, dtype, mesh
         self.n_states, self.width = mdp.n_states, mdp.n_actions
         self.n_pairs, self.terms = mdp.n_pairs, mdp.events.size
-        self._block = block or (GPU_BLOCK if _platform(mesh) == "gpu" else CPU_BLOCK)
+        on_gpu = _platform(mesh) == "gpu"
+        self._block = block or (GPU_BLOCK if on_gpu else CPU_BLOCK)
+        blocks = GPU_PART if on_gpu else CPU_PART
         self._values = ActionValues(mdp, dtype)
         self._constants = self._values.constants
         # groups and post-decision states of a block, and of a part
         self._groups_at_once = max(self._block // self._values.group_work, 1)
         self._posts_at_once = max(self._block // self.terms, 1)
-        self._group_part = min(self._values.outer.size, BLOCKS_OF_PART * self._groups_at_once)
+        self._group_part = min(self._values.outer.size, blocks * self._groups_at_once)
         posts = 0 if self._values.stored is None else self._values.stored.size
-        self._post_part = min(posts, BLOCKS_OF_PART * self._posts_at_once)
-        self._rows = jax.jit(self._rows_of_groups, static_argnames="size")
+        self._post_part = min(posts, blocks * self._posts_at_once)
+        self._rows = jax.jit(self._rows_of_groups, static_argnames=("size", "excluding"))
+        self._ordered = jax.jit(lambda arrays: [self._values.in_order(x) for x in arrays])
         self._expectations = jax.jit(self._expectations_of_posts)
         self._group_survey = jax.jit(self._survey_of_groups)
         self._post_survey = jax.jit(self._survey_of_posts)
         self._sweep: Callable[..., DeviceSweep] = self._sweep_states
-        self._survey: Callable[..., tuple[Array, Array, Array]] = self._survey_states
+        self._survey: Callable[..., tuple[Array, ...]] = self._survey_states
         if self._group_part == self._values.outer.size and self._post_part == posts:
-            self._sweep = jax.jit(self._sweep_states, static_argnames="size")
+            self._sweep = jax.jit(self._sweep_states, static_argnames=("size", "excluding"))
             self._survey = jax.jit(self._survey_states)
         self._follow: Callable[..., Array] = jax.jit(self._follow_states)
         self._policy: Callable[..., Array] = jax.jit(self._policy_of_states)
@@ -87,14 +90,14 @@ class FunctionalSweep:
     def sweep(self, regularizer: Regularizer, v: Array, size: int) -> DeviceSweep:
         """Uv and what is known of it, with up to `size` actions of the policy in every state."""
         size = 1 if isinstance(regularizer, Hard) else size
-        return self._sweep(self._constants, regularizer, v, size=size)
+        return self._sweep(self._constants, regularizer, v, size=size, excluding=self._excluding)
 
     def fixed(self, regularizer: Regularizer, policy: Greedy, size: int) -> FixedPolicy:
         """The policy as lists of its actions; no state uses more than `size` of them."""
         listed = policy.listed
         if listed is not None and (listed.size >= size or isinstance(regularizer, Hard)):
             return listed
-        return self._greedy(self._constants, regularizer, policy.worth, size)[2]
+        return self._greedy(self._constants, regularizer, policy.worth, size, self._excluding)[2]
 
     def kept(self, policy: Greedy) -> Greedy:
         """The policy without its lists, which `fixed` makes again."""
@@ -180,23 +183,35 @@ class FunctionalSweep:
     @cached_property
     def survey(self) -> Survey:
         """Terminal states, whether episodes end, and a bound on rewards, by one pass."""
-        terminal, ends, reward = self._survey(self._constants)
+        terminal, ends, reward, _ = self._surveyed
         if bool(jnp.all(terminal)):
             raise InvalidInput("every state is terminal: there is nothing to decide")
         return Survey(terminal, bool(ends), float(reward))
 
+    @property
+    def _excluding(self) -> bool:
+        """Whether some states of a group exclude an event, by its probability, that is not valid.
+
+        Sweeps then take two products of matrices instead of one.
+        """
+        return bool(self._surveyed[3])
+
+    @cached_property
+    def _surveyed(self) -> tuple[Array, ...]:
+        return self._survey(self._constants)
+
     # --- all states; the functions of `first` compute a part of them, from there on ---
 
     def _sweep_states(
-        self, constants: Any, regularizer: Regularizer, v: Array, size: int
+        self, constants: Any, regularizer: Regularizer, v: Array, size: int, excluding: bool
     ) -> DeviceSweep:
         worth = self._worth(constants, v)
-        updated, used, listed = self._greedy(constants, regularizer, worth, size)
+        updated, used, listed = self._greedy(constants, regularizer, worth, size, excluding)
         numbers = sweep_numbers(v, updated, used)
         return DeviceSweep(updated, Greedy(worth, listed), *numbers)
 
-    def _survey_states(self, constants: Any) -> tuple[Array, Array, Array]:
-        """Which states are terminal, whether episodes end, and a bound on |r(s, a)|."""
+    def _survey_states(self, constants: Any) -> tuple[Array, ...]:
+        """Which states are terminal, whether episodes end, a bound on |r(s, a)|, `_excluding`."""
         groups, stored = self._values.outer.size, self._values.stored
         found = in_parts(partial(self._group_survey, constants), groups, self._group_part)
         terminal = self._values.in_order(found[0])
@@ -205,7 +220,7 @@ class FunctionalSweep:
             survey = partial(self._post_survey, constants)
             more, ending = in_parts(survey, stored.size, self._post_part)
             reward, ends = reward + jnp.max(more), ends | jnp.any(ending)
-        return terminal, ends, reward
+        return terminal, ends, reward, jnp.any(found[3])
 
     def _worth(self, constants: Any, v: Array) -> Array:
         """What action values are made of: w of all post-decision states, or v."""
@@ -216,12 +231,12 @@ class FunctionalSweep:
         return worth
 
     def _greedy(
-        self, constants: Any, regularizer: Regularizer, worth: Array, size: int
+        self, constants: Any, regularizer: Regularizer, worth: Array, size: int, excluding: bool
     ) -> tuple[Array, Array, FixedPolicy]:
         """Uv, the number of actions in use, and up to `size` of these, in every state."""
-        rows = partial(self._rows, constants, regularizer, worth, size=size)
+        rows = partial(self._rows, constants, regularizer, worth, size=size, excluding=excluding)
         found = in_parts(rows, self._values.outer.size, self._group_part)
-        updated, used, *listed = (self._values.in_order(x) for x in found)
+        updated, used, *listed = self._ordered(found)
         return updated, used, FixedPolicy(*listed)
 
     def _expectations_of_posts(self, constants: Any, v: Array, first: Any) -> Array:
@@ -245,12 +260,18 @@ class FunctionalSweep:
         return over_range(jax.vmap(one), space.size, self._posts_at_once, self._mesh, first, count)
 
     def _rows_of_groups(
-        self, constants: Any, regularizer: Regularizer, worth: Array, first: Any, size: int
+        self,
+        constants: Any,
+        regularizer: Regularizer,
+        worth: Array,
+        first: Any,
+        size: int,
+        excluding: bool,
     ) -> tuple[Array, ...]:
         """Value, number of actions in use, weights, actions and reward of some groups' states."""
 
         def some(groups: Array) -> tuple[Array, ...]:
-            pairs = self._values.groups(constants, worth, groups)
+            pairs = self._values.groups(constants, worth, groups, excluding)
             q = pairs.reward + pairs.ahead
             q = jnp.where(pairs.allowed, jnp.where(q > -jnp.inf, q, jnp.nan), -jnp.inf)
             found = row_maxima(regularizer, q, size)
@@ -266,20 +287,24 @@ class FunctionalSweep:
         )
         return rows
 
-    def _survey_of_groups(self, constants: Any, first: Any) -> tuple[Array, Array, Array]:
-        """Which states of some groups are terminal; the largest |r| of each, and if it ends."""
+    def _survey_of_groups(self, constants: Any, first: Any) -> tuple[Array, ...]:
+        """Which states of some groups are terminal.
+
+        Of each group: the largest |r|, whether it ends episodes, `has_exclusions`.
+        """
         worth = jnp.zeros(self.n_states if self._values.stored is None else 1, self.dtype)
 
-        def some(groups: Array) -> tuple[Array, Array, Array]:
+        def some(groups: Array) -> tuple[Array, ...]:
             pairs = self._values.groups(constants, worth, groups)
             reward = jnp.where(pairs.allowed, jnp.abs(pairs.reward), 0.0)
             most = jnp.max(reward, axis=(1, 2)) + jnp.max(pairs.event_reward, axis=(1, 2))
             terminal = ~jnp.any(pairs.allowed, axis=-1)
             ends = jnp.any(pairs.ends, axis=(1, 2))
-            return terminal if self._values.inner else terminal[:, 0], most, ends
+            exclusions = self._values.has_exclusions(constants, groups)
+            return terminal if self._values.inner else terminal[:, 0], most, ends, exclusions
 
         part = self._group_part
-        found: tuple[Array, Array, Array] = over_range(
+        found: tuple[Array, ...] = over_range(
             some, self._values.outer.size, self._groups_at_once, self._mesh, first, part
         )
         return found
