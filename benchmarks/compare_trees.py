@@ -6,7 +6,8 @@ python benchmarks/compare_trees.py OLD/src NEW/src solve --processor   # where o
 
 Each case runs in processes of its own, the trees in alternation, so that a drift of the machine's
 speed affects both. Printed is the smallest time of each tree over all rounds, and their ratio.
-With `--processor` it is the processor time of all threads, of which Numba has one.
+With `--processor` it is the processor time of all threads, of which Numba has one.  A case that
+fails in a tree, such as one that uses what the old tree lacks, is "inf" there.
 """
 
 from __future__ import annotations
@@ -91,13 +92,16 @@ CASES = {
 
 
 def seconds(tree: str, program: str, processor: bool) -> float:
-    """What a program prints when it imports tsallax from a source tree."""
+    """What a program prints when it imports tsallax from a source tree; infinite where that fails."""
     environment = {**os.environ, "PYTHONPATH": tree}
     if processor:
         environment["NUMBA_NUM_THREADS"] = "1"
         program = program.replace("perf_counter", "process_time")
     command = [sys.executable, "-c", program]
-    done = subprocess.run(command, env=environment, capture_output=True, text=True, check=True)
+    done = subprocess.run(command, env=environment, capture_output=True, text=True)
+    if done.returncode:
+        print(f"{tree}: {done.stderr.splitlines()[-1]}", file=sys.stderr)
+        return float("inf")
     return float(done.stdout.split()[-1])
 
 

@@ -189,8 +189,9 @@ def mdpax(small: bool) -> list[Row]:
     )
     say(f"{model.n_states:,} states")
     solver = ValueIteration(problem=model, gamma=0.99, epsilon=TOLERANCE, verbose=0)
-    jax.block_until_ready(solver._iteration_step())  # compiles
-    say("compiled")
+    say("built")
+    jax.block_until_ready(solver._iteration_step())
+    say("first iteration, which compiles")
     begin = time.perf_counter()
     jax.block_until_ready(solver._iteration_step())
     return [{"what": "mdpax, perishables, one iteration", "seconds": time.perf_counter() - begin}]
