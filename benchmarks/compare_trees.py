@@ -92,7 +92,7 @@ CASES = {
 
 
 def seconds(tree: str, program: str, processor: bool) -> float:
-    """What a program prints when it imports tsallax from a source tree; infinite where that fails."""
+    """What a program prints that imports tsallax from a source tree; infinite where it fails."""
     environment = {**os.environ, "PYTHONPATH": tree}
     if processor:
         environment["NUMBA_NUM_THREADS"] = "1"
