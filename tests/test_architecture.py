@@ -53,7 +53,7 @@ def layer(name: str) -> int:
 def test_imports_name_modules_that_exist_and_point_downwards(name):
     for target in sorted(imports_of(name)):
         assert target in MODULES, f"{name} imports {target}, which is not there"
-        assert layer(target) <= layer(name), f"{name} imports {target}, which is above it"
+        assert layer(target) <= layer(name), f"{name} imports {target}, which is in a higher layer"
 
 
 def test_no_module_imports_itself_in_a_circle():
