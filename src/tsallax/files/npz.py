@@ -29,7 +29,7 @@ from numpy.typing import NDArray
 
 from tsallax import checks
 from tsallax.errors import InvalidInput
-from tsallax.files.atomic import whole
+from tsallax.files.atomic import atomic_path
 
 Kind = tuple[str, int]
 """The kind of an array's numbers, as in `dtype.kind`, and its number of dimensions."""
@@ -78,11 +78,8 @@ def write(
 ) -> None:
     """Write arrays as a file of the given format; those named in `compressed` are compressed."""
     content = {"format": form.name, "version": form.version, **arrays}
-    try:
-        with whole(path) as partial, open(partial, "xb") as file:
-            _write_arrays(file, content, compressed)
-    except OSError as error:
-        raise InvalidInput(f"cannot be written: {error.strerror or error}", source=path) from error
+    with atomic_path(path) as temporary, open(temporary, "xb") as file:
+        _write_arrays(file, content, compressed)
 
 
 def _write_arrays(file: BinaryIO, arrays: Mapping[str, Any], compressed: Collection[str]) -> None:

@@ -16,7 +16,7 @@ from typing import Any
 
 from tsallax import checks, provenance
 from tsallax.errors import InvalidInput
-from tsallax.files.atomic import whole, write_text
+from tsallax.files.atomic import atomic_path, write_text
 from tsallax.paper.experiments import EXPERIMENTS, PLANNING
 from tsallax.paper.page.html_page import files_of, render_page
 from tsallax.paper.result import Result, write_csv
@@ -88,8 +88,9 @@ def write_report(
         in_place = source.resolve() == target.resolve()
         for file in files_of(source):
             if not in_place and file.name not in taken:
-                with whole(target / file.name) as path:
-                    path.write_bytes(file.read_bytes())
+                content = file.read_bytes()
+                with atomic_path(target / file.name) as temporary:
+                    temporary.write_bytes(content)
             taken.add(file.name)
     write_tables(rows, target)
     return write_page(target)
@@ -123,12 +124,12 @@ def write_result(result: Result, folder: Path, *, seconds: float) -> None:
     for picture in result.pictures:
         with paper_style():
             for kind, metadata in (("png", {"Software": None}), ("svg", {"Date": None})):
-                with whole(folder / f"{picture.name}.{kind}") as path:
-                    picture.figure.savefig(path, format=kind, metadata=metadata)
+                with atomic_path(folder / f"{picture.name}.{kind}") as temporary:
+                    picture.figure.savefig(temporary, format=kind, metadata=metadata)
     for table in result.tables:
         with (
-            whole(folder / f"{table.name}.csv") as path,
-            path.open("w", encoding="utf-8", newline="") as file,
+            atomic_path(folder / f"{table.name}.csv") as temporary,
+            temporary.open("w", encoding="utf-8", newline="") as file,
         ):
             write_csv(table.rows, file)
     for chart in result.charts:

@@ -18,7 +18,7 @@ from tsallax.deep.history import History
 from tsallax.deep.option_changes import Change
 from tsallax.errors import InvalidInput
 from tsallax.files import yaml_text
-from tsallax.files.atomic import whole
+from tsallax.files.atomic import atomic_path
 
 EPISODES, EVALUATIONS, TRACE = "episodes.csv", "evaluations.csv", "trace.csv"
 CHANGES = "changes.csv"
@@ -113,8 +113,8 @@ class WandbWriter:
     def __init__(self, folder: Path, project: str, options: Mapping[str, Any]) -> None:
         file = folder / WANDB_ID
         if not file.exists():
-            with whole(file) as draft:
-                draft.write_text(f"{uuid.uuid4().hex[:12]}\n", encoding="utf-8")
+            with atomic_path(file) as temporary:
+                temporary.write_text(f"{uuid.uuid4().hex[:12]}\n", encoding="utf-8")
         self._run = import_wandb().init(
             project=project,
             id=file.read_text(encoding="utf-8").strip(),
@@ -183,7 +183,10 @@ def read(path: str | PathLike[str]) -> dict[str, NDArray[np.float64]]:
 def write_changes(path: Path, changes: Sequence[Change]) -> None:
     """Write the record of options that changed, if there are any; values are YAML."""
     if changes:
-        with whole(path) as draft, open(draft, "w", encoding="utf-8", newline="") as file:
+        with (
+            atomic_path(path) as temporary,
+            open(temporary, "w", encoding="utf-8", newline="") as file,
+        ):
             writer = csv.writer(file, lineterminator="\n")
             writer.writerow(Change._fields)
             for step, name, before, after in changes:
@@ -210,11 +213,8 @@ def _rows(history: History, name: str, begin: int) -> list[tuple[Any, ...]]:
 
 def _replace(path: Path, columns: tuple[str, ...], rows: list[tuple[Any, ...]]) -> TextIO:
     """Replace a file atomically by one with these rows; it is returned open, to append to."""
-    try:
-        with whole(path) as draft:
-            file = open(draft, "w", encoding="utf-8", newline="")  # noqa: SIM115  kept open
-            csv.writer(file, lineterminator="\n").writerows([columns, *rows])
-            file.flush()
-    except OSError as error:
-        raise InvalidInput(f"cannot be written: {error.strerror or error}", source=path) from None
+    with atomic_path(path) as temporary:
+        file = open(temporary, "w", encoding="utf-8", newline="")  # noqa: SIM115  kept open
+        csv.writer(file, lineterminator="\n").writerows([columns, *rows])
+        file.flush()
     return file

@@ -18,7 +18,7 @@ from tsallax.envs.gymnasium.gymnasium_make import check_id
 from tsallax.envs.jax.catalogue import jax_environment
 from tsallax.errors import InvalidInput
 from tsallax.files import yaml_text
-from tsallax.files.atomic import whole
+from tsallax.files.atomic import atomic_path, remove_leftovers
 from tsallax.runs.logs import (
     CHANGES,
     Logs,
@@ -174,8 +174,7 @@ def train(training: TrainingRun) -> None:
     """Train up to the limits; on Ctrl-C save, then raise KeyboardInterrupt."""
     run, agent, folder = training.settings.run, training.agent, training.folder
     for file in (AGENT_FILE, BEST_FILE):
-        for draft in folder.glob(f".{file}.*.partial"):  # of a process that was killed
-            draft.unlink(missing_ok=True)
+        remove_leftovers(folder / file)
     if not training.finished:
         if training.new_changes:  # before the settings: a file of the agent has the last word
             agent.save(folder / AGENT_FILE)
@@ -240,8 +239,8 @@ def _check_environment(name: str) -> None:
 def _write_config(folder: Path, settings: Settings) -> None:
     try:
         folder.mkdir(parents=True, exist_ok=True)
-        with whole(folder / CONFIG_FILE) as draft:
-            draft.write_text(to_yaml(settings), encoding="utf-8")
+        with atomic_path(folder / CONFIG_FILE, source=f"--out {folder}") as temporary:
+            temporary.write_text(to_yaml(settings), encoding="utf-8")
     except OSError as error:
         problem = f"cannot be written: {error.strerror}"
         raise InvalidInput(problem, source=f"--out {folder}") from None

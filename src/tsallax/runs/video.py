@@ -90,19 +90,16 @@ def _headless() -> Iterator[None]:
 def _writer(path: str | Path, first: NDArray[np.uint8], rate: int) -> Iterator[Any]:
     """Yield a function that adds a frame to a file, which appears when it is complete."""
     height, width = (n - n % 2 for n in first.shape[:2])  # the codec needs even sizes
-    try:
-        with atomic.whole(path) as draft:
-            frames = _import_ffmpeg().write_frames(
-                str(draft), (width, height), fps=rate, macro_block_size=1, quality=7,
-                ffmpeg_log_level="error", output_params=["-f", "mp4"],
-            )  # fmt: skip
-            with _quiet_fork():
-                frames.send(None)
+    with atomic.atomic_path(path, source=f"--video {path}") as temporary:
+        frames = _import_ffmpeg().write_frames(
+            str(temporary), (width, height), fps=rate, macro_block_size=1, quality=7,
+            ffmpeg_log_level="error", output_params=["-f", "mp4"],
+        )  # fmt: skip
+        with _quiet_fork():
+            frames.send(None)
 
-            def write_frame(frame: NDArray[np.uint8]) -> None:
-                frames.send(np.ascontiguousarray(frame[:height, :width]))
+        def write_frame(frame: NDArray[np.uint8]) -> None:
+            frames.send(np.ascontiguousarray(frame[:height, :width]))
 
-            with closing(frames):
-                yield write_frame
-    except OSError as error:
-        raise InvalidInput(f"cannot be written: {error}", source=f"--video {path}") from None
+        with closing(frames):
+            yield write_frame

@@ -14,7 +14,7 @@ from typing import Any, NamedTuple, TypeVar
 from tsallax.deep.fleet import Fleet
 from tsallax.deep.fleet_members import Member
 from tsallax.errors import InvalidInput
-from tsallax.files.atomic import write_text
+from tsallax.files.atomic import remove_leftovers, write_text
 
 T = TypeVar("T")
 
@@ -62,8 +62,8 @@ def load_fleet(
     workers: int | None = None, backend: str = "auto",
 ) -> Fleet:  # fmt: skip
     """The fleet of these members, as its checkpoint has it or new."""
-    for draft in files.checkpoint.parent.glob(f".{files.name}.*.partial"):
-        draft.unlink(missing_ok=True)  # of a process that was killed
+    for file in (files.checkpoint, files.state):
+        remove_leftovers(file)
     if not files.checkpoint.is_file():
         return Fleet(env, members, actions=actions, backend=backend, workers=workers)
     try:

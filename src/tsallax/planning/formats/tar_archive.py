@@ -19,7 +19,7 @@ from typing import BinaryIO
 
 from tsallax import checks
 from tsallax.errors import InvalidInput
-from tsallax.files.atomic import whole
+from tsallax.files.atomic import atomic_path
 
 MAX_EXPANSION = 100
 """Compressed data may unpack to this many times the size of the file, or to `ALWAYS_ALLOWED`."""
@@ -53,17 +53,14 @@ def read_members(path: str | PathLike[str], wanted: Callable[[str], bool]) -> di
 
 def write_members(path: str | PathLike[str], members: Mapping[str, memoryview | bytes]) -> None:
     """Write an uncompressed archive, completely or not at all, its bytes without a date."""
-    try:
-        with whole(path) as partial, open(partial, "xb") as file:
-            for name, content in members.items():
-                entry = tarfile.TarInfo(name)
-                size = entry.size = memoryview(content).nbytes
-                file.write(entry.tobuf(tarfile.GNU_FORMAT))
-                file.write(content)
-                file.write(bytes(-size % BLOCK))
-            file.write(bytes(2 * BLOCK))
-    except OSError as error:
-        raise InvalidInput(f"cannot be written: {error.strerror or error}", source=path) from error
+    with atomic_path(path) as temporary, open(temporary, "xb") as file:
+        for name, content in members.items():
+            entry = tarfile.TarInfo(name)
+            size = entry.size = memoryview(content).nbytes
+            file.write(entry.tobuf(tarfile.GNU_FORMAT))
+            file.write(content)
+            file.write(bytes(-size % BLOCK))
+        file.write(bytes(2 * BLOCK))
 
 
 class _Stream:

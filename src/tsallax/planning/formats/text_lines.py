@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from tsallax import checks
 from tsallax.errors import InvalidInput
-from tsallax.files.atomic import whole
+from tsallax.files.atomic import atomic_path
 from tsallax.planning.formats.explicit_model import rational
 
 BLOCK = 1 << 22
@@ -201,8 +201,8 @@ def open_text(path: str | PathLike[str]) -> BinaryIO:
 
 def write_text(path: str | PathLike[str], parts: Iterable[str]) -> None:
     """Write a text file, completely or not at all."""
-    try:
-        with whole(path) as partial, open(partial, "x", encoding="utf-8", newline="\n") as file:
-            file.writelines(parts)
-    except OSError as error:
-        raise InvalidInput(f"cannot be written: {error.strerror or error}", source=path) from error
+    with (
+        atomic_path(path) as temporary,
+        open(temporary, "x", encoding="utf-8", newline="\n") as file,
+    ):
+        file.writelines(parts)
