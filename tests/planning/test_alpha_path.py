@@ -94,7 +94,10 @@ def test_few_sweeps_are_needed_after_the_first_alpha(monkeypatch):
         (lambda m: solve_path(m, 0.5), "alphas must be a list of numbers"),
         (lambda m: solve_path(m, [0.5, -1.0]), "alpha must be positive"),
         (lambda m: solve_path(m, [0.5, np.nan]), "alpha must be positive"),
-        (lambda m: solve_path(m, [0.5], "hard"), "unknown regularizer 'hard': choose from sparse"),
+        (
+            lambda m: solve_path(m, [0.5], "hard"),
+            "unknown regularizer 'hard': choose from soft, sparse, tsallis",
+        ),
         (lambda m: solve_path(m, [0.5], "tsallis"), "regularizer 'tsallis' needs q"),
         (lambda m: solve_path(m, [0.5], q=1.5), "regularizer 'sparse' takes no q"),
         (lambda m: solve_path(m, [0.5], tolerance=0), "tolerance must be a number above 0"),

@@ -59,9 +59,10 @@ EnvOptions = Annotated[
 
 def read_model(source: str, discount: float | None, options: list[str] | None = None) -> Any:
     """The model of a file, a problem, a function or an environment, with the discount asked for."""
+    from tsallax.planning.formats.exchange import FORMATS
     from tsallax.planning.mdp import MDP
 
-    if source.endswith((".npz", ".umb", ".drn", ".tra")) or os.path.isfile(source):
+    if source.endswith((".npz", *FORMATS)) or os.path.isfile(source):
         if options:
             raise InvalidInput("a file has no options", source=source, omit="env_option")
         return MDP.load(source, discount)

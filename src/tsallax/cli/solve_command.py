@@ -14,6 +14,7 @@ from tsallax.cli import worker_process
 from tsallax.cli.model_source import SOURCES, DiscountOption, EnvOptions, read_model
 from tsallax.cli.output import print_line
 from tsallax.errors import InvalidInput
+from tsallax.planning.methods import METHODS
 
 if TYPE_CHECKING:
     from jax.sharding import Mesh
@@ -26,6 +27,7 @@ if TYPE_CHECKING:
 
 DEFAULT_SHOWN = 10
 """The number of states whose policy is printed."""
+*_OTHERS, _LAST = METHODS
 
 
 def solve(
@@ -48,10 +50,7 @@ def solve(
     tolerance: Annotated[
         float, typer.Option(help="The largest error of the value in any state.")
     ] = 1e-6,
-    method: Annotated[
-        str,
-        typer.Option(help="auto, value_iteration, policy_iteration or modified_policy_iteration."),
-    ] = "auto",
+    method: Annotated[str, typer.Option(help=f"{', '.join(_OTHERS)} or {_LAST}.")] = "auto",
     max_sweeps: Annotated[
         int | None, typer.Option(help="Stop after this many sweeps over the states.")
     ] = None,

@@ -9,7 +9,7 @@ from jax import Array, lax
 from jax.typing import ArrayLike
 
 from tsallax import simplex_pallas
-from tsallax.regularizer import Regularizer, by_name
+from tsallax.regularizer import PARAMETERS, Regularizer, by_name
 
 Method = Callable[[Regularizer, Any], Array]
 
@@ -68,8 +68,8 @@ class Choice:
         """method(regulariser, x) of the selected regulariser; under `vmap` all are computed."""
 
         def branch(name: str, index: float | None) -> Callable[[Any, Any], Array]:
-            hard = name == "hard"
-            return lambda x, alpha: method(by_name(name, None if hard else alpha, index), x)
+            given = "alpha" in PARAMETERS[name]
+            return lambda x, alpha: method(by_name(name, alpha if given else None, index), x)
 
         branches = [branch(*name) for name in self.names]
         if len(branches) == 1:

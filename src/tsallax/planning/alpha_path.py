@@ -39,7 +39,7 @@ from tsallax.planning.operator import Certificate
 from tsallax.planning.solution import NotConverged
 from tsallax.planning.solver import solve
 from tsallax.progress import bar
-from tsallax.regularizer import Hard, Regularizer, by_name
+from tsallax.regularizer import PARAMETERS, Hard, Regularizer, by_name
 
 MAX_POLICY_SWEEPS = 48
 """Sweeps of a policy after which its value is found by a linear system, now and later on."""
@@ -250,7 +250,8 @@ def points_of(solve_at: PointSolver, regularizers: Sequence[Regularizer]) -> Ite
 
 def family(name: str, q: float | None) -> Callable[[float], Regularizer]:
     """The regularisers of a name, as a function of alpha."""
-    checks.one_of("regularizer", name, ("sparse", "soft", "tsallis"))
+    with_alpha = [known for known, parameters in PARAMETERS.items() if "alpha" in parameters]
+    checks.one_of("regularizer", name, with_alpha)
     return lambda alpha: by_name(name, alpha=alpha, q=q)
 
 

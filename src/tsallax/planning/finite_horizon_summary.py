@@ -18,6 +18,7 @@ from tsallax.planning.summary import (
     regularizer_text,
     size_text,
 )
+from tsallax.regularizer import PARAMETERS
 from tsallax.wording import plural
 
 
@@ -78,7 +79,7 @@ def summarize_finite_horizon(source: str, solution: FiniteHorizonSolution) -> Fi
         horizon=solution.horizon,
         regularizer=regularizer.name,
         alpha=float(regularizer.alpha),
-        q=None if regularizer.name == "hard" else regularizer.q,
+        q=regularizer.q if PARAMETERS[regularizer.name] else None,
         tolerance=solution.tolerance,
         seconds=solution.seconds,
         converged=solution.converged,

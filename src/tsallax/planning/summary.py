@@ -13,6 +13,7 @@ import numpy as np
 from tsallax.errors import InvalidInput
 from tsallax.planning.evaluation import evaluate, gap_certificate, performance_bound
 from tsallax.planning.solution import Solution
+from tsallax.regularizer import PARAMETERS
 from tsallax.wording import plural
 
 
@@ -95,7 +96,7 @@ def shared_numbers(source: str, solution: Any) -> dict[str, Any]:
         "discount": mdp.discount,
         "regularizer": regularizer.name,
         "alpha": float(regularizer.alpha),
-        "q": None if regularizer.name == "hard" else regularizer.q,
+        "q": regularizer.q if PARAMETERS[regularizer.name] else None,
         "tolerance": float(solution.tolerance),
         "value_min": float(solution.value.min()),
         "value_max": float(solution.value.max()),
@@ -181,7 +182,7 @@ def size_text(s: Any) -> str:
 
 def regularizer_text(name: str, alpha: float, q: float | None) -> str:
     """The name of a regulariser with its parameters."""
-    index = f", q {q:g}" if name == "tsallis" else ""
+    index = f", q {q:g}" if "q" in PARAMETERS[name] else ""
     return name + (f", alpha {alpha:g}{index}" if alpha else "")
 
 

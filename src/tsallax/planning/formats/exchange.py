@@ -12,6 +12,11 @@ from tsallax.planning.formats import drn, prism_explicit, umb
 from tsallax.planning.formats.explicit_model import is_text, mdp_arguments, model_of
 
 FORMATS = {".umb": umb, ".drn": drn, ".tra": prism_explicit}
+"""The modules of formats by the endings of their files.
+
+Each has `read(path, rewards) -> ExplicitModel`, where `rewards` names one of several reward models
+of the file, and `write(path, model)`; both raise `InvalidInput`.
+"""
 
 
 def read_arguments(
