@@ -89,14 +89,6 @@ class SweepModel(Protocol):
     def refuse(self) -> None:
         """Raise `InvalidInput` where the model is the cause of a value that is not finite."""
 
-    def pair_policy(self, regularizer: Regularizer, policy: Any) -> NDArray[np.float64]:
-        """The probability of every pair, of the greedy policy of a sweep."""
-
-    def policy_rows(
-        self, regularizer: Regularizer, policy: Any, states: NDArray[Any]
-    ) -> NDArray[np.float64]:
-        """The greedy policy of a sweep in some states: a row with the actions of each."""
-
 
 def copied(x: NDArray[Any], mesh: Mesh | None) -> Array:
     """An array on JAX's default device, or on every device of a mesh."""

@@ -130,9 +130,8 @@ class FunctionalSweep:
         self, regularizer: Regularizer, policy: Greedy, states: NDArray[Any]
     ) -> NDArray[np.float64]:
         """pi(a|s) of some states, a row for each."""
-        return self._in_rows(
-            lambda some: self._policy(self._constants, regularizer, policy.worth, some), states
-        )
+        program = partial(self._policy, self._constants, regularizer, policy.worth)
+        return self._in_rows(program, states)
 
     def worth(self, v: Array) -> Array:
         """What the action values of v are made of, for `action_value_rows`."""
@@ -140,7 +139,7 @@ class FunctionalSweep:
 
     def action_value_rows(self, worth: Array, states: NDArray[Any]) -> NDArray[np.float64]:
         """Q(s, .) of some states, a row for each; -inf where the state lacks the action."""
-        return self._in_rows(lambda some: self._q(self._constants, worth, some), states)
+        return self._in_rows(partial(self._q, self._constants, worth), states)
 
     def _in_rows(
         self, function: Callable[[Array], Array], states: NDArray[Any]
@@ -155,10 +154,6 @@ class FunctionalSweep:
                 : len(states) - first
             ]
         return rows
-
-    def pair_policy(self, regularizer: Regularizer, policy: Greedy) -> NDArray[np.float64]:
-        """pi(a|s) of every state and action."""
-        return self.policy_rows(regularizer, policy, np.arange(self.n_states)).reshape(-1)
 
     def missing_actions(self, weights: Array, actions: Array) -> Array:
         """What is wrong with a policy, given as for `listed`, in each state.

@@ -23,6 +23,7 @@ from tsallax.errors import InvalidInput
 from tsallax.interrupts import check_deadline
 from tsallax.planning.accelerator.device_sweep import FixedPolicy, SweepModel
 from tsallax.planning.accelerator.functional_sweep import FunctionalSweep
+from tsallax.planning.accelerator.stored_sweep import StoredSweep
 from tsallax.planning.operator import Certificate, Iterate, NewtonStart, enclosure_ends
 from tsallax.planning.precision import double_precision
 from tsallax.regularizer import Regularizer
@@ -52,7 +53,7 @@ class SweptPolicy(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class GreedyPolicy:
-    """The greedy policy of a sweep, computed for the states that are asked for."""
+    """The greedy policy of a model from functions, computed for the states that are asked for."""
 
     operator: JaxBellman
     policy: SweptPolicy
@@ -60,7 +61,10 @@ class GreedyPolicy:
 
     def rows(self, states: NDArray[Any]) -> NDArray[np.float64]:
         """pi(a|s) of some states, a row for each."""
-        return self.operator.policy_rows(self.policy, states)
+        operator = self.operator
+        assert isinstance(operator.model, FunctionalSweep)
+        with operator.scope():
+            return operator.model.policy_rows(operator.regularizer, self.policy.greedy, states)
 
     @property
     def list_size(self) -> int:
@@ -69,11 +73,16 @@ class GreedyPolicy:
 
     def lists(self) -> FixedPolicy:
         """The actions that the policy uses in every state, and their probabilities."""
-        return self.operator.policy_lists(self.policy)
+        with self.operator.scope():
+            found: FixedPolicy = self.operator.fixed(self.policy)
+            return found
 
     def most_probable(self) -> NDArray[np.int32]:
         """The most probable action of every state."""
-        return self.operator.most_probable_actions(self.policy)
+        with self.operator.scope():
+            lists = self.lists()
+            first = jnp.argmax(lists.weights, axis=-1, keepdims=True)
+            return np.asarray(jnp.take_along_axis(lists.actions, first, axis=-1)[:, 0], np.int32)
 
 
 class JaxBellman:
@@ -108,14 +117,14 @@ class JaxBellman:
         if self._shift_high >= 1.0:
             name = "float32" if single else "float64"
             raise InvalidInput(f"discount {discount!r} is too close to 1 for {name}")
-        with self._scope():
+        with self.scope():
             self._terminal, self.ends, self._reward = model.survey
         if not math.isfinite(self._reward):
             model.refuse()
         if self.ends:
             self._shift_low = 0.0
 
-    def _scope(self) -> AbstractContextManager[Any]:
+    def scope(self) -> AbstractContextManager[Any]:
         """The precision and device of the operator."""
         scope = ExitStack()
         scope.enter_context(double_precision(not self._single))
@@ -139,13 +148,13 @@ class JaxBellman:
 
     def start(self, v: Any) -> Iterate:
         """v, or 0, on the device; 0 at terminal states."""
-        with self._scope():
+        with self.scope():
             placed = self.model.place(np.zeros(self.n_states) if v is None else v)
         return Iterate(placed if v is None else self.shifted(placed, 0.0), self._sweep_list(1))
 
     def certify(self, iterate: Iterate) -> Certificate:
         """Uv, the policy that is greedy in v, and the enclosure of V* that they prove."""
-        with self._scope():
+        with self.scope():
             found = self.model.sweep(self.regularizer, iterate.value, iterate.hint)
             numbers = (found.low, found.high, found.size, found.pairs_used, found.max_support)
             low, high, size, used, support = (x.item() for x in jax.device_get(numbers))
@@ -171,7 +180,7 @@ class JaxBellman:
 
     def shifted(self, v: Array, by: float) -> Array:
         """v + by, with the terminal states left at zero."""
-        with self._scope():
+        with self.scope():
             moved = v + jnp.asarray(by, self._dtype)
             return jnp.where(self._terminal, 0.0, moved) if self.ends else moved
 
@@ -185,8 +194,8 @@ class JaxBellman:
         if not self._worth_following(certificate):
             return v, 0, math.inf
         sweeps, span = 0, math.inf
-        with self._scope():
-            policy = self._fixed(certificate.policy)
+        with self.scope():
+            policy = self.fixed(certificate.policy)
             while sweeps < max_sweeps and span > max_span:
                 check_deadline()
                 new = self.model.follow(policy, v)
@@ -199,18 +208,14 @@ class JaxBellman:
         return np.asarray(v).astype(np.float64)
 
     def pair_policy(self, policy: SweptPolicy) -> NDArray[np.float64]:
-        """The probability of every pair."""
-        with self._scope():
+        """The probability of every pair of a stored MDP."""
+        assert isinstance(self.model, StoredSweep)
+        with self.scope():
             return self.model.pair_policy(self.regularizer, policy.greedy)
 
     def greedy(self, certificate: Certificate) -> GreedyPolicy:
         """The policy of a certificate, for the states that will be asked for."""
         return GreedyPolicy(self, certificate.policy, certificate.support_ratio)
-
-    def policy_rows(self, policy: SweptPolicy, states: NDArray[Any]) -> NDArray[np.float64]:
-        """The probabilities of the actions of some states, a row for each."""
-        with self._scope():
-            return self.model.policy_rows(self.regularizer, policy.greedy, states)
 
     def action_values(
         self, v: NDArray[np.float64]
@@ -218,11 +223,11 @@ class JaxBellman:
         """Q(s, a) = r + gamma E v of a model from functions, as rows for the states asked for."""
         model = self.model
         assert isinstance(model, FunctionalSweep)
-        with self._scope():
+        with self.scope():
             worth = model.worth(model.place(v))
 
         def rows(states: NDArray[Any]) -> NDArray[np.float64]:
-            with self._scope():
+            with self.scope():
                 return model.action_value_rows(worth, states)
 
         return rows
@@ -234,19 +239,6 @@ class JaxBellman:
         flushed = float(np.finfo(self.precision).tiny) * 8 * terms
         return self._unit * terms * (self._reward + size) + flushed
 
-    def policy_lists(self, policy: SweptPolicy) -> FixedPolicy:
-        """The actions in use in every state of a model from functions."""
-        with self._scope():
-            found: FixedPolicy = self._fixed(policy)
-            return found
-
-    def most_probable_actions(self, policy: SweptPolicy) -> NDArray[np.int32]:
-        """The most probable action of every state of a model from functions."""
-        with self._scope():
-            fixed = self.policy_lists(policy)
-            first = jnp.argmax(fixed.weights, axis=-1, keepdims=True)
-            return np.asarray(jnp.take_along_axis(fixed.actions, first, axis=-1)[:, 0], np.int32)
-
     def newton_start(self, certificate: Certificate) -> NewtonStart:
         """The certificate itself."""
         return NewtonStart(certificate, certificate.updated, None, 0)
@@ -257,8 +249,8 @@ class JaxBellman:
         """The value of the certificate's policy by BiCGSTAB, and its residual."""
         if not self._worth_following(certificate):
             return certificate.updated, certificate.span
-        with self._scope():
-            policy = self._fixed(certificate.policy)
+        with self.scope():
+            policy = self.fixed(certificate.policy)
             base = self.model.follow(policy, jnp.zeros_like(guess))
 
             def matrix(x: Array) -> Array:
@@ -279,7 +271,7 @@ class JaxBellman:
         size = self.list_size(certificate.policy.max_support)
         return self.model.follow_cost(size) <= WORTH_FOLLOWING
 
-    def _fixed(self, policy: SweptPolicy) -> Any:
+    def fixed(self, policy: SweptPolicy) -> Any:
         """The policy as a list of the actions that it uses in every state."""
         size = self.list_size(policy.max_support)
         return self.model.fixed(self.regularizer, policy.greedy, size)
@@ -295,7 +287,7 @@ class JaxBellman:
         """The length of a sweep's lists, after one whose policy used `support` actions of a state.
 
         Its policy may use a few more. Lists that nobody will follow, or that take much memory, are
-        short: `_fixed` makes them again where they do not suffice.
+        short: `fixed` makes them again where they do not suffice.
         """
         size, most = self.list_size(support + support // 8), max(MAX_LISTED // self.n_states, 1)
         if size > most or self.model.follow_cost(size) > WORTH_FOLLOWING:

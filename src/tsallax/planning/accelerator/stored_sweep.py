@@ -127,16 +127,6 @@ class StoredSweep:
             pi[(self._pointer[states][:, None] + np.arange(p.shape[1]))[has]] = p[has]
         return pi
 
-    def policy_rows(
-        self, regularizer: Regularizer, policy: list[Array], states: NDArray[Any]
-    ) -> NDArray[np.float64]:
-        """The probabilities of the actions of some states, in the order of their pairs."""
-        pi = self.pair_policy(regularizer, policy)
-        pair = self._pointer[states][:, None] + np.arange(self.width)
-        has = pair < self._pointer[states + 1][:, None]
-        rows: NDArray[np.float64] = np.where(has, pi[np.where(has, pair, 0)], 0.0)
-        return rows
-
     def refuse(self) -> None:
         """An MDP was checked when it was made."""
 
