@@ -19,7 +19,7 @@ from types import FrameType
 from typing import Any
 
 REPEAT_SECONDS = 0.05
-"""After which a signal during an import, or one that a callback discarded, is handled again."""
+"""The time to a second try of a signal during an import, or of one that a callback discarded."""
 IMPORT_MACHINERY = "<frozen importlib._bootstrap>"
 
 

@@ -14,7 +14,7 @@ CGROUP = Path("/sys/fs/cgroup")
 def require_memory(
     size: int, what: str, remedy: str, device: Any = None, source: str | None = None
 ) -> None:
-    """Refuse arrays of so many bytes that do not fit on a JAX device; None stands for the host.
+    """Refuse arrays of `size` bytes that do not fit on a JAX device; None stands for the host.
 
     >>> require_memory(10**15, "the values of 10 steps", "lower horizon")
     Traceback (most recent call last):

@@ -1,4 +1,4 @@
-"""The common look of the figures: sizes for a paper, colours for every kind of eye."""
+"""Matplotlib style of all figures, with a colour-blind-safe palette."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def paper_style() -> Any:
 def panel_grid(
     count: int, columns: int, width: float, height: float, below: float, share: bool = False
 ) -> tuple[Figure, list[Axes]]:
-    """A figure with so many panels, of a size in inches, and with room below them for a legend."""
+    """A figure with `count` panels, their size in inches, and room below them for a legend."""
     columns = min(columns, count)
     lines = -(-count // columns)
     figure = Figure(figsize=(width * columns, height * lines + below), layout="constrained")

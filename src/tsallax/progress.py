@@ -14,7 +14,7 @@ ELAPSED = 8
 OTHERS = 17
 """Columns of the percentage, the estimated time and the spaces between the parts."""
 LINE_SECONDS = 60.0
-"""From one line to the next, where there is no terminal."""
+"""The time from one line to the next, where there is no terminal."""
 Report = Callable[..., None]
 """report(share, text=""): the completed share, 0 to 1, and a text to show beside the bar."""
 
@@ -34,11 +34,11 @@ def bar(label: str, show: bool | None = None, after: float = 2.0) -> Iterator[Re
     from rich.table import Column
 
     console = Console(stderr=True)
-    room = console.width - TEXT - OTHERS - len(label) - 1
-    labelled = room >= MIN_BAR
-    room += 0 if labelled else len(label) + 1
-    wide = room >= MAX_BAR + ELAPSED
-    width = max(min(room, MAX_BAR), MIN_BAR // 2)
+    available_width = console.width - TEXT - OTHERS - len(label) - 1
+    labelled = available_width >= MIN_BAR
+    available_width += 0 if labelled else len(label) + 1
+    wide = available_width >= MAX_BAR + ELAPSED
+    width = max(min(available_width, MAX_BAR), MIN_BAR // 2)
     columns = (
         *([TextColumn("{task.description}")] if labelled else []),
         BarColumn(width),

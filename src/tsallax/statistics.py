@@ -153,7 +153,7 @@ def mean_curve(runs: Array, weights: Array | None = None) -> tuple[Array, Array,
 
 
 def interval_label(runs: int) -> str:
-    """What the ends that `mean_of` and `mean_curve` give for so many runs are called.
+    """The name of the interval that `mean_of` and `mean_curve` give for a number of runs.
 
     >>> interval_label(10), interval_label(3), interval_label(1)
     ('95% interval', 'range of 3 runs', '')

@@ -14,7 +14,7 @@ from tsallax.cli.output import print_line
 from tsallax.errors import InvalidInput
 
 TITLES = {"multigoal": "Four goals on a plane", "unicycle": "Unicycle", "gridworld": "Grid world"}
-"""How the page calls a problem, where not by its name."""
+"""Names of problems on the page, where they have others there."""
 
 
 def explore(

@@ -17,11 +17,11 @@ from tsallax.cli.output import print_line
 VARIABLE = "TSALLAX_WORKER"
 """Set in the process that computes: a file descriptor, closed when the watching process ends."""
 OWN = "tsallax: "
-"""How the lines begin that a command itself prints on standard error."""
+"""Beginnings of the lines that a command itself prints on standard error."""
 LOST = ("distributed service", "oordination", "Gloo", "NCCL")
 """Words of JAX's last lines where another process is out of reach."""
 PATIENCE_SECONDS = 10
-"""How long an interrupted command has to remove its drafts of files."""
+"""The time that an interrupted command has to remove its temporary files."""
 
 
 def is_worker() -> bool:

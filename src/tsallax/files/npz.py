@@ -6,9 +6,9 @@ A file to be read is not trusted. Before any array is allocated, the directory o
 the header of every array are compared: an array has exactly the bytes that its shape needs, and
 all of them together are at most `max_bytes`, by default 256 MB or ten times the size of the file,
 whichever is more. What `write` writes passes, unless it compresses an array to much less; a file
-that someone has compressed passes unless it unpacks to so much more. Then every array is read once,
-with its checksum, and nothing is ever unpickled. Arrays that a caller asks to be mapped into memory
-are not read here, and their checksums are not compared.
+that someone has compressed passes unless it unpacks to more than that. Then every array is read
+once, with its checksum, and nothing is ever unpickled. Arrays that a caller asks to be mapped into
+memory are not read here, and their checksums are not compared.
 """
 
 from __future__ import annotations
@@ -40,9 +40,9 @@ Shapes = Mapping[str, tuple[int, ...]]
 MIN_LIMIT = 256_000_000
 """Bytes to which any file may unpack."""
 MAX_RATIO = 10
-"""How many times its own size a larger file may unpack to, unless its format says otherwise."""
+"""The largest ratio of unpacked to packed size of a larger file, where its format has no other."""
 LEVEL = 1
-"""Of compression: the fastest."""
+"""The level of compression: the fastest."""
 METHODS = (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED)
 """Ways to store an array that are read; of others zipfile cannot limit what they unpack to."""
 MAX_CODE_POINT = 0x10FFFF

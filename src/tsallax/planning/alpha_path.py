@@ -51,7 +51,7 @@ LOOSE_RESIDUAL = 1e-3
 """The residual of a policy's value, relative to the last change of v."""
 
 GAP_PRECISION = 1e-4
-"""How far a certified gap may be from the exact bonus, relative to the largest one."""
+"""The largest distance of a certified gap from the exact bonus, relative to the largest bonus."""
 
 
 @dataclass(frozen=True, eq=False, repr=False)

@@ -28,11 +28,11 @@ from tsallax.planning.mdp import MDP
 from tsallax.planning.validation import BLOCK, ULPS, row_sums
 
 JOIN_SECONDS = 60
-"""How long a process waits at its start for the others."""
+"""The time that a process waits at its start for the others."""
 HEARTBEAT_SECONDS = 30
-"""After which a process that does not answer is taken to be lost."""
+"""The time after which a process that does not answer is taken to be lost."""
 SHUTDOWN_SECONDS = 20
-"""How long a process waits at its end for the others."""
+"""The time that a process waits at its end for the others."""
 
 ADDRESS, COUNT, INDEX = "JAX_COORDINATOR_ADDRESS", "JAX_NUM_PROCESSES", "JAX_PROCESS_ID"
 HOW_TO_START = (

@@ -42,7 +42,7 @@ Floats = NDArray[np.float64]
 MAX_RELATIVE_ERROR = 1e-6
 """The largest error of an evaluation, relative to a bound on all values."""
 REFINEMENTS = 4
-"""How often BiCGSTAB is started again from the residual that it left."""
+"""The number of times that BiCGSTAB is started again from the residual that it left."""
 MAX_SWEEPS = 20_000
 """Plain sweeps where BiCGSTAB stalls."""
 SHARE_OF_ERROR = 0.1

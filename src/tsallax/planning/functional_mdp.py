@@ -31,7 +31,7 @@ from tsallax.planning.precision import double_precision
 from tsallax.wording import plural
 
 SUM_TOLERANCE = 1e-6
-"""How far the probabilities of the events may be from summing to one; they are rescaled."""
+"""The largest distance from one of the sum of the events' probabilities, which are rescaled."""
 
 MAX_STORED_BRANCHES = 2**28
 """Triples (state, action, event) up to which `to_mdp` stores a model."""

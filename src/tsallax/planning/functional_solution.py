@@ -196,7 +196,7 @@ class FunctionalSolution(BaseSolution):
         return index.astype(np.int64, copy=False)
 
     def _parts(self, n: int) -> Iterator[slice]:
-        """Parts of n rows of a table, of so many entries that they take little memory."""
+        """Parts of n rows of a table, each of which takes little memory."""
         block = max(TABLE_PART // self.mdp.n_actions, 1)
         return (slice(first, first + block) for first in range(0, n, block))
 

@@ -8,9 +8,9 @@ It repeats two steps until the enclosure of V* that a sweep proves is narrow eno
 An enclosure is widened by the rounding of its sweep, which grows with max|v|.  So there is a
 smallest error that can be proven: a tolerance below it is refused with that number.
 
-A method whose error ceases to fall is restarted without the first guess, which may have misled it,
-then replaced by value iteration, which contracts, and at last by policy iteration: many sweeps add
-up their rounding to about max|v| eps/(1 - gamma)^2, the linear systems of policy iteration do not.
+A method whose error ceases to fall is restarted from v = 0, then replaced by value iteration, which
+contracts, and at last by policy iteration: many sweeps add up their rounding to about
+max|v| eps/(1 - gamma)^2, the linear systems of policy iteration do not.
 """
 
 import math

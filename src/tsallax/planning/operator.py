@@ -84,7 +84,7 @@ class Operator(Protocol):
 
     @property
     def precision(self) -> str:
-        """Of its numbers, "float64" or "float32"."""
+        """The precision of its numbers, "float64" or "float32"."""
 
     @property
     def ends(self) -> bool:
@@ -111,7 +111,7 @@ class Operator(Protocol):
         """Uv, the policy that is greedy in v, and the enclosure of V* that they prove."""
 
     def kept(self, certificate: Certificate) -> Certificate | None:
-        """The certificate to hold on to, or None where that takes much memory."""
+        """The certificate in little memory, or None where a sweep has to make it again."""
 
     def shifted(self, v: Array, by: float) -> Array:
         """v + by, with the terminal states left at zero."""

@@ -18,7 +18,7 @@ from tsallax.planning.names import Index, listed
 Floats = NDArray[np.float64]
 
 ROW_TOLERANCE = 1e-6
-"""How far the probabilities of a state may be from summing to one."""
+"""The largest distance from one of the sum of the probabilities of a state."""
 
 
 def read_policy(mdp: MDP, policy: ArrayLike | Mapping[Any, Any]) -> Floats:

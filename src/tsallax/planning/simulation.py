@@ -28,7 +28,7 @@ NEGLIGIBLE_WEIGHT = 1e-6
 """gamma^max_steps of the default of `max_steps`."""
 
 BYTES_OF_AN_EPISODE = 2 * 4 * 8 + 6 * 8
-"""Of its random numbers, while they are made, and of its numbers so far."""
+"""Memory of its random numbers, while they are made, and of its numbers so far."""
 
 STEPS_OF_A_CALL = 1 << 22
 """About the largest number of steps between two moments at which Ctrl-C is noticed."""
@@ -128,7 +128,7 @@ def simulate(
         episodes: their number.
         seed: of the random numbers.
         max_steps: the number of steps after which an episode is cut off; default: the horizon of a
-            `FiniteHorizonSolution`, and else so many that gamma^max_steps is at most 1e-6.
+            `FiniteHorizonSolution`, and else the smallest with gamma^max_steps <= 1e-6.
         record: whether to keep the states, actions and rewards of all steps.
 
     >>> from tsallax import Hard, problems, solve

@@ -163,7 +163,7 @@ def as_text(s: Summary) -> str:
 
 
 def number_text(x: float, digits: int) -> str:
-    """A number with so many decimals.
+    """A number with `digits` decimals.
 
     >>> number_text(1234.5, 2), number_text(math.nan, 2)
     ('1,234.50', 'not known')

@@ -74,8 +74,8 @@ def _table(env: Any, given_name: str | None = None) -> tuple[str, dict[str, Any]
     pairs, entries = _entries(name, table, n_states)
     pair, chance, successor, reward, ends = entries
     entered = np.bincount(successor, minlength=n_states) > 0
-    entered_alive = np.bincount(successor, ~ends, minlength=n_states) > 0
-    terminal = entered & ~entered_alive & (starts == 0)
+    entered_without_ending = np.bincount(successor, ~ends, minlength=n_states) > 0
+    terminal = entered & ~entered_without_ending & (starts == 0)
     stops = ends & ~terminal[successor]
     kept = (chance[~stops], (pair[~stops], successor[~stops]))
     return name, {

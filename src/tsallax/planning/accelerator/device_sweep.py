@@ -33,7 +33,7 @@ class DeviceSweep(NamedTuple):
 
 
 class FixedPolicy(NamedTuple):
-    """A policy as a few actions of every state, and what it earns before chance has its turn."""
+    """A fixed policy as lists of actions, with its expected immediate reward."""
 
     weights: Array  # pi(a|s), (S, K)
     actions: Array  # a, (S, K)

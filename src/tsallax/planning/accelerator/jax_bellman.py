@@ -34,13 +34,14 @@ WORTH_FOLLOWING = 0.5
 MAX_ITERATIONS = 400
 """Steps of BiCGSTAB before it is given up."""
 
+MIN_LIST_SIZE = 16
+"""The smallest default length of the list of actions that a sweep makes for each state."""
 
-SHORT_LIST, LISTED_SHARE = 16, 32
-"""A sweep lists so many of the actions that its policy uses in a state, or one in so many of all
-actions, where it does not know better."""
+ACTIONS_PER_LISTED = 32
+"""The number of actions of a state for each entry of its list, where that is the longer list."""
 
 MAX_LISTED = 2**27
-"""Actions that a sweep lists at most, of all states together."""
+"""The largest number of actions that a sweep lists, of all states together."""
 
 
 class SweptPolicy(NamedTuple):
@@ -286,13 +287,13 @@ class JaxBellman:
     def _sweep_list(self, support: int) -> int:
         """The length of a sweep's lists, after one whose policy used `support` actions of a state.
 
-        Its policy may use a few more. Lists that nobody will follow, or that take much memory, are
-        short: `fixed` makes them again where they do not suffice.
+        Its policy may use a few more. Lists are short where policies are not evaluated, or where
+        long ones would take much memory: `fixed` makes new ones where they do not suffice.
         """
         size, most = self.list_size(support + support // 8), max(MAX_LISTED // self.n_states, 1)
         if size > most or self.model.follow_cost(size) > WORTH_FOLLOWING:
             size = 1
-        short = self.list_size(max(SHORT_LIST, self.model.width // LISTED_SHARE))
+        short = self.list_size(max(MIN_LIST_SIZE, self.model.width // ACTIONS_PER_LISTED))
         return max(size, min(short, most))
 
     def kept(self, certificate: Certificate) -> Certificate | None:

@@ -21,7 +21,7 @@ WIDE = 1024
 BLOCK = 16
 """Actions of a block, of which the maximum is taken first."""
 SHARE = 8
-"""The search is given up where a row has more than one in so many blocks to look at."""
+"""The search is given up where more than one in SHARE blocks of a row has to be looked at."""
 
 
 class RowMaxima(NamedTuple):

@@ -63,7 +63,7 @@ COLUMNS = PartitionSpec(None, AXIS)
 TRANSITIONS = PartitionSpec(None, None, AXIS)
 GROUP_PARTS = Group(STATES, TRANSITIONS, TRANSITIONS, COLUMNS)
 FOLLOWED_PARTS = FollowedGroup(STATES, TRANSITIONS, TRANSITIONS, STATES)
-"""How the arrays of groups are divided over the devices of a mesh."""
+"""The division of the arrays of groups over the devices of a mesh."""
 
 
 class StoredSweep:

@@ -31,7 +31,7 @@ from tsallax.planning.formats.text_lines import Lines, joined
 from tsallax.provenance import __version__
 
 UNLABELLED = b"__NOLABEL__"
-"""What Storm writes for a choice without a label."""
+"""The label that Storm writes for a choice without one."""
 PLAIN_NAME = re.compile(r"[^\W\d][^\s\[\],\"/]*")
 """Names of actions that can stand in an action line as they are."""
 MAX_HEADER_LINES = 10_000

@@ -56,7 +56,7 @@ def policy_matrix(m: Any, weight: Any, like: Any) -> Any:
 
 @njit()
 def _grown(array: Any, needed: Any, used: Any) -> Any:
-    """A copy that is half as long again, or as long as needed."""
+    """A longer copy: 1.5 times the length, or `needed` where that is more."""
     out = np.empty(max(needed, len(array) + len(array) // 2), array.dtype)
     for i in range(used):
         out[i] = array[i]
