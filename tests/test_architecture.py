@@ -11,9 +11,10 @@ import pytest
 
 SOURCE = Path(__file__).parent.parent / "src"
 LAYERS = (
-    "errors", "memory", "checks", "wording", "interrupts", "provenance", "progress", "statistics",
-    "plotting", "files", "web", "simplex_pallas", "simplex", "regularizer", "planning", "problems",
-    "explorer", "envs", "tabular", "deep", "runs", "paper", "cli", "__init__", "__main__",
+    "errors", "memory", "checks", "wording", "interrupts", "time_limits", "provenance", "progress",
+    "statistics", "plotting", "files", "web", "simplex_pallas", "simplex", "regularizer",
+    "planning", "problems", "explorer", "envs", "tabular", "deep", "runs", "paper", "cli",
+    "__init__", "__main__",
 )  # fmt: skip
 """A module may import from its own layer and from those before it."""
 PUBLIC_PACKAGES = {"tsallax.envs", "tsallax.problems"}

@@ -7,43 +7,17 @@ saves, and then raises. Drafts of files are removed as the exception passes.
 
 from __future__ import annotations
 
-import math
 import signal
 import sys
 import threading
-import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from contextvars import ContextVar
 from types import FrameType
 from typing import Any
 
 REPEAT_SECONDS = 0.05
 """The time to a second try of a signal during an import, or of one that a callback discarded."""
 IMPORT_MACHINERY = "<frozen importlib._bootstrap>"
-
-
-class DeadlineReached(Exception):
-    """The time limit of a computation has passed while it was under way."""
-
-
-_deadline: ContextVar[float] = ContextVar("deadline", default=math.inf)
-
-
-@contextmanager
-def deadline(at: float) -> Iterator[None]:
-    """Let `check_deadline` raise from the time `at` on, in the units of `time.monotonic`."""
-    before = _deadline.set(at)
-    try:
-        yield
-    finally:
-        _deadline.reset(before)
-
-
-def check_deadline() -> None:
-    """Raise `DeadlineReached` where the deadline has passed: to be called within long work."""
-    if time.monotonic() >= _deadline.get():
-        raise DeadlineReached
 
 
 @contextmanager

@@ -9,12 +9,12 @@ from planning.functional_models import stock_model
 from planning_problems import BY_NAME, truth
 from solution_checks import METHODS, assert_enclosed
 from tsallax import NotConverged, SolveInterrupted, Sparse, solve
-from tsallax.interrupts import DeadlineReached
 from tsallax.planning import iteration
 from tsallax.planning.accelerator import device_sweep, functional_sweep
 from tsallax.planning.bellman import Bellman
 from tsallax.planning.methods.value_iteration import MAX_STALLS
 from tsallax.planning.operator import NewtonStart, Operator
+from tsallax.time_limits import DeadlineReached
 
 
 class Stalling:

@@ -23,7 +23,6 @@ from jax import Array
 from numpy.typing import ArrayLike, NDArray
 
 from tsallax.errors import InvalidInput
-from tsallax.interrupts import check_deadline
 from tsallax.memory import require_memory
 from tsallax.planning.accelerator.functional_sweep import checked_sweep
 from tsallax.planning.accelerator.jax_bellman import bicgstab
@@ -35,6 +34,7 @@ from tsallax.planning.operator import UNIT_ROUNDOFF
 from tsallax.planning.policies import ROW_TOLERANCE, refuse_real_actions
 from tsallax.planning.precision import double_precision
 from tsallax.regularizer import Hard, Regularizer
+from tsallax.time_limits import check_deadline
 from tsallax.wording import plural
 
 Floats = NDArray[np.float64]

@@ -11,10 +11,10 @@ import time
 from dataclasses import dataclass
 
 from tsallax.errors import InvalidInput
-from tsallax.interrupts import DeadlineReached, deadline
 from tsallax.planning.functional_evaluation import functional_gap, plain_value
 from tsallax.planning.functional_solution import FunctionalSolution
 from tsallax.planning.summary import aligned, proven_digits, regularizer_text, shared_numbers
+from tsallax.time_limits import DeadlineReached, deadline
 from tsallax.wording import plural
 
 MIN_SECONDS = 10.0

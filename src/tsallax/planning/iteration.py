@@ -18,12 +18,13 @@ import time
 from collections.abc import Callable
 from typing import NamedTuple
 
-from tsallax.interrupts import DeadlineReached, deadline, interruptible
+from tsallax.interrupts import interruptible
 from tsallax.planning.methods import METHODS, Method
 from tsallax.planning.methods.policy_iteration import PolicyIteration
 from tsallax.planning.methods.value_iteration import MAX_STALLS, ValueIteration
 from tsallax.planning.operator import SMALLEST_NUMBER, Certificate, Iterate, Operator
 from tsallax.progress import Report
+from tsallax.time_limits import DeadlineReached, deadline
 
 ROUNDING_STALLS = 20
 """Certificates without progress, after which an error that is mostly rounding counts as final."""

@@ -8,7 +8,6 @@ import numpy as np
 import pytest
 
 from tsallax import Hard, Soft, Sparse
-from tsallax.interrupts import DeadlineReached, deadline
 from tsallax.planning.accelerator.device_sweep import (
     copied,
     gathered,
@@ -18,6 +17,7 @@ from tsallax.planning.accelerator.device_sweep import (
     sweep_numbers,
 )
 from tsallax.planning.precision import double_precision
+from tsallax.time_limits import DeadlineReached, deadline
 
 
 @pytest.mark.parametrize(("n", "block"), [(1, 4), (10, 3), (12, 4)])

@@ -12,8 +12,8 @@ from jax import Array, lax
 from jax.sharding import Mesh, NamedSharding, PartitionSpec
 from numpy.typing import NDArray
 
-from tsallax.interrupts import check_deadline
 from tsallax.regularizer import Hard, Regularizer
+from tsallax.time_limits import check_deadline
 
 AXIS = "states"
 """The name of the axis of devices over which states are divided."""

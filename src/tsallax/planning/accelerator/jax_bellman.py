@@ -20,13 +20,13 @@ from jax import Array
 from numpy.typing import NDArray
 
 from tsallax.errors import InvalidInput
-from tsallax.interrupts import check_deadline
 from tsallax.planning.accelerator.device_sweep import FixedPolicy, SweepModel
 from tsallax.planning.accelerator.functional_sweep import FunctionalSweep
 from tsallax.planning.accelerator.stored_sweep import StoredSweep
 from tsallax.planning.operator import Certificate, Iterate, NewtonStart, enclosure_ends
 from tsallax.planning.precision import double_precision
 from tsallax.regularizer import Regularizer
+from tsallax.time_limits import check_deadline
 
 WORTH_FOLLOWING = 0.5
 """The largest time of a sweep of a policy, in sweeps of U, at which policies are evaluated."""
