@@ -23,6 +23,15 @@ def python_argument(name: str, example: Any = None) -> str:
     return name if example is None else f"{name}={example}"
 
 
+def one_line(error: BaseException) -> str:
+    """The message of an error without line breaks.
+
+    >>> one_line(ValueError("two\\n  lines"))
+    'two lines'
+    """
+    return " ".join(str(error).split())
+
+
 def place_in_user_code(error: BaseException) -> str:
     """File and line of the innermost call that is in no installed package, or "".
 

@@ -10,8 +10,13 @@ from matplotlib import rc_context
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-SPARSE = "#0072B2"
-SOFT = "#D55E00"
+OKABE_ITO = {
+    "blue": "#0072B2", "vermilion": "#D55E00", "green": "#009E73", "purple": "#CC79A7",
+    "orange": "#E69F00", "sky blue": "#56B4E9", "black": "#000000",
+}  # fmt: skip
+"""The palette of Okabe and Ito, without its yellow, which is too light on white."""
+SPARSE = OKABE_ITO["blue"]
+SOFT = OKABE_ITO["vermilion"]
 GREY = "#595959"
 COLOUR = {"sparse": SPARSE, "soft": SOFT}
 MARKER = {"sparse": "o", "soft": "s"}

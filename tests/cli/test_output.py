@@ -1,8 +1,8 @@
-"""Messages are single lines on standard error; tables have aligned columns."""
+"""Messages are single lines on standard error."""
 
 import warnings
 
-from tsallax.cli.output import aligned, print_line, warnings_as_notes
+from tsallax.cli.output import print_line, warnings_as_notes
 
 
 def test_messages_are_single_lines_on_standard_error(capsys):
@@ -17,8 +17,3 @@ def test_a_warning_is_printed_once_and_without_colours(capsys):
             warnings.warn("\x1b[33mWARN: the state is lost\x1b[0m", stacklevel=1)
         warnings.warn("not for users", DeprecationWarning, stacklevel=1)
     assert capsys.readouterr() == ("", "tsallax: note: WARN: the state is lost\n")
-
-
-def test_columns_are_aligned_without_trailing_spaces():
-    rows = [("a", "long cell", "x"), ("longer", "b", "")]
-    assert aligned(rows).splitlines() == ["a       long cell  x", "longer  b"]

@@ -11,7 +11,8 @@ import typer
 
 from tsallax import checks
 from tsallax.cli.model_source import search_current_folder
-from tsallax.cli.output import aligned, training_length, warnings_as_notes
+from tsallax.cli.output import training_length, warnings_as_notes
+from tsallax.wording import aligned
 
 if TYPE_CHECKING:
     from tsallax.deep.agent import Agent

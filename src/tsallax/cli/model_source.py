@@ -18,7 +18,7 @@ import typer
 
 from tsallax import checks
 from tsallax.cli.arguments import key_values
-from tsallax.errors import InvalidInput, place_in_user_code
+from tsallax.errors import InvalidInput, one_line, place_in_user_code
 
 if TYPE_CHECKING:
     from tsallax.planning.functional_mdp import FunctionalMDP
@@ -186,6 +186,6 @@ def _load(name: str, source: str) -> ModuleType:
 
 def _reason(error: Exception) -> str:
     """The type and message of an error in one line, and where in the user's code it arose."""
-    text = " ".join(str(error).split())
+    text = one_line(error)
     place = "" if ", line " in text else place_in_user_code(error)
     return f"{type(error).__name__}: {text}{place}" if text else f"{type(error).__name__}{place}"

@@ -1,11 +1,11 @@
-"""What the commands print: errors and notes of one line, aligned columns."""
+"""What the commands print: errors and notes of one line."""
 
 from __future__ import annotations
 
 import re
 import sys
 import warnings
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
@@ -35,18 +35,6 @@ def warnings_as_notes() -> Iterator[None]:
         warnings.simplefilter("always", UserWarning)
         warnings.showwarning = show
         yield
-
-
-def aligned(rows: Sequence[tuple[str, ...]]) -> str:
-    """Rows of cells as text with aligned columns.
-
-    >>> print(aligned([("agent", "DeepQ"), ("steps", "1,200")]))
-    agent  DeepQ
-    steps  1,200
-    """
-    widths = [max(len(row[i]) for row in rows) for i in range(len(rows[0]))]
-    lines = ("  ".join(f"{cell:<{w}}" for cell, w in zip(row, widths)) for row in rows)
-    return "\n".join(line.rstrip() for line in lines)
 
 
 def training_length(agent: Agent) -> str:

@@ -6,8 +6,9 @@ from typing import Annotated
 import typer
 
 from tsallax import checks
-from tsallax.cli.output import aligned, print_line
+from tsallax.cli.output import print_line
 from tsallax.errors import InvalidInput
+from tsallax.wording import aligned
 
 PICTURE_FORMATS = (".png", ".svg", ".pdf")
 

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from tsallax.cli.output import aligned
+from tsallax.wording import aligned
 
 if TYPE_CHECKING:
     from tsallax.runs.preset_catalogue import Preset

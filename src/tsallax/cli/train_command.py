@@ -10,8 +10,9 @@ import typer
 
 from tsallax.cli.arguments import key_values
 from tsallax.cli.model_source import search_current_folder
-from tsallax.cli.output import aligned, print_line, training_length, warnings_as_notes
+from tsallax.cli.output import print_line, training_length, warnings_as_notes
 from tsallax.errors import InvalidInput
+from tsallax.wording import aligned
 
 if TYPE_CHECKING:
     from tsallax.runs.training import TrainingRun

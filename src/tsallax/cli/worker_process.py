@@ -18,8 +18,8 @@ VARIABLE = "TSALLAX_WORKER"
 """Set in the process that computes: a file descriptor, closed when the watching process ends."""
 OWN = "tsallax: "
 """Beginnings of the lines that a command itself prints on standard error."""
-LOST = ("distributed service", "oordination", "Gloo", "NCCL")
-"""Words of JAX's last lines where another process is out of reach."""
+LOST = ("distributed service", "coordination", "gloo", "nccl")
+"""Words, in lower case, of JAX's last lines where another process is out of reach."""
 PATIENCE_SECONDS = 10
 """The time that an interrupted command has to remove its temporary files."""
 
@@ -66,13 +66,17 @@ def watch(arguments: list[str]) -> int:
         os.close(held)
     if code == 0 or (printed and code > 0):
         return code
-    if any(word in line for line in others for word in LOST):
+    if any(map(_is_of_connection, others)):
         print_line("error", _reason(others))
     elif code < 0:
         print_line("error", f"the process that computes was ended by signal {-code}")
     else:
         sys.stderr.writelines(others)
     return 1
+
+
+def _is_of_connection(line: str) -> bool:
+    return any(word in line.lower() for word in LOST)
 
 
 def _reason(lines: list[str]) -> str:
@@ -82,7 +86,7 @@ def _reason(lines: list[str]) -> str:
     if "RegisterTask" in status:
         return "not all processes of this solve were started in time"
     if status == text:
-        status = next(line for line in lines if any(word in line for word in LOST))
+        status = next(filter(_is_of_connection, lines))
     return f"another process of this solve ended: {status}"
 
 

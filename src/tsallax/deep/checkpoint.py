@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from tsallax.deep import old_files, replay
 from tsallax.deep.algorithm import Algorithm, acting_learner
-from tsallax.errors import InvalidInput
+from tsallax.errors import InvalidInput, one_line
 from tsallax.files import npz
 from tsallax.files.npz import Format
 
@@ -70,7 +70,7 @@ def errors_of(path: str | PathLike[str]) -> Iterator[None]:
     except KeyError as error:
         raise InvalidInput(f"damaged: its description lacks {error}", source=path) from None
     except Exception as error:
-        reason = " ".join(str(error).split()) or type(error).__name__
+        reason = one_line(error) or type(error).__name__
         raise InvalidInput(f"damaged: its description is wrong: {reason}", source=path) from None
 
 

@@ -28,7 +28,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tsallax import checks
-from tsallax.errors import InvalidInput
+from tsallax.errors import InvalidInput, one_line
 from tsallax.files.atomic import atomic_path
 
 Kind = tuple[str, int]
@@ -153,7 +153,7 @@ def _read(
     except InvalidInput as error:
         raise error.of(path) from None
     except Exception as error:
-        reason = " ".join(str(error).split()) or type(error).__name__
+        reason = one_line(error) or type(error).__name__
         raise InvalidInput(f"not a readable {form.what} file: {reason}", source=path) from None
 
 

@@ -19,7 +19,7 @@ from ruamel.yaml.error import MarkedYAMLError, YAMLError
 from ruamel.yaml.events import AliasEvent
 from ruamel.yaml.representer import SafeRepresenter
 
-from tsallax.errors import InvalidInput
+from tsallax.errors import InvalidInput, one_line
 
 STRING = "tag:yaml.org,2002:str"
 
@@ -95,7 +95,7 @@ def parse(text: str) -> Any:
         line = f"line {mark.line + 1}: " if mark is not None else ""
         raise InvalidInput(f"{line}not YAML: {error.problem or error.context}") from None
     except (YAMLError, ValueError, RecursionError) as error:
-        raise InvalidInput(f"not YAML: {' '.join(str(error).split())}") from None
+        raise InvalidInput(f"not YAML: {one_line(error)}") from None
 
 
 def scalar(value: Any) -> str:

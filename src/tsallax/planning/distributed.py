@@ -18,7 +18,7 @@ from jax.sharding import Mesh
 from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
-from tsallax.errors import InvalidInput
+from tsallax.errors import InvalidInput, one_line
 from tsallax.files import npz
 from tsallax.planning import mdp_files
 from tsallax.planning.accelerator.stored_sweep import group_states, local_parts
@@ -70,7 +70,7 @@ def initialize() -> None:
     except ValueError as error:
         raise InvalidInput(f"no other processes were found: {HOW_TO_START}") from error
     except jax.errors.JaxRuntimeError as error:
-        reason = " ".join(str(error).split())
+        reason = one_line(error)
         raise ProcessLost(f"the processes did not find each other: {reason}") from error
 
 

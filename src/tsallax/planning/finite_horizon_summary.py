@@ -11,7 +11,6 @@ from tsallax.planning.evaluation import gap_of_steps, plain_value_of_steps
 from tsallax.planning.finite_horizon import FiniteHorizonSolution
 from tsallax.planning.step_evaluation import entropy_of_steps
 from tsallax.planning.summary import (
-    aligned,
     certified_text,
     number_text,
     proven_digits,
@@ -19,7 +18,7 @@ from tsallax.planning.summary import (
     size_text,
 )
 from tsallax.regularizer import PARAMETERS
-from tsallax.wording import plural
+from tsallax.wording import aligned, plural
 
 
 @dataclass(frozen=True)
@@ -101,7 +100,7 @@ def finite_horizon_text(s: FiniteHorizonSummary) -> str:
     """The summary as aligned lines, with as many digits as are proven."""
     digits = proven_digits(s.error)
     used = round(s.support_ratio * s.pairs)
-    return aligned({
+    rows = {
         "problem": f"{s.source}, discount {s.discount:.12g}, horizon {plural(s.horizon, 'step')}",
         "size": size_text(s),
         "regularizer": regularizer_text(s.regularizer, s.alpha, s.q),
@@ -115,4 +114,5 @@ def finite_horizon_text(s: FiniteHorizonSummary) -> str:
         "regularized return": f"{number_text(s.regularized_return, digits)} "
         f"(entropy {s.entropy:.6g})",
         "gap certificate": f"{s.gap_certificate:.6g} (the most that J of these policies can lose)",
-    })  # fmt: skip
+    }  # fmt: skip
+    return aligned(rows.items())

@@ -13,9 +13,9 @@ from dataclasses import dataclass
 from tsallax.errors import InvalidInput
 from tsallax.planning.functional_evaluation import functional_gap, plain_value
 from tsallax.planning.functional_solution import FunctionalSolution
-from tsallax.planning.summary import aligned, proven_digits, regularizer_text, shared_numbers
+from tsallax.planning.summary import proven_digits, regularizer_text, shared_numbers
 from tsallax.time_limits import DeadlineReached, deadline
-from tsallax.wording import plural
+from tsallax.wording import aligned, plural
 
 MIN_SECONDS = 10.0
 """The time that the evaluation of a policy may take, however short the solve was."""
@@ -115,7 +115,7 @@ def functional_text(s: FunctionalSummary) -> str:
     }
     if s.gap_certificate is None:
         del rows["expected return"], rows["gap certificate"]
-    return aligned(rows)
+    return aligned(rows.items())
 
 
 def _computed(x: float | None, form: str, meaning: str) -> str:

@@ -7,8 +7,10 @@ from contextlib import contextmanager
 
 import jax
 
-SIGNS = ("Gloo", "gloo", "NCCL", "UNAVAILABLE", "DEADLINE_EXCEEDED", "oordination")
-"""Words of the runtime's errors that concern the connection to other processes."""
+from tsallax.errors import one_line
+
+SIGNS = ("gloo", "nccl", "unavailable", "deadline_exceeded", "coordination")
+"""Words, in lower case, of the runtime's errors that concern the connection to other processes."""
 
 
 class ProcessLost(RuntimeError):
@@ -21,7 +23,7 @@ def reporting_lost_processes() -> Iterator[None]:
     try:
         yield
     except jax.errors.JaxRuntimeError as error:
-        reason = " ".join(str(error).split())
-        if jax.process_count() == 1 or not any(sign in reason for sign in SIGNS):
+        reason = one_line(error)
+        if jax.process_count() == 1 or not any(sign in reason.lower() for sign in SIGNS):
             raise
         raise ProcessLost(f"another process of this solve ended: {reason}") from error

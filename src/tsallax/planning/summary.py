@@ -14,7 +14,7 @@ from tsallax.errors import InvalidInput
 from tsallax.planning.evaluation import evaluate, gap_certificate, performance_bound
 from tsallax.planning.solution import Solution
 from tsallax.regularizer import PARAMETERS
-from tsallax.wording import plural
+from tsallax.wording import aligned, plural
 
 
 @dataclass(frozen=True)
@@ -159,7 +159,7 @@ def as_text(s: Summary) -> str:
     if s.certified_in is None:  # not evaluated
         del rows["expected return"], rows["gap certificate"], rows["certified"]
         rows["regularized return"] = number(s.regularized_return)
-    return aligned(rows)
+    return aligned(rows.items())
 
 
 def number_text(x: float, digits: int) -> str:
@@ -184,12 +184,6 @@ def regularizer_text(name: str, alpha: float, q: float | None) -> str:
     """The name of a regulariser with its parameters."""
     index = f", q {q:g}" if "q" in PARAMETERS[name] else ""
     return name + (f", alpha {alpha:g}{index}" if alpha else "")
-
-
-def aligned(rows: dict[str, str]) -> str:
-    """Labels and texts in two columns."""
-    width = max(map(len, rows))
-    return "\n".join(f"{label:<{width}}  {text}" for label, text in rows.items())
 
 
 def certified_text(s: Any) -> str:

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 from scipy.sparse import csr_array
 
-from tsallax.errors import InvalidInput
+from tsallax.errors import InvalidInput, one_line
 
 ACTION_NAMES = {
     "FrozenLakeEnv": ("left", "down", "right", "up"),
@@ -49,7 +49,7 @@ def make(name: str, options: Mapping[str, Any]) -> Any:
             warnings.simplefilter("ignore", DeprecationWarning)  # the error below includes it
             return gymnasium.make(name, **options)
     except Exception as error:  # environments raise exceptions of any type
-        reason = " ".join(str(error).split())
+        reason = one_line(error)
         raise InvalidInput(f"Gymnasium cannot make it: {reason}", source=name) from None
 
 

@@ -16,7 +16,6 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000")
 DASHES: Any = ("-", (0, (5, 1.5)), (0, (1.5, 1.2)))
 
 
@@ -47,11 +46,12 @@ def _draw_panel(axes: Axes, groups: Sequence[Group], window: int, by: str) -> No
     from matplotlib.lines import Line2D
     from matplotlib.ticker import FuncFormatter, MaxNLocator
 
-    from tsallax.plotting import GREY
+    from tsallax.plotting import GREY, OKABE_ITO
 
+    colours = list(OKABE_ITO.values())
     handles, evaluated = [], False
     for i, g in enumerate(groups):
-        colour, dash = COLOURS[i % len(COLOURS)], DASHES[i // len(COLOURS) % len(DASHES)]
+        colour, dash = colours[i % len(colours)], DASHES[i // len(colours) % len(DASHES)]
         n = len(g.runs)
         curve = training_curve(g, window, by)
         if n == 1:

@@ -23,11 +23,10 @@ from tsallax.envs.gymnasium.gymnasium_make import (
     import_gymnasium,
     make,
     makes_environments,
-    one_line,
 )
 from tsallax.envs.gymnasium.wrapper_statistics import NormalizingWrappers, Statistics
 from tsallax.envs.observation_encoding import ObservationEncoding
-from tsallax.errors import InvalidInput
+from tsallax.errors import InvalidInput, one_line
 
 
 class GymnasiumAdapter:

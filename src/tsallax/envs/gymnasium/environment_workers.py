@@ -28,8 +28,8 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from tsallax.envs.gymnasium.adapter import GymnasiumAdapter
-from tsallax.envs.gymnasium.gymnasium_make import import_gymnasium, one_line
-from tsallax.errors import InvalidInput
+from tsallax.envs.gymnasium.gymnasium_make import import_gymnasium
+from tsallax.errors import InvalidInput, one_line
 
 IDLE, RESET, STEP = 0, 1, 2
 """Orders of slots."""

@@ -7,7 +7,7 @@ from importlib import import_module
 from typing import Any
 
 from tsallax import checks
-from tsallax.errors import InvalidInput
+from tsallax.errors import InvalidInput, one_line
 
 _JAX_NAMES = ("InvertedPendulum-v5", "Reacher-v5")
 """MuJoCo environments that tsallax also has in JAX."""
@@ -161,15 +161,6 @@ def _importable(*modules: str) -> bool:
     except Exception:  # an import may raise exceptions of any type
         return False
     return True
-
-
-def one_line(error: Exception) -> str:
-    """The message of an error without line breaks.
-
-    >>> one_line(ValueError("two\\n  lines"))
-    'two lines'
-    """
-    return " ".join(str(error).split())
 
 
 def import_gymnasium(name: str) -> Any:

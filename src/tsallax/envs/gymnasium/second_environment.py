@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from tsallax.envs.gymnasium.wrapper_statistics import normalized_by, single_wrapper
-from tsallax.errors import InvalidInput
+from tsallax.errors import InvalidInput, one_line
 
 
 def make_again(env: Any, **options: Any) -> Any:
@@ -22,7 +22,7 @@ def make_again(env: Any, **options: Any) -> Any:
             return _single_of_vector(env, spec, options)
         return gymnasium.make(spec, **options)
     except Exception as error:  # environments raise exceptions of any type
-        reason = " ".join(str(error).split()).split(". ")[0]
+        reason = one_line(error).split(". ")[0]
         raise InvalidInput(f"cannot be made a second time ({reason})") from None
 
 

@@ -8,10 +8,13 @@ from tsallax.paper.result import Chart, Picture
 from tsallax.paper.suites.suite_cells import SuiteRuns, label
 from tsallax.paper.tables.formatting import listed
 from tsallax.paper.tables.mean_curves import chart_series
-from tsallax.plotting import draw_curve, legend_below, panel_grid
+from tsallax.plotting import OKABE_ITO, draw_curve, legend_below, panel_grid
 
 LABELS = {"training": "training return", "evaluations": "greedy return"}
-COLOURS = ("#0072B2", "#56B4E9", "#D55E00", "#E69F00", "#009E73", "#CC79A7", "#000000")
+COLOURS = tuple(
+    OKABE_ITO[name]
+    for name in ("blue", "sky blue", "vermilion", "orange", "green", "purple", "black")
+)
 COLUMNS = 3
 MIN_EVALUATIONS = 4
 """Of each run, for a curve of them."""

@@ -12,10 +12,10 @@ from tsallax.paper.sweep.tasks import EXPLORE, paper_results
 from tsallax.paper.tables.cells import DDPG, TOP, Ranking, SweepRuns
 from tsallax.paper.tables.formatting import digits, listed, number
 from tsallax.paper.tables.mean_curves import DRAWS, training_returns
-from tsallax.plotting import GREY, draw_curve, legend_below, letter, panel_grid
+from tsallax.plotting import GREY, OKABE_ITO, draw_curve, legend_below, letter, panel_grid
 from tsallax.statistics import Array, mean_curve, mean_of
 
-COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00")
+COLOURS = tuple(OKABE_ITO.values())[:5]
 EXTRA = ((0, (5, 1.5)), (0, (1.5, 1.2)), (0, (5, 1.2, 1.2, 1.2)), (0, (9, 2)))
 MARKERS: Mapping[str | None, str] = {"sparse": "o", "soft": "s", "epsilon": "^"}
 OWN = "Sparse+SparseBellman-0.1"

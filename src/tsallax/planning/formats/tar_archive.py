@@ -18,7 +18,7 @@ from os import PathLike
 from typing import BinaryIO
 
 from tsallax import checks
-from tsallax.errors import InvalidInput
+from tsallax.errors import InvalidInput, one_line
 from tsallax.files.atomic import atomic_path
 
 MAX_EXPANSION = 100
@@ -45,7 +45,7 @@ def read_members(path: str | PathLike[str], wanted: Callable[[str], bool]) -> di
         with open(path, "rb") as file:
             return _members(_open(file), wanted)
     except (OSError, EOFError, zlib.error, lzma.LZMAError) as error:
-        reason = " ".join(str(error).split()) or type(error).__name__
+        reason = one_line(error) or type(error).__name__
         raise InvalidInput(f"not a readable archive: {reason}", source=path) from None
     except InvalidInput as error:
         raise error.of(path) from None
