@@ -25,7 +25,7 @@ from numpy.typing import ArrayLike, NDArray
 from tsallax.errors import InvalidInput
 from tsallax.memory import require_memory
 from tsallax.planning.accelerator.functional_sweep import checked_sweep
-from tsallax.planning.accelerator.jax_bellman import bicgstab
+from tsallax.planning.accelerator.krylov import bicgstab
 from tsallax.planning.forms import numbers
 from tsallax.planning.functional_checks import find_invalid
 from tsallax.planning.functional_mdp import FunctionalMDP

@@ -22,6 +22,7 @@ from numpy.typing import NDArray
 from tsallax.errors import InvalidInput
 from tsallax.planning.accelerator.device_sweep import FixedPolicy, SweepModel
 from tsallax.planning.accelerator.functional_sweep import FunctionalSweep
+from tsallax.planning.accelerator.krylov import bicgstab
 from tsallax.planning.accelerator.stored_sweep import StoredSweep
 from tsallax.planning.operator import Certificate, Iterate, NewtonStart, enclosure_ends
 from tsallax.planning.precision import double_precision
@@ -30,9 +31,6 @@ from tsallax.time_limits import check_deadline
 
 WORTH_FOLLOWING = 0.5
 """The largest time of a sweep of a policy, in sweeps of U, at which policies are evaluated."""
-
-MAX_ITERATIONS = 400
-"""Steps of BiCGSTAB before it is given up."""
 
 MIN_LIST_SIZE = 16
 """The smallest default length of the list of actions that a sweep makes for each state."""
@@ -313,52 +311,10 @@ class JaxBellman:
         return (self._unit * (dot + maximum) + flushed) / (1.0 - self._shift_high)
 
 
-def bicgstab(matrix: Any, b: Array, tolerance: float) -> tuple[Array, float]:
-    """x with max|b - Ax| <= tolerance, or the best that was found, and max|b - Ax|."""
-    x = best = jnp.zeros_like(b)
-    r = shadow = b
-    p = v = jnp.zeros_like(b)
-    rho = alpha = omega = 1.0
-    smallest = float(_norm(r))
-    for _ in range(MAX_ITERATIONS):
-        if not smallest > tolerance:
-            break
-        rho, previous = float(jnp.vdot(shadow, r)), rho
-        p = _direction(r, p, v, (rho / previous) * (alpha / omega), omega)
-        v = matrix(p)
-        alpha = rho / (float(jnp.vdot(shadow, v)) or 1e-300)
-        s = _axpy(-alpha, v, r)
-        t = matrix(s)
-        omega = float(jnp.vdot(t, s)) / (float(jnp.vdot(t, t)) or 1e-300) or 1e-300
-        x = _axpy(omega, s, _axpy(alpha, p, x))
-        r = _axpy(-omega, t, s)
-        norm = float(_norm(r))
-        if norm < smallest:
-            best, smallest = x, norm
-        if not norm < 1e8 * smallest or abs(rho) < 1e-280:
-            break
-    return best, smallest
-
-
-@jax.jit
-def _norm(x: Array) -> Array:
-    return jnp.max(jnp.abs(x))
-
-
 @jax.jit
 def _span(new: Array, old: Array) -> Array:
     change = new - old
     return jnp.max(change) - jnp.min(change)
-
-
-@jax.jit
-def _axpy(a: float, x: Array, y: Array) -> Array:
-    return a * x + y
-
-
-@jax.jit
-def _direction(r: Array, p: Array, v: Array, beta: float, omega: float) -> Array:
-    return r + beta * (p - omega * v)
 
 
 @jax.jit
