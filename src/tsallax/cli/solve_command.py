@@ -136,16 +136,53 @@ def solve(
     _check_horizon(horizon, step, distributed)
     if distributed and not worker_process.is_worker():
         raise typer.Exit(worker_process.watch(sys.argv[1:]))
-    from tsallax.planning import policy_table, summary
     from tsallax.planning.formats.exchange import refuse_for_solution
-    from tsallax.planning.lost_process import ProcessLost
-    from tsallax.planning.solution import NotConverged, SolveInterrupted
-    from tsallax.planning.solver import solve as solve_mdp
     from tsallax.regularizer import by_name
 
     if out is not None:
         refuse_for_solution(out)
-    chosen = by_name(regularizer, alpha, q)
+    options: dict[str, Any] = {
+        "regularizer": by_name(regularizer, alpha, q), "tolerance": tolerance, "method": method,
+        "max_sweeps": max_sweeps, "relative_tolerance": relative_tolerance,
+        "time_limit": time_limit, "device": device, "precision": precision,
+    }  # fmt: skip
+    if horizon is not None:
+        options["horizon"] = horizon
+    solution = _solved(source, discount, env_option, distributed, out, options)
+    if solution is None:
+        return
+    if out is not None:
+        solution.save(out)
+    try:
+        report, text = _summary(source, solution, evaluated=not distributed)
+    except KeyboardInterrupt:
+        if out is None:
+            raise
+        raise KeyboardInterrupt(f"the solution is in {out}") from None
+    limit = None if all_states else DEFAULT_SHOWN if show is None else show
+    if json:
+        with_policy = all_states or show is not None or step is not None
+        _print_json(report, solution, limit, step or 0, with_policy)
+    else:
+        _print_text(text, solution, limit, step or 0, out)
+
+
+def _solved(
+    source: str,
+    discount: float | None,
+    env_option: list[str] | None,
+    distributed: bool,
+    out: Path | None,
+    options: dict[str, Any],
+) -> AnySolution | None:
+    """The solution of a model, or None in a process that is not to print it.
+
+    Where there is none, the solution so far is written to `out`.
+    """
+    from tsallax.planning.lost_process import ProcessLost
+    from tsallax.planning.solution import NotConverged, SolveInterrupted
+    from tsallax.planning.solver import solve as solve_mdp
+
     try:
         mesh = _joined() if distributed else None
         mdp = (
@@ -153,13 +190,8 @@ def solve(
             if mesh is None or not source.endswith(".npz")
             else _read_part(source, discount, env_option, mesh)
         )
-        options: dict[str, Any] = {} if horizon is None else {"horizon": horizon}
-        solution = solve_mdp(
-            mdp, chosen, tolerance, method, max_sweeps=max_sweeps, time_limit=time_limit,
-            relative_tolerance=relative_tolerance, device=device, precision=precision, mesh=mesh,
-            **options,
-        )  # fmt: skip
-        is_first = mesh is None or _separated()
+        solution = solve_mdp(mdp, mesh=mesh, **options)
+        return solution if mesh is None or _separated() else None
     except ProcessLost as error:
         print_line("error", f"{error}; nothing was written")
         raise typer.Exit(1) from None
@@ -173,29 +205,32 @@ def solve(
             raise
         reason = str(error).removeprefix("interrupted ")
         raise KeyboardInterrupt(f"{reason}; {_kept(error.solution, out)}") from None
-    if not is_first:
-        return
-    if out is not None:
-        solution.save(out)
-    try:
-        report, text = _summary(source, solution, evaluated=not distributed)
-    except KeyboardInterrupt:
-        if out is None:
-            raise
-        raise KeyboardInterrupt(f"the solution is in {out}") from None
-    if json:
-        policy: dict[str, Any] = {}
-        if all_states or show is not None or step is not None:
-            limit = None if all_states else DEFAULT_SHOWN if show is None else show
-            rows = policy_table.state_rows(solution, limit, step or 0)
-            policy = {} if horizon is None else {"step": step or 0}
-            policy["policy"] = policy_table.as_data(rows)
-        typer.echo(summary.as_json(report, **policy))
-        return
+
+
+def _print_json(
+    report: Any, solution: AnySolution, limit: int | None, step: int, with_policy: bool
+) -> None:
+    """Print the summary and, where asked for, the policy of the first `limit` states, or all."""
+    from tsallax.planning import policy_table, summary
+    from tsallax.planning.finite_horizon import FiniteHorizonSolution
+
+    policy: dict[str, Any] = {}
+    if with_policy:
+        rows = policy_table.state_rows(solution, limit, step)
+        policy = {"step": step} if isinstance(solution, FiniteHorizonSolution) else {}
+        policy["policy"] = policy_table.as_data(rows)
+    typer.echo(summary.as_json(report, **policy))
+
+
+def _print_text(
+    text: str, solution: AnySolution, limit: int | None, step: int, out: Path | None
+) -> None:
+    """Print the summary and the policy of the first `limit` states, or all."""
+    from tsallax.planning import policy_table
+
     typer.echo(text)
-    limit = None if all_states else DEFAULT_SHOWN if show is None else show
     if limit != 0:
-        typer.echo(f"\n{policy_table.as_text(solution, limit, step or 0)}")
+        typer.echo(f"\n{policy_table.as_text(solution, limit, step)}")
     if out is not None:
         typer.echo(f"\nThe solution is in {out}")
 

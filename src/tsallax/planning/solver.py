@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 import time
+from collections.abc import Mapping
 from typing import Any, TypedDict, Unpack, overload
 
 import numpy as np
@@ -24,7 +25,7 @@ from tsallax.planning.finite_horizon import FiniteHorizonSolution, induct_backwa
 from tsallax.planning.forms import frozen, read_value
 from tsallax.planning.functional_mdp import FunctionalMDP
 from tsallax.planning.functional_solution import FunctionalSolution
-from tsallax.planning.iteration import Target, iterate_to
+from tsallax.planning.iteration import Outcome, Target, iterate_to
 from tsallax.planning.lost_process import reporting_lost_processes
 from tsallax.planning.mdp import MDP
 from tsallax.planning.methods import METHODS
@@ -148,36 +149,74 @@ def solve(
     """
     check_problem("solve", mdp, regularizer, (MDP, FunctionalMDP))
     if horizon is not None:
-        if not isinstance(mdp, MDP):
-            raise InvalidInput("a model from functions has no finite horizon", omit="horizon")
-        tolerance = checks.number("tolerance", tolerance, above=0)
-        _refuse_with_horizon(
-            method,
-            initial_value=initial_value,
-            max_sweeps=max_sweeps,
-            relative_tolerance=relative_tolerance,
-            time_limit=time_limit,
-            device=None if device in ("auto", "cpu") else device,
-            precision=None if precision == "float64" else precision,
-            mesh=mesh,
+        unused = {
+            "initial_value": initial_value,
+            "max_sweeps": max_sweeps,
+            "relative_tolerance": relative_tolerance,
+            "time_limit": time_limit,
+            "device": None if device in ("auto", "cpu") else device,
+            "precision": None if precision == "float64" else precision,
+            "mesh": mesh,
+        }
+        return _solve_finite(
+            mdp, regularizer, tolerance, method, unused, horizon, final_value, progress
         )
-        finite = induct_backward(mdp, regularizer, horizon, final_value, tolerance, progress)
-        if not finite.converged:
-            raise NotConverged(
-                f"tolerance {tolerance:g} is below what float64 can prove here "
-                f"({finite.error:.1g}): ask for a larger one, or scale rewards and alpha down",
-                finite,
-            )
-        return finite
     if final_value is not None:
         raise InvalidInput("final_value needs a horizon", add=("horizon", 100))
+    checks.one_of("method", method, METHODS)
+    target = _read_target(tolerance, relative_tolerance, max_sweeps, time_limit, mesh)
+    started = time.monotonic()
+    operator = make_operator(mdp, regularizer, device, precision, mesh)
+    v = None if initial_value is None else _read_value("initial_value", mdp, initial_value)
+    with bar("solving", progress) as report:
+        found = iterate_to(operator, method, target, operator.start(v), report, started)
+    solution = _solution_of(mdp, regularizer, operator, found, method, target, started)
+    if found.interrupted:
+        raise SolveInterrupted(found.reason, solution)
+    if found.reason:
+        raise NotConverged(found.reason, solution)
+    return solution
+
+
+def _solve_finite(
+    mdp: MDP | FunctionalMDP,
+    regularizer: Regularizer,
+    tolerance: float,
+    method: str,
+    unused: Mapping[str, object],
+    horizon: int,
+    final_value: ArrayLike | None,
+    progress: bool | None,
+) -> FiniteHorizonSolution:
+    """Backward induction; the options of `solve` that are `unused` must not be given."""
+    if not isinstance(mdp, MDP):
+        raise InvalidInput("a model from functions has no finite horizon", omit="horizon")
+    tolerance = checks.number("tolerance", tolerance, above=0)
+    _refuse_with_horizon(method, unused)
+    finite = induct_backward(mdp, regularizer, horizon, final_value, tolerance, progress)
+    if not finite.converged:
+        raise NotConverged(
+            f"tolerance {tolerance:g} is below what float64 can prove here "
+            f"({finite.error:.1g}): ask for a larger one, or scale rewards and alpha down",
+            finite,
+        )
+    return finite
+
+
+def _read_target(
+    tolerance: float,
+    relative_tolerance: float | None,
+    max_sweeps: int | None,
+    time_limit: float | None,
+    mesh: Mesh | None,
+) -> Target:
+    """The tolerances and limits of a solve, checked."""
     relative = relative_tolerance
     if relative is not None:
         relative = checks.number("relative_tolerance", relative, above=0, below=1)
         tolerance = checks.number("tolerance", tolerance, at_least=0)
     else:
         tolerance = checks.number("tolerance", tolerance, above=0)
-    checks.one_of("method", method, METHODS)
     target = Target(
         tolerance,
         relative or 0.0,
@@ -187,11 +226,19 @@ def solve(
     if target.time_limit is not None and mesh is not None and mesh.is_multi_process:
         problem = "a solve over several processes has no time limit: their clocks differ"
         raise InvalidInput(problem, omit="time_limit")
-    started = time.monotonic()
-    operator = make_operator(mdp, regularizer, device, precision, mesh)
-    v = None if initial_value is None else _read_value("initial_value", mdp, initial_value)
-    with bar("solving", progress) as report:
-        found = iterate_to(operator, method, target, operator.start(v), report, started)
+    return target
+
+
+def _solution_of(
+    mdp: MDP | FunctionalMDP,
+    regularizer: Regularizer,
+    operator: Bellman | JaxBellman,
+    found: Outcome,
+    method: str,
+    target: Target,
+    started: float,
+) -> Solution | FunctionalSolution:
+    """The value, its bounds and the policy that the certificate of a solve proves."""
     certificate = found.certificate
     value, lower, upper = (
         operator.on_host(operator.shifted(certificate.updated, end))
@@ -215,20 +262,13 @@ def solve(
         "method": method,
         "tolerance": target.error(certificate),
     }
-    solution: Solution | FunctionalSolution
     if isinstance(operator, JaxBellman) and isinstance(mdp, FunctionalMDP):
-        solution = FunctionalSolution(greedy=operator.greedy(certificate), **fields)
-    else:
-        pair_policy = frozen(operator.pair_policy(certificate.policy))
-        solution = Solution(pair_policy=pair_policy, **fields)
-    if found.interrupted:
-        raise SolveInterrupted(found.reason, solution)
-    if found.reason:
-        raise NotConverged(found.reason, solution)
-    return solution
+        return FunctionalSolution(greedy=operator.greedy(certificate), **fields)
+    pair_policy = frozen(operator.pair_policy(certificate.policy))
+    return Solution(pair_policy=pair_policy, **fields)
 
 
-def _refuse_with_horizon(method: str, **others: object) -> None:
+def _refuse_with_horizon(method: str, others: Mapping[str, object]) -> None:
     """Refuse the arguments that backward induction has no use for."""
     if method != "auto":
         raise InvalidInput("with a horizon, the method is backward induction", omit="method")
