@@ -22,7 +22,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tsallax.errors import InvalidInput
-from tsallax.planning.alpha_path import path_points
+from tsallax.planning.alpha_continuation import path_points
 from tsallax.planning.evaluation import gap_certificate
 from tsallax.planning.mdp import MDP
 from tsallax.planning.solver import solve

@@ -1,7 +1,7 @@
 """The largest alpha whose policy loses no more return than is allowed: `choose_alpha`.
 
-The certified loss increases with alpha (`planning.alpha_path`), and regula falsi on its logarithm
-finds where it exceeds the limit.
+The certified loss increases with alpha (`planning.alpha_continuation`), and regula falsi on its
+logarithm finds where it exceeds the limit.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 from tsallax import checks
 from tsallax.errors import InvalidInput
 from tsallax.interrupts import interruptible
-from tsallax.planning.alpha_path import Point, family, point_solver
+from tsallax.planning.alpha_continuation import Point, point_solver, regularizer_family
 from tsallax.planning.bellman import check_problem
 from tsallax.planning.evaluation import gap_certificate, performance_bound
 from tsallax.planning.functional_mdp import FunctionalMDP
@@ -71,7 +71,7 @@ def choose_alpha(
     if tolerance is None:
         tolerance = 1e-3 * max_gap
     tolerance = checks.number("tolerance", tolerance, above=0, at_most=0.1 * max_gap)
-    make = family(regularizer, q)
+    make = regularizer_family(regularizer, q)
     if mdp.max_actions == 1:
         raise InvalidInput("every state of this MDP has one action: alpha changes nothing")
     try:
