@@ -153,17 +153,18 @@ class FollowedPolicy:
     def __init__(self, mdp: FunctionalMDP, policy: ArrayLike | FunctionalSolution) -> None:
         weights, actions = _lists(mdp, policy)
         self._mdp = mdp
-        self._sweep = checked_sweep(mdp, jnp.float64, None, None)
-        self.terminal, _, self._largest = self._sweep.survey
-        _refuse_missing(mdp, actions, self._sweep.missing_actions(weights, actions))
+        sweep = checked_sweep(mdp, jnp.float64, None, None)
+        self._lists = sweep.lists
+        self.terminal, _, self._largest = sweep.survey
+        _refuse_missing(mdp, actions, self._lists.missing_actions(weights, actions, self.terminal))
         weights = jnp.where(self.terminal[:, None], 0.0, weights)
-        self._policy = self._sweep.listed(weights, actions)
-        self.reward = self._sweep.follow(self._policy, jnp.zeros(mdp.n_states))
+        self._policy = self._lists.listed(weights, actions)
+        self.reward = self._lists.follow(self._policy, jnp.zeros(mdp.n_states))
         if not (bool(jnp.all(jnp.isfinite(self.reward))) and math.isfinite(self._largest)):
             find_invalid(mdp)
             raise InvalidInput("the rewards of this policy overflow float64: scale them down")
         # summands of a sweep of the policy, and the most that its rows exceed gamma by rounding
-        self._terms = self._sweep.terms + 2 * self._policy.size + 16
+        self._terms = sweep.terms + 2 * self._policy.size + 16
         self._gap = 1.0 - mdp.discount * (1.0 + (self._terms + 64) * UNIT_ROUNDOFF)
         if self._gap <= 0.0:
             raise InvalidInput(f"discount {mdp.discount!r} is too close to 1 for float64")
@@ -179,11 +180,11 @@ class FollowedPolicy:
     def ahead(self, v: Array) -> Array:
         """gamma T_pi v; a time limit ends the computation here."""
         check_deadline()
-        return self._sweep.ahead(self._policy, v)
+        return self._lists.ahead(self._policy, v)
 
     def error(self, v: Array, bonus: Array) -> float:
         """A bound on |v - V_pi| in every state, where V_pi has this bonus in every step."""
-        residual = self._sweep.follow(self._policy, v) + bonus - v
+        residual = self._lists.follow(self._policy, v) + bonus - v
         return (float(jnp.max(jnp.abs(residual))) + self._rounding(v, bonus)) / self._gap
 
     def _rounding(self, v: Array, b: Array) -> float:
@@ -208,7 +209,7 @@ class FollowedPolicy:
         """rho_pi' = d' (I - gamma T_pi)^-1."""
         with double_precision():
             d = jnp.asarray(self._mdp.initial)
-            transposed = self._sweep.transposed(self._policy)
+            transposed = self._lists.transposed(self._policy)
             x, _ = _solved(transposed, d, lambda x: UNIT_ROUNDOFF * float(jnp.max(jnp.abs(x))))
             return np.asarray(jnp.maximum(x, 0.0))
 

@@ -32,19 +32,6 @@ class DeviceSweep(NamedTuple):
     max_support: Array  # the largest number of actions in use in a state
 
 
-class FixedPolicy(NamedTuple):
-    """A fixed policy as lists of actions, with its expected immediate reward."""
-
-    weights: Array  # pi(a|s), (S, K)
-    actions: Array  # a, (S, K)
-    reward: Array  # sum_a pi(a|s) r(s, a) of `decide`, and alpha Omega(pi(s)), (S,)
-
-    @property
-    def size(self) -> int:
-        """The number of actions that are listed for each state."""
-        return self.actions.shape[-1]
-
-
 class Survey(NamedTuple):
     """What holds for a model whatever v is."""
 

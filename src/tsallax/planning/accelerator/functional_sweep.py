@@ -19,10 +19,15 @@ from numpy.typing import NDArray
 
 from tsallax.errors import InvalidInput
 from tsallax.memory import require_memory
-from tsallax.planning.accelerator.action_values import ActionValues, expectation
+from tsallax.planning.accelerator.action_lists import (
+    FixedPolicy,
+    ListSweep,
+    over_posts,
+    reward_of_list,
+)
+from tsallax.planning.accelerator.action_values import ActionValues
 from tsallax.planning.accelerator.device_sweep import (
     DeviceSweep,
-    FixedPolicy,
     Survey,
     copied,
     in_parts,
@@ -50,7 +55,14 @@ class Greedy(NamedTuple):
 
 
 class FunctionalSweep:
-    """The sweeps of one functional MDP, of one block of evaluations after the other."""
+    """The sweeps of one functional MDP, of one block of evaluations after the other.
+
+    Where it is too large for one program, a part of the groups or of the post-decision states is
+    computed at a time: programs with the argument `first` compute the part that begins there.
+
+    Attributes:
+        lists: the sweeps of policies that are given as lists of actions.
+    """
 
     def __init__(
         self, mdp: FunctionalMDP, dtype: Any, mesh: Any = None, block: int | None = None
@@ -79,13 +91,9 @@ class FunctionalSweep:
         if self._group_part == self._values.outer.size and self._post_part == posts:
             self._sweep = jax.jit(self._sweep_states, static_argnames=("size", "excluding"))
             self._survey = jax.jit(self._survey_states)
-        self._follow: Callable[..., Array] = jax.jit(self._follow_states)
         self._policy: Callable[..., Array] = jax.jit(self._policy_of_states)
         self._q: Callable[..., Array] = jax.jit(self._action_values_of_states)
-        self._missing: Callable[..., Array] = jax.jit(self._missing_actions)
-        self._rewards: Callable[..., Array] = jax.jit(self._rewards_of_lists)
-        self._ahead: Callable[..., Array] = jax.jit(self._push_forward)
-        self._transposed: Callable[..., Array] = jax.jit(self._pull_back)
+        self.lists = ListSweep(self._values, self._block, mesh)
 
     def sweep(self, regularizer: Regularizer, v: Array, size: int) -> DeviceSweep:
         """Uv and what is known of it, with up to `size` actions of the policy in every state."""
@@ -116,15 +124,7 @@ class FunctionalSweep:
 
     def follow(self, policy: FixedPolicy, v: Array) -> Array:
         """r_pi + alpha Omega(pi) + gamma T_pi v."""
-        return self._follow(self._constants, policy, v)
-
-    def ahead(self, policy: FixedPolicy, v: Array) -> Array:
-        """gamma T_pi v, without the rounding of rewards."""
-        return self._ahead(self._constants, policy, v)
-
-    def listed(self, weights: Array, actions: Array) -> FixedPolicy:
-        """A policy from probabilities (S, K) and actions (S, K), without an entropy bonus."""
-        return FixedPolicy(weights, actions, self._rewards(self._constants, weights, actions))
+        return self.lists.follow(policy, v)
 
     def policy_rows(
         self, regularizer: Regularizer, policy: Greedy, states: NDArray[Any]
@@ -155,18 +155,6 @@ class FunctionalSweep:
             ]
         return rows
 
-    def missing_actions(self, weights: Array, actions: Array) -> Array:
-        """What is wrong with a policy, given as for `listed`, in each state.
-
-        The place of an action in its list that the state lacks, the length of the list where the
-        policy takes none, and -1 where it is right.
-        """
-        return self._missing(self._constants, weights, actions, self.survey.terminal)
-
-    def transposed(self, policy: FixedPolicy) -> Callable[[Array], Array]:
-        """The map y -> gamma T_pi' y."""
-        return partial(self._transposed, self._constants, policy)
-
     def place(self, v: NDArray[Any]) -> Array:
         """v on the device, or on all of them."""
         return copied(v.astype(self.dtype), self._mesh)
@@ -194,8 +182,6 @@ class FunctionalSweep:
     @cached_property
     def _surveyed(self) -> tuple[Array, ...]:
         return self._survey(self._constants)
-
-    # --- all states; the functions of `first` compute a part of them, from there on ---
 
     def _sweep_states(
         self, constants: Any, regularizer: Regularizer, v: Array, size: int, excluding: bool
@@ -236,23 +222,19 @@ class FunctionalSweep:
 
     def _expectations_of_posts(self, constants: Any, v: Array, first: Any) -> Array:
         """w(x) of some post-decision states."""
-        worth: Array = self._over_posts(constants, v, first, self._post_part)[0]
+        worth: Array = self._over_posts(constants, v, first)[0]
         return worth
 
     def _survey_of_posts(self, constants: Any, first: Any) -> tuple[Array, Array]:
         """The largest |r| of some post-decision states, and whether an event ends the episode."""
         zero = jnp.zeros(self.n_states, self.dtype)
-        _, reward, ends = self._over_posts(constants, zero, first, self._post_part)
+        _, reward, ends = self._over_posts(constants, zero, first)
         return reward, ends
 
-    def _over_posts(self, constants: Any, v: Array, first: Any, count: int) -> Any:
-        space = self._values.stored
-        assert space is not None
-
-        def one(x: Array) -> Any:
-            return self._values.expected(constants, v, space.element(x))
-
-        return over_range(jax.vmap(one), space.size, self._posts_at_once, self._mesh, first, count)
+    def _over_posts(self, constants: Any, v: Array, first: Any) -> Any:
+        return over_posts(
+            self._values, constants, v, self._posts_at_once, self._mesh, first, self._post_part
+        )
 
     def _rows_of_groups(
         self,
@@ -271,7 +253,7 @@ class FunctionalSweep:
             q = jnp.where(pairs.allowed, jnp.where(q > -jnp.inf, q, jnp.nan), -jnp.inf)
             found = row_maxima(regularizer, q, size)
             states = jax.vmap(self._values.group_states)(groups)
-            reward = jax.vmap(jax.vmap(partial(self._reward_of_list, constants)))
+            reward = jax.vmap(jax.vmap(partial(reward_of_list, self._values, constants)))
             earned = found.bonus + reward(states, found.weights, found.actions)
             rows = (found.value, found.used, found.weights, found.actions, earned)
             return rows if self._values.inner else tuple(x[:, 0] for x in rows)
@@ -302,61 +284,6 @@ class FunctionalSweep:
         found: tuple[Array, ...] = over_range(
             some, self._values.outer.size, self._groups_at_once, self._mesh, first, part
         )
-        return found
-
-    def _reward_of_list(self, constants: Any, state: Any, weights: Array, actions: Array) -> Array:
-        """sum_a pi(a|s) r(s, a) of `decide`, for one state."""
-        reward, _ = self._values.decided(constants, state, actions)
-        return expectation(weights, reward)
-
-    def _over_states(self, function: Callable[..., Any], work: int, *arrays: Array) -> Any:
-        """function(state, numbers of the state in each of the arrays), for all states."""
-
-        def one(s: Array) -> Any:
-            return function(self.mdp.states.element(s), *(x[s] for x in arrays))
-
-        block = max(self._block // work, 1)
-        return over_range(jax.vmap(one), self.n_states, block, self._mesh)
-
-    def _rewards_of_lists(self, constants: Any, weights: Array, actions: Array) -> Array:
-        reward = partial(self._reward_of_list, constants)
-        rewards: Array = self._over_states(reward, weights.shape[-1], weights, actions)
-        return rewards
-
-    def _follow_states(self, constants: Any, policy: FixedPolicy, v: Array) -> Array:
-        worth, stored = v, self._values.stored
-        if stored is not None:
-            worth = self._over_posts(constants, v, 0, stored.size)[0]
-
-        def one(state: Any, weights: Array, actions: Array, reward: Array) -> Array:
-            ahead = self._values.pairs(constants, worth, state, actions).ahead
-            return reward + expectation(weights, ahead)
-
-        work = policy.size * (self.terms if stored is None else 1)
-        value: Array = self._over_states(one, work, *policy)
-        return value
-
-    def _push_forward(self, constants: Any, policy: FixedPolicy, v: Array) -> Array:
-        follow = partial(self._follow_states, constants, policy)
-        found: Array = jax.jvp(follow, (jnp.zeros_like(v),), (v,))[1]
-        return found
-
-    def _pull_back(self, constants: Any, policy: FixedPolicy, y: Array) -> Array:
-        _, pull = jax.vjp(lambda v: self._follow_states(constants, policy, v), jnp.zeros_like(y))
-        found: Array = pull(y)[0]
-        return found
-
-    def _missing_actions(
-        self, constants: Any, weights: Array, actions: Array, terminal: Array
-    ) -> Array:
-        def one(state: Any, weights: Array, actions: Array, terminal: Array) -> Array:
-            _, allowed = self._values.decided(constants, state, actions)
-            lacks = (weights > 0.0) & ~allowed
-            place = jnp.where(jnp.any(lacks), jnp.argmax(lacks), -1)
-            place = jnp.where(jnp.all(weights == 0.0), len(weights), place)
-            return jnp.where(terminal, -1, place)
-
-        found: Array = self._over_states(one, weights.shape[-1], weights, actions, terminal)
         return found
 
     def _policy_of_states(

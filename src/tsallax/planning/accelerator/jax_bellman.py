@@ -20,7 +20,8 @@ from jax import Array
 from numpy.typing import NDArray
 
 from tsallax.errors import InvalidInput
-from tsallax.planning.accelerator.device_sweep import FixedPolicy, SweepModel
+from tsallax.planning.accelerator.action_lists import FixedPolicy
+from tsallax.planning.accelerator.device_sweep import SweepModel
 from tsallax.planning.accelerator.functional_sweep import FunctionalSweep
 from tsallax.planning.accelerator.krylov import bicgstab
 from tsallax.planning.accelerator.stored_sweep import StoredSweep
