@@ -5,7 +5,7 @@ import sys
 import pytest
 
 from tsallax import InvalidInput
-from tsallax.cli.model_source import make_model, names_function, search_current_folder
+from tsallax.cli.model_source import make_model, names_model_function, search_current_folder
 
 MODELS = """
 import tsallax
@@ -54,7 +54,7 @@ def path(tmp_path):
     ],
 )
 def test_a_function_is_distinguished_from_an_environment_and_a_file(source, expected):
-    assert names_function(source) is expected
+    assert names_model_function(source) is expected
 
 
 def test_a_function_is_found_in_a_file_and_in_a_module_of_the_current_folder(path, monkeypatch):

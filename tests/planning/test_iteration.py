@@ -132,7 +132,7 @@ class Minimal:
         found = self.inner.certify(iterate._replace(value=iterate.value.array))
         return found._replace(updated=Boxed(found.updated))
 
-    def kept(self, certificate):
+    def compacted(self, certificate):
         return certificate
 
     def shifted(self, v, by):

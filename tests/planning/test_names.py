@@ -5,7 +5,7 @@ import pytest
 
 from tsallax import MDP, InvalidInput, evaluate, problems
 from tsallax.planning import names
-from tsallax.planning.names import Index, listed
+from tsallax.planning.names import Index, names_in
 
 STATES = ("working", "worn", "broken")
 ACTIONS = ("run", "repair")
@@ -128,4 +128,4 @@ def test_only_so_many_names_are_compared(monkeypatch):
 
 def test_what_holds_no_name_is_not_listed():
     for values in ("run", 3, [0, 1], None, np.zeros(3), np.array([["run"]]), [[0.5, 0.5]]):
-        assert listed(values) is None
+        assert names_in(values) is None

@@ -68,7 +68,7 @@ def read_model(source: str, discount: float | None, options: list[str] | None = 
         return MDP.load(source, discount)
     if source in PROBLEMS:
         return _problem(source, discount, key_values("--env-option", options))
-    if names_function(source):
+    if names_model_function(source):
         if options:
             raise InvalidInput("a function has no options", source=source, omit="env_option")
         model = make_model(source)
@@ -130,12 +130,12 @@ def search_current_folder(source: str | None) -> None:
         sys.path.insert(0, folder)
 
 
-def names_function(source: str) -> bool:
+def names_model_function(source: str) -> bool:
     """Whether a source has the form `module:function` or `path.py:function`.
 
-    >>> names_function("models.stock:large"), names_function("models/stock.py:large")
+    >>> names_model_function("models.stock:large"), names_model_function("models/stock.py:large")
     (True, True)
-    >>> names_function("FrozenLake-v1"), names_function("package:Maze-v0")
+    >>> names_model_function("FrozenLake-v1"), names_model_function("package:Maze-v0")
     (False, False)
     """
     module, colon, function = source.rpartition(":")

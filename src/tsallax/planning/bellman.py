@@ -162,7 +162,7 @@ class Bellman:
         terminal = self.mdp.terminal
         return np.where(terminal, 0.0, lower), np.where(terminal, 0.0, upper)
 
-    def kept(self, certificate: Certificate) -> None:
+    def compacted(self, certificate: Certificate) -> None:
         """A policy takes about as much memory as the rewards, and another sweep is quick."""
 
     def shifted(self, v: Floats, by: float) -> Floats:

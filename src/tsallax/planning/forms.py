@@ -16,7 +16,7 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.sparse import csr_array, issparse
 
 from tsallax.errors import InvalidInput
-from tsallax.planning.names import Index, listed
+from tsallax.planning.names import Index, names_in
 
 Ints = NDArray[np.int32] | NDArray[np.int64]
 Floats = NDArray[np.float64]
@@ -134,7 +134,7 @@ def read_terminal(terminal: Any, states: Index) -> NDArray[np.bool_]:
     mask = np.zeros(n_states, bool)
     if terminal is None:
         return mask
-    by_name = [terminal] if isinstance(terminal, str) else listed(terminal)
+    by_name = [terminal] if isinstance(terminal, str) else names_in(terminal)
     if by_name is not None:
         mask[states.find_all(by_name, "terminal")] = True
         return mask

@@ -92,13 +92,13 @@ def evaluate_functional(
     """Value, entropy and return of a policy: actions (S,), a table (S, A) or a solution's."""
     chosen = Hard() if regularizer is None else regularizer
     with double_precision():
-        followed = FollowedPolicy(mdp, policy)
-        plain, _ = followed.solve(followed.reward)
-        omega = followed.entropy(chosen)
-        collected, _ = followed.solve(omega) if chosen.alpha else (jnp.zeros_like(plain), 0.0)
+        evaluator = PolicyEvaluator(mdp, policy)
+        plain, _ = evaluator.solve(evaluator.reward)
+        omega = evaluator.entropy(chosen)
+        collected, _ = evaluator.solve(omega) if chosen.alpha else (jnp.zeros_like(plain), 0.0)
         alpha = float(chosen.alpha)
         value = plain + alpha * collected
-        error = followed.error(value, alpha * omega)
+        error = evaluator.error(value, alpha * omega)
         d = jnp.asarray(mdp.initial)
         expected_return, entropy = float(d @ plain), float(d @ collected)
         found = FunctionalEvaluation(
@@ -108,9 +108,9 @@ def evaluate_functional(
             expected_return=expected_return,
             regularized_return=expected_return + alpha * entropy,
             error=error,
-            _visits=followed.visits,
+            _visits=evaluator.visits,
         )
-        largest = followed.scale(alpha * omega) / (1.0 - mdp.discount)
+        largest = evaluator.scale(alpha * omega) / (1.0 - mdp.discount)
     if not error <= MAX_RELATIVE_ERROR * largest:
         raise InvalidInput(
             f"the value of this policy cannot be computed in float64: its error is {error:.2g}; "
@@ -130,10 +130,10 @@ class PlainValue(NamedTuple):
 def plain_value(solution: FunctionalSolution) -> PlainValue:
     """What the policy of a solution is worth without entropy, a little closer than its error."""
     with double_precision():
-        followed = FollowedPolicy(solution.mdp, solution)
-        value, _ = followed.solve(followed.reward, SHARE_OF_ERROR * solution.error)
-        error = followed.error(value, jnp.zeros_like(value))
-        return PlainValue(np.asarray(value), error, np.asarray(followed.terminal))
+        evaluator = PolicyEvaluator(solution.mdp, solution)
+        value, _ = evaluator.solve(evaluator.reward, SHARE_OF_ERROR * solution.error)
+        error = evaluator.error(value, jnp.zeros_like(value))
+        return PlainValue(np.asarray(value), error, np.asarray(evaluator.terminal))
 
 
 def functional_gap(solution: FunctionalSolution, plain: PlainValue | None = None) -> Floats:
@@ -147,8 +147,8 @@ def functional_gap(solution: FunctionalSolution, plain: PlainValue | None = None
     return np.where(terminal, 0.0, np.nextafter(gap, math.inf))
 
 
-class FollowedPolicy:
-    """A policy of a model from functions, as a few actions of every state, and its sweeps."""
+class PolicyEvaluator:
+    """Value, entropy and visitation of a policy of a model from functions, by linear systems."""
 
     def __init__(self, mdp: FunctionalMDP, policy: ArrayLike | FunctionalSolution) -> None:
         weights, actions = _lists(mdp, policy)
@@ -177,10 +177,10 @@ class FollowedPolicy:
         """A bound on |V_pi| (1 - gamma)."""
         return self._largest + float(jnp.max(jnp.abs(bonus))) + 1e-300
 
-    def ahead(self, v: Array) -> Array:
+    def discounted_transition(self, v: Array) -> Array:
         """gamma T_pi v; a time limit ends the computation here."""
         check_deadline()
-        return self._lists.ahead(self._policy, v)
+        return self._lists.discounted_transition(self._policy, v)
 
     def error(self, v: Array, bonus: Array) -> float:
         """A bound on |v - V_pi| in every state, where V_pi has this bonus in every step."""
@@ -203,7 +203,7 @@ class FollowedPolicy:
         def rounding(x: Array) -> float:
             return max(unit * (float(jnp.max(jnp.abs(x))) + size), enough)
 
-        return _solved(self.ahead, b, rounding, 0.5 if enough else 1e-3)
+        return _solved(self.discounted_transition, b, rounding, 0.5 if enough else 1e-3)
 
     def visits(self) -> Floats:
         """rho_pi' = d' (I - gamma T_pi)^-1."""
@@ -215,18 +215,18 @@ class FollowedPolicy:
 
 
 def _solved(
-    ahead: Callable[[Array], Array],
+    transition: Callable[[Array], Array],
     b: Array,
     rounding: Callable[[Array], float],
     share: float = 1e-3,
 ) -> tuple[Array, float]:
-    """x with x - ahead(x) = b, to within rounding or as far as it goes, and its residual.
+    """x with x - transition(x) = b, to within rounding or as far as it goes, and its residual.
 
     BiCGSTAB ends at a `share` of the rounding.
     """
 
     def residual_of(x: Array) -> tuple[Array, float]:
-        r = b + ahead(x) - x
+        r = b + transition(x) - x
         return r, float(jnp.max(jnp.abs(r)))
 
     best = jnp.zeros_like(b)
@@ -234,7 +234,7 @@ def _solved(
     for _ in range(REFINEMENTS):
         if size <= rounding(best):
             return best, size
-        correction, _ = bicgstab(lambda x: x - ahead(x), residual, share * rounding(best))
+        correction, _ = bicgstab(lambda x: x - transition(x), residual, share * rounding(best))
         x = best + correction
         new, new_size = residual_of(x)
         if not new_size < size:
@@ -258,10 +258,10 @@ def _lists(mdp: FunctionalMDP, policy: Any) -> tuple[Array, Array]:
         remedy = "lower alpha, so that it uses fewer actions"
         needed = LISTED_BYTES * mdp.n_states * size
         require_memory(needed, what, remedy, jax.local_devices()[0])
-        fixed = policy.greedy.lists()
-        weights = jnp.asarray(np.asarray(fixed.weights), jnp.float64)
+        lists = policy.greedy.lists()
+        weights = jnp.asarray(np.asarray(lists.weights), jnp.float64)
         total = jnp.sum(weights, axis=-1, keepdims=True)
-        actions = jnp.asarray(np.asarray(fixed.actions))
+        actions = jnp.asarray(np.asarray(lists.actions))
         return weights / jnp.where(total > 0.0, total, 1.0), actions
     given = numbers(policy, "policy")
     if given.shape == (mdp.n_states,) and np.issubdtype(given.dtype, np.integer):

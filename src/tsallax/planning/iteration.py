@@ -79,7 +79,7 @@ def iterate_to(
     progress_factor = 0.5 + 0.5 * operator.discount
     certificate = operator.certify(iterate)  # whatever the time limit
     first = smallest = certificate.error
-    best, kept = iterate, operator.kept(certificate)  # of the smallest error
+    best, kept = iterate, operator.compacted(certificate)  # of the smallest error
     reached = math.inf  # the smallest error since a restart
     size = certificate.size
     guessed = size > 0.0 and not contracts
@@ -93,7 +93,7 @@ def iterate_to(
                 sweeps += iterate.sweeps + 1
                 error, tolerance = certificate.error, target.error(certificate)
                 if error < smallest:
-                    smallest, best, kept = error, iterate, operator.kept(certificate)
+                    smallest, best, kept = error, iterate, operator.compacted(certificate)
                 stalled = 0 if error < progress_factor * reached else stalled + 1
                 reached = min(reached, error)
                 report(_progress(first, error, tolerance))

@@ -65,10 +65,10 @@ class Index:
         return f": did you mean {near!r}?" if near else f", which is none of its {self.kind}s"
 
 
-def listed(values: Any) -> list[Any] | None:
+def names_in(values: Any) -> list[Any] | None:
     """The elements of a list, tuple, set or array that holds a name; None for all other values.
 
-    >>> listed({"broken"}), listed(["run", 1]), listed([0, 1])
+    >>> names_in({"broken"}), names_in(["run", 1]), names_in([0, 1])
     (['broken'], ['run', 1], None)
     """
     if isinstance(values, np.ndarray):

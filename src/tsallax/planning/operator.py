@@ -110,7 +110,7 @@ class Operator(Protocol):
     def certify(self, iterate: Iterate) -> Certificate:
         """Uv, the policy that is greedy in v, and the enclosure of V* that they prove."""
 
-    def kept(self, certificate: Certificate) -> Certificate | None:
+    def compacted(self, certificate: Certificate) -> Certificate | None:
         """The certificate in little memory, or None where a sweep has to make it again."""
 
     def shifted(self, v: Array, by: float) -> Array:

@@ -13,7 +13,7 @@ from tsallax import checks
 from tsallax.errors import InvalidInput
 from tsallax.planning.forms import numbers
 from tsallax.planning.mdp import MDP
-from tsallax.planning.names import Index, listed
+from tsallax.planning.names import Index, names_in
 
 Floats = NDArray[np.float64]
 
@@ -29,7 +29,7 @@ def read_policy(mdp: MDP, policy: ArrayLike | Mapping[Any, Any]) -> Floats:
     """
     if isinstance(policy, Mapping):
         return _normalized(mdp, _from_mapping(mdp, policy))
-    by_name = listed(policy)
+    by_name = names_in(policy)
     if by_name is not None:
         return _deterministic(mdp, _actions_by_name(mdp, by_name))
     given = numbers(policy, "policy")

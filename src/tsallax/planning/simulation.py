@@ -150,7 +150,7 @@ def simulate(
     if isinstance(policy, FiniteHorizonSolution) and limit == policy.horizon:
         final_value = policy.final_value
     _run(mdp, policy, limit, found, empty)
-    steps: dict[str, Any] = dict.fromkeys(kernel.Record._fields)
+    steps: dict[str, Any] = dict.fromkeys(kernel.StepRecord._fields)
     if record:
         offsets = np.concatenate(([0], np.cumsum(found.length)))
         recorded = _record(offsets, int(offsets[-1]))
@@ -205,14 +205,16 @@ def _new_episodes(seeds: np.random.SeedSequence, n: int) -> kernel.Episodes:
     )
 
 
-def _record(offsets: NDArray[np.int64], steps: int) -> kernel.Record:
+def _record(offsets: NDArray[np.int64], steps: int) -> kernel.StepRecord:
     require_memory(16 * steps, f"{steps:,} recorded steps", "lower episodes or max_steps")
-    return kernel.Record(
+    return kernel.StepRecord(
         offsets, np.empty(steps, np.int32), np.empty(steps, np.int32), np.empty(steps)
     )
 
 
-def _run(mdp: MDP, policy: Any, limit: int, found: kernel.Episodes, record: kernel.Record) -> None:
+def _run(
+    mdp: MDP, policy: Any, limit: int, found: kernel.Episodes, record: kernel.StepRecord
+) -> None:
     """Start all episodes and take up to `limit` steps in each."""
     arrays = kernel_arrays(mdp)
     blocks = min(thread_blocks(), len(found.state))

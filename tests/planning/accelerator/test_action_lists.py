@@ -37,10 +37,13 @@ def test_sweeps_of_lists_are_those_of_the_policy_as_a_table(model, block):
     with double_precision():
         lists = ListSweep(ActionValues(model, jnp.float64), block, None)
         policy = lists.listed(jnp.asarray(WEIGHTS), jnp.asarray(ACTIONS, jnp.int32))
-        followed, ahead = lists.follow(policy, jnp.asarray(v)), lists.ahead(policy, jnp.asarray(v))
+        followed, moved = (
+            lists.follow(policy, jnp.asarray(v)),
+            lists.discounted_transition(policy, jnp.asarray(v)),
+        )
         transposed = lists.transposed(policy)(jnp.asarray(y))
     np.testing.assert_allclose(followed, reward + matrix @ v, rtol=1e-13)
-    np.testing.assert_allclose(ahead, matrix @ v, rtol=1e-13)
+    np.testing.assert_allclose(moved, matrix @ v, rtol=1e-13)
     np.testing.assert_allclose(transposed, matrix.T @ y, rtol=1e-13)
     value = evaluate(STORED, table).value
     np.testing.assert_allclose(np.linalg.solve(np.eye(LEVELS) - matrix, reward), value)

@@ -42,7 +42,7 @@ def test_action_values_are_those_of_the_stored_mdp(case):
         values = ActionValues(model, jnp.float64)
         groups = jnp.arange(values.outer.size)
         pairs = jax.jit(values.groups)(values.constants, jnp.asarray(v), groups)
-        q = jnp.where(pairs.allowed, pairs.reward + pairs.ahead, -jnp.inf)
+        q = jnp.where(pairs.allowed, pairs.reward + pairs.continuation, -jnp.inf)
         q = np.asarray(values.in_order(q)).reshape(mdp.n_states, -1)
     expected = mdp.table(Bellman(mdp, Hard()).action_values(v), fill=-np.inf)
     np.testing.assert_allclose(q, expected, rtol=1e-13, atol=1e-13)
@@ -59,8 +59,8 @@ def test_states_that_share_post_decision_states_are_a_group():
 def test_an_event_outside_the_states_counts_where_its_probability_is_positive():
     with double_precision():
         p = jnp.array([[[0.5, 0.5, 0.0], [0.0, 0.0, 1.0], [1e-300, 1.0, 0.0]]])
-        worth = jnp.array([[[1.0, 3.0, jnp.nan], [jnp.nan, 4.0, 5.0]]])
-        found = expectations(p, worth)
+        x = jnp.array([[[1.0, 3.0, jnp.nan], [jnp.nan, 4.0, 5.0]]])
+        found = expectations(p, x)
     np.testing.assert_array_equal(found, [[[2.0, np.nan], [np.nan, 5.0], [3.0, np.nan]]])
 
 

@@ -49,8 +49,8 @@ def _compare(model, mdp, regularizer, block):
     with double_precision():
         sweep = FunctionalSweep(model, jnp.float64, block=block)
         found = sweep.sweep(regularizer, sweep.place(v), 2)
-        fixed = sweep.fixed(regularizer, found.policy, int(found.max_support))
-        again = sweep.follow(fixed, found.updated)
+        lists = sweep.prepared(regularizer, found.policy, int(found.max_support))
+        again = sweep.follow(lists, found.updated)
         rows = sweep.policy_rows(regularizer, found.policy, np.arange(mdp.n_states))
         terminal, ends, reward = sweep.survey
     np.testing.assert_allclose(found.updated, certificate.updated, rtol=1e-12)

@@ -54,8 +54,8 @@ def test_a_sweep_its_policy_and_following_it_agree_with_the_compiled_loops(
     with double_precision():
         model = StoredSweep(mdp, jnp.float64)
         found = model.sweep(regularizer, model.place(v), 1)
-        fixed = model.fixed(regularizer, found.policy, int(found.max_support))
-        again = model.follow(fixed, found.updated)
+        prepared = model.prepared(regularizer, found.policy, int(found.max_support))
+        again = model.follow(prepared, found.updated)
         pi = model.pair_policy(regularizer, found.policy)
     np.testing.assert_allclose(found.updated, certificate.updated, rtol=1e-13, atol=1e-13)
     np.testing.assert_allclose(pi, certificate.policy.weights, atol=1e-12)

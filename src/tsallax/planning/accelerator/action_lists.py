@@ -14,7 +14,7 @@ from tsallax.planning.accelerator.action_values import ActionValues, expectation
 from tsallax.planning.accelerator.device_sweep import over_range
 
 
-class FixedPolicy(NamedTuple):
+class ActionLists(NamedTuple):
     """A fixed policy as lists of actions, with its expected immediate reward."""
 
     weights: Array  # pi(a|s), (S, K)
@@ -36,20 +36,20 @@ class ListSweep:
         self._follow: Callable[..., Array] = jax.jit(self._follow_states)
         self._missing: Callable[..., Array] = jax.jit(self._missing_actions)
         self._rewards: Callable[..., Array] = jax.jit(self._rewards_of_lists)
-        self._ahead: Callable[..., Array] = jax.jit(self._push_forward)
+        self._discounted_transition: Callable[..., Array] = jax.jit(self._push_forward)
         self._transposed: Callable[..., Array] = jax.jit(self._pull_back)
 
-    def follow(self, policy: FixedPolicy, v: Array) -> Array:
+    def follow(self, policy: ActionLists, v: Array) -> Array:
         """r_pi + alpha Omega(pi) + gamma T_pi v."""
         return self._follow(self._constants, policy, v)
 
-    def ahead(self, policy: FixedPolicy, v: Array) -> Array:
+    def discounted_transition(self, policy: ActionLists, v: Array) -> Array:
         """gamma T_pi v, without the rounding of rewards."""
-        return self._ahead(self._constants, policy, v)
+        return self._discounted_transition(self._constants, policy, v)
 
-    def listed(self, weights: Array, actions: Array) -> FixedPolicy:
+    def listed(self, weights: Array, actions: Array) -> ActionLists:
         """A policy from probabilities (S, K) and actions (S, K), without an entropy bonus."""
-        return FixedPolicy(weights, actions, self._rewards(self._constants, weights, actions))
+        return ActionLists(weights, actions, self._rewards(self._constants, weights, actions))
 
     def missing_actions(self, weights: Array, actions: Array, terminal: Array) -> Array:
         """What is wrong with a policy, given as for `listed`, in each state.
@@ -59,7 +59,7 @@ class ListSweep:
         """
         return self._missing(self._constants, weights, actions, terminal)
 
-    def transposed(self, policy: FixedPolicy) -> Callable[[Array], Array]:
+    def transposed(self, policy: ActionLists) -> Callable[[Array], Array]:
         """The map y -> gamma T_pi' y."""
         return partial(self._transposed, self._constants, policy)
 
@@ -78,26 +78,26 @@ class ListSweep:
         rewards: Array = self._over_states(reward, weights.shape[-1], weights, actions)
         return rewards
 
-    def _follow_states(self, constants: Any, policy: FixedPolicy, v: Array) -> Array:
-        worth, stored = v, self._values.stored
+    def _follow_states(self, constants: Any, policy: ActionLists, v: Array) -> Array:
+        post_values, stored = v, self._values.stored
         if stored is not None:
             at_once = max(self._block // self._values.mdp.events.size, 1)
-            worth = over_posts(self._values, constants, v, at_once, self._mesh)[0]
+            post_values = over_posts(self._values, constants, v, at_once, self._mesh)[0]
 
         def one(state: Any, weights: Array, actions: Array, reward: Array) -> Array:
-            ahead = self._values.pairs(constants, worth, state, actions).ahead
-            return reward + expectation(weights, ahead)
+            pairs = self._values.pairs(constants, post_values, state, actions)
+            return reward + expectation(weights, pairs.continuation)
 
         work = policy.size * (self._values.mdp.events.size if stored is None else 1)
         value: Array = self._over_states(one, work, *policy)
         return value
 
-    def _push_forward(self, constants: Any, policy: FixedPolicy, v: Array) -> Array:
+    def _push_forward(self, constants: Any, policy: ActionLists, v: Array) -> Array:
         follow = partial(self._follow_states, constants, policy)
         found: Array = jax.jvp(follow, (jnp.zeros_like(v),), (v,))[1]
         return found
 
-    def _pull_back(self, constants: Any, policy: FixedPolicy, y: Array) -> Array:
+    def _pull_back(self, constants: Any, policy: ActionLists, y: Array) -> Array:
         _, pull = jax.vjp(lambda v: self._follow_states(constants, policy, v), jnp.zeros_like(y))
         found: Array = pull(y)[0]
         return found

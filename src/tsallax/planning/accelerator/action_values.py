@@ -33,9 +33,9 @@ class Pairs(NamedTuple):
     """What is known of some pairs, with one axis for the actions."""
 
     reward: Array  # of `decide`
-    ahead: Array  # the expectation of what follows, NaN where the pair is not valid
+    continuation: Array  # the expectation of what follows, NaN where the pair is not valid
     allowed: Array
-    event_reward: Array  # the largest |r| of an event that `ahead` is the expectation of
+    event_reward: Array  # the largest |r| of an event that `continuation` is the expectation of
     ends: Array  # whether one of these events ends the episode
 
 
@@ -126,24 +126,30 @@ class ActionValues:
 
     def expected(self, constants: Any, v: Array, post: Any) -> tuple[Array, Array, Array]:
         """w(x), the largest |r| of an event, whether one ends the episode."""
-        worth, reward, ends = self._branches(constants, v, post)
-        return expectation(self._distribution(constants, post), worth), reward, ends
+        after, reward, ends = self._branches(constants, v, post)
+        return expectation(self._distribution(constants, post), after), reward, ends
 
-    def pair(self, constants: Any, worth: Array, state: Any, action: Array) -> Pairs:
-        """What is known of one pair, where `worth` is w of the stored space, or v."""
+    def pair(self, constants: Any, post_values: Array, state: Any, action: Array) -> Pairs:
+        """What is known of one pair, where `post_values` are w of the stored space, or v."""
         post, reward, allowed = self._decide(constants[0], state, self.mdp.actions.element(action))
         more, ends = lax.optimization_barrier((jnp.zeros((), self.dtype), jnp.asarray(False)))
         if self.stored is not None:
             index, inside = self.stored.index(post)
-            ahead = jnp.where(inside, worth.at[index].get(mode="promise_in_bounds"), jnp.nan)
+            continuation = jnp.where(
+                inside, post_values.at[index].get(mode="promise_in_bounds"), jnp.nan
+            )
         elif self.mdp.given_state:
-            after, more, ends = self._branches(constants, worth, post)
-            ahead = expectation(self._distribution(constants, state), after)
+            after, more, ends = self._branches(constants, post_values, post)
+            continuation = expectation(self._distribution(constants, state), after)
         else:
-            ahead, more, ends = self.expected(constants, worth, post)
-        return Pairs(jnp.asarray(reward, self.dtype), ahead, jnp.asarray(allowed, bool), more, ends)
+            continuation, more, ends = self.expected(constants, post_values, post)
+        return Pairs(
+            jnp.asarray(reward, self.dtype), continuation, jnp.asarray(allowed, bool), more, ends
+        )
 
-    def groups(self, constants: Any, worth: Array, groups: Array, excluding: bool = True) -> Pairs:
+    def groups(
+        self, constants: Any, post_values: Array, groups: Array, excluding: bool = True
+    ) -> Pairs:
         """The pairs of some groups, (X, Y, A) for the Y states of each.
 
         Without `excluding`, none of the groups may be one that `has_exclusions`.
@@ -151,13 +157,13 @@ class ActionValues:
         states = jax.vmap(self.group_states)(groups)
         if self.inner is None:
             actions = jnp.arange(self.mdp.n_actions, dtype=jnp.int32)
-            pairs = partial(self.pairs, constants, worth)
+            pairs = partial(self.pairs, constants, post_values)
             return jax.vmap(jax.vmap(lambda state: pairs(state, actions)))(states)
-        after, more, ends = self._group_branches(constants, worth, states)
+        after, more, ends = self._group_branches(constants, post_values, states)
         p = jax.vmap(jax.vmap(partial(self._distribution, constants)))(states)  # (X, Y, E)
         reward, allowed = self._group_decided(constants, states)
-        ahead = expectations(p, after) if excluding else product(p, after)
-        return Pairs(reward, ahead, allowed, more[:, None], ends[:, None])
+        continuation = expectations(p, after) if excluding else product(p, after)
+        return Pairs(reward, continuation, allowed, more[:, None], ends[:, None])
 
     def has_exclusions(self, constants: Any, groups: Array) -> Array:
         """Which groups have an allowed pair with an event that is not valid in any state of it.
@@ -167,17 +173,17 @@ class ActionValues:
         if self.inner is None:
             return jnp.zeros(groups.shape, bool)
         states = jax.vmap(self.group_states)(groups)
-        worth = jnp.zeros(self.mdp.n_states, self.dtype)
-        after, _, _ = self._group_branches(constants, worth, states)
+        post_values = jnp.zeros(self.mdp.n_states, self.dtype)
+        after, _, _ = self._group_branches(constants, post_values, states)
         _, allowed = self._group_decided(constants, states)
         return jnp.any(jnp.any(jnp.isnan(after), axis=-1) & jnp.any(allowed, axis=1), axis=-1)
 
-    def _group_branches(self, constants: Any, worth: Array, states: Any) -> tuple[Array, ...]:
+    def _group_branches(self, constants: Any, post_values: Array, states: Any) -> tuple[Array, ...]:
         """`_branches` of the actions of some groups, (X, A, E), (X, A) and (X, A)."""
 
         def branches(state: Any, action: Array) -> Any:
             post, _, _ = self._decide(constants[0], state, self.mdp.actions.element(action))
-            return self._branches(constants, worth, post)
+            return self._branches(constants, post_values, post)
 
         first = jax.tree.map(lambda x: x[:, 0], states)
         actions = jnp.arange(self.mdp.n_actions, dtype=jnp.int32)
@@ -194,9 +200,9 @@ class ActionValues:
         )(states)
         return found
 
-    def pairs(self, constants: Any, worth: Array, state: Any, actions: Array) -> Pairs:
+    def pairs(self, constants: Any, post_values: Array, state: Any, actions: Array) -> Pairs:
         """The pairs of one state with some actions."""
-        return jax.vmap(partial(self.pair, constants, worth, state))(actions)
+        return jax.vmap(partial(self.pair, constants, post_values, state))(actions)
 
     def decided(self, constants: Any, state: Any, actions: Array) -> tuple[Array, Array]:
         """r(s, a), without that of events, and whether a is allowed, for some actions."""
@@ -234,14 +240,16 @@ class ActionValues:
         reward = jnp.asarray(reward, self.dtype)
         ends = jnp.asarray(ends, bool)
         valid = (inside | ends) & jnp.isfinite(reward)
-        ahead = jnp.where(ends, 0.0, self.mdp.discount * v.at[index].get(mode="promise_in_bounds"))
-        return jnp.where(valid, reward + ahead, jnp.nan), jnp.where(valid, reward, 0.0), ends
+        continuation = jnp.where(
+            ends, 0.0, self.mdp.discount * v.at[index].get(mode="promise_in_bounds")
+        )
+        return jnp.where(valid, reward + continuation, jnp.nan), jnp.where(valid, reward, 0.0), ends
 
     def _branches(self, constants: Any, v: Array, post: Any) -> tuple[Array, Array, Array]:
-        """`_branch` of all events: worth (E,), the largest |r|, whether one of them ends."""
+        """`_branch` of all events: values (E,), the largest |r|, whether one of them ends."""
         events = jnp.arange(self.mdp.events.size, dtype=jnp.int32)
-        worth, reward, ends = jax.vmap(partial(self._branch, constants, v, post))(events)
-        return worth, jnp.max(jnp.abs(reward)), jnp.any(ends)
+        values, reward, ends = jax.vmap(partial(self._branch, constants, v, post))(events)
+        return values, jnp.max(jnp.abs(reward)), jnp.any(ends)
 
     def _distribution(self, constants: Any, given: Any) -> Array:
         """p(e|given), NaN where it is no distribution."""
@@ -252,22 +260,22 @@ class ActionValues:
         return jnp.where(valid, p / total, jnp.nan)
 
 
-def expectation(p: Array, worth: Array) -> Array:
-    """sum_i p_i worth_i, to which entries of probability 0 contribute nothing."""
-    return jnp.sum(jnp.where(p == 0.0, 0.0, p * worth))
+def expectation(p: Array, x: Array) -> Array:
+    """sum_i p_i x_i, to which entries of probability 0 contribute nothing."""
+    return jnp.sum(jnp.where(p == 0.0, 0.0, p * x))
 
 
-def expectations(p: Array, worth: Array) -> Array:
-    """`expectation` of all pairs of a row of p (X, Y, E) and one of `worth` (X, A, E), (X, Y, A).
+def expectations(p: Array, x: Array) -> Array:
+    """`expectation` of all pairs of a row of p (X, Y, E) and one of `x` (X, A, E), (X, Y, A).
 
     By two products of matrices: 0 NaN is NaN, so that the first finds the rows of p in which an
-    event whose `worth` is NaN has a positive probability.
+    event whose `x` is NaN has a positive probability.
     """
-    invalid = jnp.isnan(worth)
+    invalid = jnp.isnan(x)
     possible = product((p > 0.0).astype(p.dtype), invalid.astype(p.dtype)) > 0.0
-    return jnp.where(possible, jnp.nan, product(p, jnp.where(invalid, 0.0, worth)))
+    return jnp.where(possible, jnp.nan, product(p, jnp.where(invalid, 0.0, x)))
 
 
-def product(p: Array, worth: Array) -> Array:
-    """`expectations` where every `worth` is a number."""
-    return jnp.einsum("xye,xae->xya", p, worth, precision=lax.Precision.HIGHEST)
+def product(p: Array, x: Array) -> Array:
+    """`expectations` where every `x` is a number."""
+    return jnp.einsum("xye,xae->xya", p, x, precision=lax.Precision.HIGHEST)

@@ -58,17 +58,17 @@ class SweepModel(Protocol):
         `size` is the length of the lists of actions, where the sweep makes them.
         """
 
-    def kept(self, policy: Any) -> Any:
+    def compacted(self, policy: Any) -> Any:
         """The policy of a sweep as it is kept for later, or None where it takes much memory."""
 
-    def fixed(self, regularizer: Regularizer, policy: Any, size: int) -> Any:
+    def prepared(self, regularizer: Regularizer, policy: Any, size: int) -> Any:
         """The greedy policy of a sweep, for `follow`; no state uses more than `size` actions."""
 
     def follow_cost(self, size: int) -> float:
         """The time of `follow` with `size` actions of every state, in sweeps of U."""
 
     def follow(self, policy: Any, v: Array) -> Array:
-        """r_pi + alpha Omega(pi) + gamma T_pi v for a policy from `fixed`."""
+        """r_pi + alpha Omega(pi) + gamma T_pi v for a policy from `prepared`."""
 
     def place(self, v: NDArray[Any]) -> Array:
         """v on the device, or on all of them."""

@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 from tsallax.errors import InvalidInput
 from tsallax.memory import require_memory
 from tsallax.planning.accelerator.action_lists import (
-    FixedPolicy,
+    ActionLists,
     ListSweep,
     over_posts,
     reward_of_list,
@@ -47,11 +47,11 @@ CPU_PART, GPU_PART = 128, 1024
 """Such blocks from one look at the time limit to the next, after a second or less."""
 
 
-class Greedy(NamedTuple):
-    """The policy that is greedy in v, by what its action values are made of."""
+class ImplicitPolicy(NamedTuple):
+    """The policy that is greedy in v, given by the post-decision values of v."""
 
-    worth: Array  # w of every post-decision state, or v
-    listed: FixedPolicy | None  # the first actions in use in each state, maybe not all of them
+    post_values: Array  # w of every post-decision state, or v
+    listed: ActionLists | None  # the first actions in use in each state, maybe not all of them
 
 
 class FunctionalSweep:
@@ -100,15 +100,17 @@ class FunctionalSweep:
         size = 1 if isinstance(regularizer, Hard) else size
         return self._sweep(self._constants, regularizer, v, size=size, excluding=self._excluding)
 
-    def fixed(self, regularizer: Regularizer, policy: Greedy, size: int) -> FixedPolicy:
+    def prepared(self, regularizer: Regularizer, policy: ImplicitPolicy, size: int) -> ActionLists:
         """The policy as lists of its actions; no state uses more than `size` of them."""
         listed = policy.listed
         if listed is not None and (listed.size >= size or isinstance(regularizer, Hard)):
             return listed
-        return self._greedy(self._constants, regularizer, policy.worth, size, self._excluding)[2]
+        return self._greedy(
+            self._constants, regularizer, policy.post_values, size, self._excluding
+        )[2]
 
-    def kept(self, policy: Greedy) -> Greedy:
-        """The policy without its lists, which `fixed` makes again."""
+    def compacted(self, policy: ImplicitPolicy) -> ImplicitPolicy:
+        """The policy without its lists, which `prepared` makes again."""
         return policy._replace(listed=None)
 
     def follow_cost(self, size: int) -> float:
@@ -122,24 +124,24 @@ class FunctionalSweep:
             return (branches + size * self.n_states) / (branches + self.n_pairs)
         return size * self.n_states / (self.width * self._values.outer.size)
 
-    def follow(self, policy: FixedPolicy, v: Array) -> Array:
+    def follow(self, policy: ActionLists, v: Array) -> Array:
         """r_pi + alpha Omega(pi) + gamma T_pi v."""
         return self.lists.follow(policy, v)
 
     def policy_rows(
-        self, regularizer: Regularizer, policy: Greedy, states: NDArray[Any]
+        self, regularizer: Regularizer, policy: ImplicitPolicy, states: NDArray[Any]
     ) -> NDArray[np.float64]:
         """pi(a|s) of some states, a row for each."""
-        program = partial(self._policy, self._constants, regularizer, policy.worth)
+        program = partial(self._policy, self._constants, regularizer, policy.post_values)
         return self._in_rows(program, states)
 
-    def worth(self, v: Array) -> Array:
-        """What the action values of v are made of, for `action_value_rows`."""
-        return self._worth(self._constants, v)
+    def post_values(self, v: Array) -> Array:
+        """The post-decision values of v, or v where none are stored, for `action_value_rows`."""
+        return self._post_values(self._constants, v)
 
-    def action_value_rows(self, worth: Array, states: NDArray[Any]) -> NDArray[np.float64]:
+    def action_value_rows(self, post_values: Array, states: NDArray[Any]) -> NDArray[np.float64]:
         """Q(s, .) of some states, a row for each; -inf where the state lacks the action."""
-        return self._in_rows(partial(self._q, self._constants, worth), states)
+        return self._in_rows(partial(self._q, self._constants, post_values), states)
 
     def _in_rows(
         self, function: Callable[[Array], Array], states: NDArray[Any]
@@ -186,10 +188,10 @@ class FunctionalSweep:
     def _sweep_states(
         self, constants: Any, regularizer: Regularizer, v: Array, size: int, excluding: bool
     ) -> DeviceSweep:
-        worth = self._worth(constants, v)
-        updated, used, listed = self._greedy(constants, regularizer, worth, size, excluding)
+        post_values = self._post_values(constants, v)
+        updated, used, listed = self._greedy(constants, regularizer, post_values, size, excluding)
         numbers = sweep_numbers(v, updated, used)
-        return DeviceSweep(updated, Greedy(worth, listed), *numbers)
+        return DeviceSweep(updated, ImplicitPolicy(post_values, listed), *numbers)
 
     def _survey_states(self, constants: Any) -> tuple[Array, ...]:
         """Which states are terminal, whether episodes end, a bound on |r(s, a)|, `_excluding`."""
@@ -203,27 +205,34 @@ class FunctionalSweep:
             reward, ends = reward + jnp.max(more), ends | jnp.any(ending)
         return terminal, ends, reward, jnp.any(found[3])
 
-    def _worth(self, constants: Any, v: Array) -> Array:
-        """What action values are made of: w of all post-decision states, or v."""
+    def _post_values(self, constants: Any, v: Array) -> Array:
+        """w of all post-decision states, or v where none are stored."""
         if self._values.stored is None:
             return v
         expectations = partial(self._expectations, constants, v)
-        worth: Array = in_parts(expectations, self._values.stored.size, self._post_part)
-        return worth
+        post_values: Array = in_parts(expectations, self._values.stored.size, self._post_part)
+        return post_values
 
     def _greedy(
-        self, constants: Any, regularizer: Regularizer, worth: Array, size: int, excluding: bool
-    ) -> tuple[Array, Array, FixedPolicy]:
+        self,
+        constants: Any,
+        regularizer: Regularizer,
+        post_values: Array,
+        size: int,
+        excluding: bool,
+    ) -> tuple[Array, Array, ActionLists]:
         """Uv, the number of actions in use, and up to `size` of these, in every state."""
-        rows = partial(self._rows, constants, regularizer, worth, size=size, excluding=excluding)
+        rows = partial(
+            self._rows, constants, regularizer, post_values, size=size, excluding=excluding
+        )
         found = in_parts(rows, self._values.outer.size, self._group_part)
         updated, used, *listed = self._ordered(found)
-        return updated, used, FixedPolicy(*listed)
+        return updated, used, ActionLists(*listed)
 
     def _expectations_of_posts(self, constants: Any, v: Array, first: Any) -> Array:
         """w(x) of some post-decision states."""
-        worth: Array = self._over_posts(constants, v, first)[0]
-        return worth
+        post_values: Array = self._over_posts(constants, v, first)[0]
+        return post_values
 
     def _survey_of_posts(self, constants: Any, first: Any) -> tuple[Array, Array]:
         """The largest |r| of some post-decision states, and whether an event ends the episode."""
@@ -240,7 +249,7 @@ class FunctionalSweep:
         self,
         constants: Any,
         regularizer: Regularizer,
-        worth: Array,
+        post_values: Array,
         first: Any,
         size: int,
         excluding: bool,
@@ -248,8 +257,8 @@ class FunctionalSweep:
         """Value, number of actions in use, weights, actions and reward of some groups' states."""
 
         def some(groups: Array) -> tuple[Array, ...]:
-            pairs = self._values.groups(constants, worth, groups, excluding)
-            q = pairs.reward + pairs.ahead
+            pairs = self._values.groups(constants, post_values, groups, excluding)
+            q = pairs.reward + pairs.continuation
             q = jnp.where(pairs.allowed, jnp.where(q > -jnp.inf, q, jnp.nan), -jnp.inf)
             found = row_maxima(regularizer, q, size)
             states = jax.vmap(self._values.group_states)(groups)
@@ -269,10 +278,10 @@ class FunctionalSweep:
 
         Of each group: the largest |r|, whether it ends episodes, `has_exclusions`.
         """
-        worth = jnp.zeros(self.n_states if self._values.stored is None else 1, self.dtype)
+        post_values = jnp.zeros(self.n_states if self._values.stored is None else 1, self.dtype)
 
         def some(groups: Array) -> tuple[Array, ...]:
-            pairs = self._values.groups(constants, worth, groups)
+            pairs = self._values.groups(constants, post_values, groups)
             reward = jnp.where(pairs.allowed, jnp.abs(pairs.reward), 0.0)
             most = jnp.max(reward, axis=(1, 2)) + jnp.max(pairs.event_reward, axis=(1, 2))
             terminal = ~jnp.any(pairs.allowed, axis=-1)
@@ -287,17 +296,17 @@ class FunctionalSweep:
         return found
 
     def _policy_of_states(
-        self, constants: Any, regularizer: Regularizer, worth: Array, states: Array
+        self, constants: Any, regularizer: Regularizer, post_values: Array, states: Array
     ) -> Array:
-        q = self._action_values_of_states(constants, worth, states)
+        q = self._action_values_of_states(constants, post_values, states)
         return regularized_maximum(regularizer, q)[0]
 
-    def _action_values_of_states(self, constants: Any, worth: Array, states: Array) -> Array:
+    def _action_values_of_states(self, constants: Any, post_values: Array, states: Array) -> Array:
         actions = jnp.arange(self.width, dtype=jnp.int32)
 
         def one(s: Array) -> Array:
-            pairs = self._values.pairs(constants, worth, self.mdp.states.element(s), actions)
-            return jnp.where(pairs.allowed, pairs.reward + pairs.ahead, -jnp.inf)
+            pairs = self._values.pairs(constants, post_values, self.mdp.states.element(s), actions)
+            return jnp.where(pairs.allowed, pairs.reward + pairs.continuation, -jnp.inf)
 
         found: Array = jax.vmap(one)(states)
         return found

@@ -20,7 +20,7 @@ from jax import Array
 from numpy.typing import NDArray
 
 from tsallax.errors import InvalidInput
-from tsallax.planning.accelerator.action_lists import FixedPolicy
+from tsallax.planning.accelerator.action_lists import ActionLists
 from tsallax.planning.accelerator.device_sweep import SweepModel
 from tsallax.planning.accelerator.functional_sweep import FunctionalSweep
 from tsallax.planning.accelerator.krylov import bicgstab
@@ -30,7 +30,7 @@ from tsallax.planning.precision import double_precision
 from tsallax.regularizer import Regularizer
 from tsallax.time_limits import check_deadline
 
-WORTH_FOLLOWING = 0.5
+MAX_FOLLOW_COST = 0.5
 """The largest time of a sweep of a policy, in sweeps of U, at which policies are evaluated."""
 
 MIN_LIST_SIZE = 16
@@ -43,7 +43,7 @@ MAX_LISTED = 2**27
 """The largest number of actions that a sweep lists, of all states together."""
 
 
-class SweptPolicy(NamedTuple):
+class CertificatePolicy(NamedTuple):
     """The greedy policy of a sweep, with the largest number of actions in use in a state."""
 
     greedy: Any
@@ -56,7 +56,7 @@ class GreedyPolicy:
     """The greedy policy of a model from functions, computed for the states that are asked for."""
 
     operator: JaxBellman
-    policy: SweptPolicy
+    policy: CertificatePolicy
     support_ratio: float
 
     def rows(self, states: NDArray[Any]) -> NDArray[np.float64]:
@@ -71,10 +71,10 @@ class GreedyPolicy:
         """The number of actions that `lists` has of every state."""
         return self.operator.list_size(self.policy.max_support)
 
-    def lists(self) -> FixedPolicy:
+    def lists(self) -> ActionLists:
         """The actions that the policy uses in every state, and their probabilities."""
         with self.operator.scope():
-            found: FixedPolicy = self.operator.fixed(self.policy)
+            found: ActionLists = self.operator.prepared(self.policy)
             return found
 
     def most_probable(self) -> NDArray[np.int32]:
@@ -167,7 +167,7 @@ class JaxBellman:
         rounding += 4 * self._unit * max(-down, up, 0.0)
         return Certificate(
             updated=found.updated,
-            policy=SweptPolicy(found.policy, int(support), iterate.value),
+            policy=CertificatePolicy(found.policy, int(support), iterate.value),
             hint=self._sweep_list(int(support)),
             pairs_used=int(used),
             n_pairs=self.model.n_pairs,
@@ -191,11 +191,11 @@ class JaxBellman:
 
         None are made where they would take hardly less time than sweeps of U.
         """
-        if not self._worth_following(certificate):
+        if not self._evaluates_policies(certificate):
             return v, 0, math.inf
         sweeps, span = 0, math.inf
         with self.scope():
-            policy = self.fixed(certificate.policy)
+            policy = self.prepared(certificate.policy)
             while sweeps < max_sweeps and span > max_span:
                 check_deadline()
                 new = self.model.follow(policy, v)
@@ -207,7 +207,7 @@ class JaxBellman:
         """A value function as an array of NumPy."""
         return np.asarray(v).astype(np.float64)
 
-    def pair_policy(self, policy: SweptPolicy) -> NDArray[np.float64]:
+    def pair_policy(self, policy: CertificatePolicy) -> NDArray[np.float64]:
         """The probability of every pair of a stored MDP."""
         assert isinstance(self.model, StoredSweep)
         with self.scope():
@@ -224,11 +224,11 @@ class JaxBellman:
         model = self.model
         assert isinstance(model, FunctionalSweep)
         with self.scope():
-            worth = model.worth(model.place(v))
+            post_values = model.post_values(model.place(v))
 
         def rows(states: NDArray[Any]) -> NDArray[np.float64]:
             with self.scope():
-                return model.action_value_rows(worth, states)
+                return model.action_value_rows(post_values, states)
 
         return rows
 
@@ -247,10 +247,10 @@ class JaxBellman:
         self, certificate: Certificate, guess: Array, tolerance: float, order: None
     ) -> tuple[Array, float]:
         """The value of the certificate's policy by BiCGSTAB, and its residual."""
-        if not self._worth_following(certificate):
+        if not self._evaluates_policies(certificate):
             return certificate.updated, certificate.span
         with self.scope():
-            policy = self.fixed(certificate.policy)
+            policy = self.prepared(certificate.policy)
             base = self.model.follow(policy, jnp.zeros_like(guess))
 
             def matrix(x: Array) -> Array:
@@ -267,14 +267,14 @@ class JaxBellman:
         """v itself."""
         return v, 0
 
-    def _worth_following(self, certificate: Certificate) -> bool:
+    def _evaluates_policies(self, certificate: Certificate) -> bool:
         size = self.list_size(certificate.policy.max_support)
-        return self.model.follow_cost(size) <= WORTH_FOLLOWING
+        return self.model.follow_cost(size) <= MAX_FOLLOW_COST
 
-    def fixed(self, policy: SweptPolicy) -> Any:
+    def prepared(self, policy: CertificatePolicy) -> Any:
         """The policy as a list of the actions that it uses in every state."""
         size = self.list_size(policy.max_support)
-        return self.model.fixed(self.regularizer, policy.greedy, size)
+        return self.model.prepared(self.regularizer, policy.greedy, size)
 
     def list_size(self, support: int) -> int:
         """The length of lists for a policy that uses up to `support` actions of a state.
@@ -287,18 +287,18 @@ class JaxBellman:
         """The length of a sweep's lists, after one whose policy used `support` actions of a state.
 
         Its policy may use a few more. Lists are short where policies are not evaluated, or where
-        long ones would take much memory: `fixed` makes new ones where they do not suffice.
+        long ones would take much memory: `prepared` makes new ones where they do not suffice.
         """
         size, most = self.list_size(support + support // 8), max(MAX_LISTED // self.n_states, 1)
-        if size > most or self.model.follow_cost(size) > WORTH_FOLLOWING:
+        if size > most or self.model.follow_cost(size) > MAX_FOLLOW_COST:
             size = 1
         short = self.list_size(max(MIN_LIST_SIZE, self.model.width // ACTIONS_PER_LISTED))
         return max(size, min(short, most))
 
-    def kept(self, certificate: Certificate) -> Certificate | None:
+    def compacted(self, certificate: Certificate) -> Certificate | None:
         """The certificate without what takes much memory, or None where a sweep is needed."""
         policy = certificate.policy
-        greedy = self.model.kept(policy.greedy)
+        greedy = self.model.compacted(policy.greedy)
         if greedy is None:
             return None
         return certificate._replace(policy=policy._replace(greedy=greedy))

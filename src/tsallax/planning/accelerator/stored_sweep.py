@@ -84,8 +84,8 @@ class StoredSweep:
         )
         self._groups = [_layout(mdp, states, dtype, mesh) for states in group_states(mdp)]
         self._sweep: Callable[..., DeviceSweep] = jax.jit(self._sweep_groups)
-        self._fixed: Callable[..., list[FollowedGroup]] = jax.jit(
-            self._fixed_groups, static_argnums=3
+        self._prepared: Callable[..., list[FollowedGroup]] = jax.jit(
+            self._prepared_groups, static_argnums=3
         )
         self._follow: Callable[..., Array] = jax.jit(self._follow_groups)
 
@@ -97,14 +97,14 @@ class StoredSweep:
         """Uv and what is known of it; the policy is its action values, whatever `size` is."""
         return self._sweep(self._groups, regularizer, v)
 
-    def kept(self, policy: list[Array]) -> None:
+    def compacted(self, policy: list[Array]) -> None:
         """Action values take much memory, and a sweep is quick."""
 
-    def fixed(
+    def prepared(
         self, regularizer: Regularizer, policy: list[Array], size: int
     ) -> list[FollowedGroup]:
         """The transitions of a greedy policy, of which no state uses more than `size` actions."""
-        return self._fixed(self._groups, regularizer, policy, size)
+        return self._prepared(self._groups, regularizer, policy, size)
 
     def follow_cost(self, size: int) -> float:
         """The time of `follow` with `size` actions of every state, in sweeps of U."""
@@ -132,8 +132,8 @@ class StoredSweep:
 
     def _sweep_groups(self, groups: list[Group], regularizer: Regularizer, v: Array) -> DeviceSweep:
         def one(group: Group, v: Array) -> tuple[Array, Array, Array]:
-            ahead = _expectation(group.successors, group.probabilities, v)
-            q = lax.optimization_barrier(group.rewards + self._discount * ahead)
+            expected = _expectation(group.successors, group.probabilities, v)
+            q = lax.optimization_barrier(group.rewards + self._discount * expected)
             return q, *column_maxima(regularizer, q)
 
         updated, used = jnp.zeros_like(v), jnp.zeros(self.n_states, jnp.int32)
@@ -145,7 +145,7 @@ class StoredSweep:
             used = self._put(used, group.states, count)
         return DeviceSweep(updated, values, *sweep_numbers(v, updated, used))
 
-    def _fixed_groups(
+    def _prepared_groups(
         self, groups: list[Group], regularizer: Regularizer, values: list[Array], size: int
     ) -> list[FollowedGroup]:
         def one(group: Group, q: Array) -> FollowedGroup:
@@ -169,8 +169,8 @@ class StoredSweep:
 
     def _follow_groups(self, policy: list[FollowedGroup], v: Array) -> Array:
         def one(group: FollowedGroup, v: Array) -> Array:
-            ahead = jnp.sum(_expectation(group.successors, group.weights, v), 0)
-            value: Array = group.reward + self._discount * ahead
+            expected = jnp.sum(_expectation(group.successors, group.weights, v), 0)
+            value: Array = group.reward + self._discount * expected
             return value
 
         new = jnp.zeros_like(v)

@@ -30,7 +30,7 @@ class Episodes(NamedTuple):
     weight: Floats  # gamma^length
 
 
-class Record(NamedTuple):
+class StepRecord(NamedTuple):
     """The steps of all episodes; those of episode i start at offsets[i]. May be empty."""
 
     offsets: NDArray[np.int64]
