@@ -177,7 +177,7 @@ def _solved(
 ) -> AnySolution | None:
     """The solution of a model, or None in a process that is not to print it.
 
-    Where there is none, the solution so far is written to `out`.
+    Where the solve does not come to its end, the solution so far is written to `out`.
     """
     from tsallax.planning.lost_process import ProcessLost
     from tsallax.planning.solution import NotConverged, SolveInterrupted
