@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 
 from tsallax.errors import InvalidInput
 from tsallax.planning.functional_mdp import SUM_TOLERANCE, FunctionalMDP
+from tsallax.planning.integer_overflow import refuse_overflow
 
 CHECKED_BRANCHES = 2**20
 """Triples (state, action, event) up to which a model is checked in full before a solve."""
@@ -35,6 +36,7 @@ def check_functions(mdp: FunctionalMDP) -> None:
         sample = np.random.default_rng(0).integers(0, pairs, most)
         sample[:2] = 0, pairs - 1
     _refuse_invalid(mdp, _compiled_check(mdp), sample)
+    refuse_overflow(mdp)
 
 
 def find_invalid(mdp: FunctionalMDP) -> None:
@@ -65,7 +67,7 @@ def _compiled_check(mdp: FunctionalMDP) -> Check:
         fine = jnp.isfinite(reward)
         if mdp.post is not None:
             fine = fine & mdp.post.index(post)[1]
-        p = _probabilities(mdp, state, post)
+        p = mdp.probabilities_at(state, post)
         fine = fine & jnp.all(p >= 0.0) & (jnp.abs(jnp.sum(p) - 1.0) <= SUM_TOLERANCE)
 
         def branch(e: Array, p: Array) -> Array:
@@ -79,12 +81,6 @@ def _compiled_check(mdp: FunctionalMDP) -> Check:
     return jax.jit(jax.vmap(valid))
 
 
-def _probabilities(mdp: FunctionalMDP, state: Any, post: Any) -> Array:
-    if not callable(mdp.probabilities):
-        return jnp.asarray(mdp.probabilities)
-    return jnp.ravel(mdp.probabilities(state if mdp.given_state else post))
-
-
 def explain(mdp: FunctionalMDP, s: int, a: int) -> str:
     """Why the pair (s, a) is not valid, from the functions called with its coordinates."""
     state, action = mdp.states.element(jnp.asarray(s)), mdp.actions.element(jnp.asarray(a))
@@ -94,7 +90,7 @@ def explain(mdp: FunctionalMDP, s: int, a: int) -> str:
         return f"decide returns the reward {float(reward)} at {where}"
     if mdp.post is not None and not mdp.post.index(post)[1]:
         return f"decide leaves `post` at {where}: it returns {_text(post)}"
-    p = np.asarray(_probabilities(mdp, state, post))
+    p = np.asarray(mdp.probabilities_at(state, post))
     if not (p >= 0.0).all():
         e = int(np.flatnonzero(~(p >= 0.0))[0])
         return f"the probability of event {mdp.events.describe(e)} is {p[e]} at {where}"

@@ -21,12 +21,14 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 import numpy as np
+from jax import Array
 from numpy.typing import ArrayLike, NDArray
 from scipy.sparse import csr_array
 
 from tsallax import checks
 from tsallax.errors import InvalidInput, place_in_user_code
 from tsallax.planning.function_space import Space, read_space
+from tsallax.planning.integer_overflow import refuse_overflow
 from tsallax.planning.precision import double_precision
 from tsallax.wording import plural
 
@@ -97,6 +99,15 @@ class FunctionalMDP:
         d[self.start] = 1.0
         return d
 
+    def probabilities_at(self, state: Any, post: Any) -> Array:
+        """The probabilities of the events, given coordinates of a state and a post-decision state.
+
+        One of the two is what they depend on.
+        """
+        if not callable(self.probabilities):
+            return jnp.asarray(self.probabilities)
+        return jnp.ravel(self.probabilities(state if self.given_state else post))
+
     def to_mdp(self, names: bool = False) -> Any:
         """The same model as an `MDP`, with all transitions stored.
 
@@ -111,6 +122,7 @@ class FunctionalMDP:
             raise InvalidInput(
                 f"{branches:,} branches are too many to be stored: solve the model as it is"
             )
+        refuse_overflow(self)
         arguments = _tables(self)
         if names:
             arguments["state_names"] = self.states.names()
@@ -176,8 +188,7 @@ def _tables(mdp: FunctionalMDP) -> dict[str, Any]:
     def pair(index: Any) -> Any:
         state = mdp.states.element(index // mdp.n_actions)
         post, reward, allowed = mdp.decide(state, mdp.actions.element(index % mdp.n_actions))
-        p = mdp.probabilities
-        p = jnp.ravel(p(state if mdp.given_state else post)) if callable(p) else jnp.asarray(p)
+        p = mdp.probabilities_at(state, post)
 
         def branch(e: Any) -> Any:
             after, earned, ends = mdp.evolve(post, mdp.events.element(e))
