@@ -6,6 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.sparse import coo_array, csr_array
 
+from tsallax import MDP, InvalidInput
 from tsallax.planning import forms
 from tsallax.planning.names import Index
 
@@ -50,3 +51,23 @@ def test_a_frozen_view_leaves_the_array_writeable():
     assert view[0] == 1.0
     with pytest.raises(ValueError, match="read-only"):
         view[0] = 2.0
+
+
+def test_as_many_dense_arrays_as_states_are_refused_since_they_could_be_of_either():
+    dense = np.random.default_rng(0).dirichlet(np.ones(3), (3, 3))
+    by_state, by_action = list(dense), [dense[:, a] for a in range(3)]
+    message = r"could have one for each action or one for each state: pass numpy.stack\(.*axis=1"
+    for matrices in (by_state, by_action):
+        with pytest.raises(InvalidInput, match=message):
+            MDP(matrices, np.zeros((3, 3)), 0.9)
+        with pytest.raises(InvalidInput, match=message):
+            MDP(dense, matrices, 0.9)
+    expected = MDP(dense, np.zeros((3, 3)), 0.9).transitions
+    for form in (np.stack(by_state), np.stack(by_action, axis=1)):
+        assert (MDP(form, np.zeros((3, 3)), 0.9).transitions != expected).nnz == 0
+
+
+def test_a_list_of_one_array_for_each_state_is_refused_with_the_remedy():
+    dense = np.random.default_rng(0).dirichlet(np.ones(3), (3, 2))
+    with pytest.raises(InvalidInput, match=r"one for each state: pass numpy.stack\(transitions\)"):
+        MDP(list(dense), np.zeros((3, 2)), 0.9)

@@ -1,6 +1,7 @@
 """States and actions are found by index or name; an unknown name is refused with the nearest."""
 
 import numpy as np
+import pandas as pd
 import pytest
 
 from tsallax import MDP, InvalidInput, evaluate, problems
@@ -129,3 +130,58 @@ def test_only_so_many_names_are_compared(monkeypatch):
 def test_what_holds_no_name_is_not_listed():
     for values in ("run", 3, [0, 1], None, np.zeros(3), np.array([["run"]]), [[0.5, 0.5]]):
         assert names_in(values) is None
+
+
+def labelled(table, states=("broken", "working", "worn"), actions=("repair", "run")):
+    """A DataFrame whose rows and columns have the names in another order than the MDP."""
+    places = [STATES.index(s) for s in states], [ACTIONS.index(a) for a in actions]
+    return pd.DataFrame(np.asarray(table)[np.ix_(*places)], index=states, columns=actions)
+
+
+def test_labels_of_pandas_are_put_into_the_order_of_the_names():
+    rng, names_of = np.random.default_rng(0), {"state_names": STATES, "action_names": ACTIONS}
+    p, r, ends = rng.dirichlet(np.ones(3), (3, 2)), rng.normal(size=(3, 2)), np.full((3, 2), 0.25)
+    d = np.array([0.2, 0.3, 0.5])
+    plain = MDP(0.75 * p, r, 0.9, d, termination=ends + 0.0, **names_of)
+    given = MDP(
+        0.75 * p, labelled(r), 0.9, pd.Series(d, STATES)[::-1],
+        termination=labelled(ends), **names_of,
+    )  # fmt: skip
+    assert np.array_equal(given.rewards, plain.rewards)
+    assert np.array_equal(given.initial, plain.initial)
+    assert np.array_equal(given.termination, plain.termination)
+    policy = rng.dirichlet(np.ones(2), 3)
+    expected = evaluate(plain, policy).value
+    assert np.array_equal(evaluate(plain, labelled(policy)).value, expected)
+    actions = pd.Series(["run", "repair", "run"], index=STATES)
+    expected = evaluate(plain, ["run", "repair", "run"]).value
+    assert np.array_equal(evaluate(plain, actions[::-1]).value, expected)
+    assert MDP(p, 0 * r, 0.9, terminal=pd.Index(["broken"]), **names_of).terminal.tolist() == [
+        name == "broken" for name in STATES
+    ]
+
+
+def test_labels_that_are_no_names_are_refused_or_not_looked_at():
+    table = np.arange(6.0).reshape(3, 2)
+    with pytest.raises(InvalidInput, match="rewards names state 'brokn': did you mean 'broken'"):
+        names.in_order_of_names(
+            labelled(table).rename(index={"broken": "brokn"}), "rewards", *indices()
+        )
+    for wrong, message in (
+        (labelled(table)[:2], "rewards lacks state 'worn'"),
+        (labelled(table)[["run"]], "rewards lacks action 'repair'"),
+        (labelled(table).iloc[[0, 1, 2, 2]], "rewards holds a state twice"),
+    ):
+        with pytest.raises(InvalidInput, match=message):
+            names.in_order_of_names(wrong, "rewards", *indices())
+    unnamed = Index("state", 3, None), Index("action", 2, None)
+    for given, axes in (
+        (labelled(table), unnamed),
+        (pd.DataFrame(table), indices()),
+        (table, indices()),
+    ):
+        assert np.array_equal(names.in_order_of_names(given, "rewards", *axes), np.asarray(given))
+
+
+def indices():
+    return Index("state", 3, STATES), Index("action", 2, ACTIONS)

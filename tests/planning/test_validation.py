@@ -1,12 +1,14 @@
 """Probabilities are rescaled within float32 accuracy and refused beyond it, pair by pair."""
 
+import warnings
+
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from scipy.sparse import csr_array
 
-from tsallax import MDP, InvalidInput
+from tsallax import MDP, Hard, InvalidInput, solve
 from tsallax.planning import forms, validation
 
 SKEW = np.random.default_rng(0).dirichlet(np.ones(3), (3, 3))
@@ -58,10 +60,18 @@ RING = ring(4, 3)
 @pytest.mark.parametrize(
     ("wrong", "message", "remedy"),
     [
-        (RING.transpose(1, 0, 2), r"\(A, S, S\).* transitions.transpose\(1, 0, 2\)", (1, 0, 2)),
-        (RING.transpose(0, 2, 1), r"\(S, S, A\).* transitions.transpose\(0, 2, 1\)", (0, 2, 1)),
+        (
+            RING.transpose(1, 0, 2),
+            r"\(A, S, S\).* numpy.transpose\(transitions, \(1, 0, 2\)\)",
+            (1, 0, 2),
+        ),
+        (
+            RING.transpose(0, 2, 1),
+            r"\(S, S, A\).* numpy.transpose\(transitions, \(0, 2, 1\)\)",
+            (0, 2, 1),
+        ),
         (SKEW.transpose(2, 1, 0), "transpose the matrix of each action", (2, 1, 0)),
-        (SKEW.transpose(0, 2, 1), r"pass transitions.transpose\(0, 2, 1\)", (0, 2, 1)),
+        (SKEW.transpose(0, 2, 1), r"pass numpy.transpose\(transitions, \(0, 2, 1\)\)", (0, 2, 1)),
     ],
 )
 def test_transitions_in_another_order_are_refused_with_the_remedy(wrong, message, remedy):
@@ -82,7 +92,7 @@ def test_a_list_of_matrices_by_action_is_the_array_with_its_axes_exchanged():
     ("rewards", "message"),
     [
         (np.zeros((3, 4)), r"it looks like \(A, S\): pass rewards.T"),
-        (np.zeros((3, 4, 4)), r"\(A, S, S\).* pass rewards.transpose\(1, 0, 2\)"),
+        (np.zeros((3, 4, 4)), r"\(A, S, S\).* pass numpy.transpose\(rewards, \(1, 0, 2\)\)"),
     ],
 )
 def test_rewards_in_another_order_are_refused_with_the_remedy(rewards, message):
@@ -104,3 +114,30 @@ def test_an_action_forbidden_by_its_reward_is_to_be_left_out():
     rewards[2, 1] = np.nan
     with pytest.raises(InvalidInput, match=r"is not finite: nan$"):
         MDP(transitions, rewards, 0.9)
+
+
+def test_probabilities_that_leave_no_room_for_the_termination_are_refused_with_the_remedy():
+    transitions = np.array([[[0.5, 0.5]], [[0.0, 1.0]]])
+    with pytest.raises(InvalidInput, match=r"sum to 1\.5, .* multiply them by 1 - term"):
+        MDP(transitions, [[1.0], [0.0]], 0.9, termination=[[0.5], [0.5]])
+    mdp = MDP(0.5 * transitions, [[1.0], [0.0]], 0.9, termination=[[0.5], [0.5]])
+    # V(0) = 1 + 0.9 (0.25 V(0) + 0.25 V(1)), V(1) = 0
+    assert abs(solve(mdp, Hard()).value[0] - 1.0 / 0.775) < 1e-6
+
+
+@pytest.mark.parametrize("goal", [10.0, -10.0])
+def test_an_unusual_reward_of_a_terminal_state_is_ignored_with_a_warning(goal):
+    transitions = np.array([[[0.0, 1.0], [1.0, 0.0]], [[0.0, 1.0], [0.0, 1.0]]])
+    message = f"the reward {goal} of terminal state 1 .'goal'. is ignored: give it to the pairs"
+    rewards, names = [[0.0, 0.0], [goal, 0.0]], ["start", "goal"]
+    with pytest.warns(UserWarning, match=message) as caught:
+        MDP(transitions, rewards, 0.9, terminal=["goal"], state_names=names)
+    assert caught[0].filename == __file__
+
+
+def test_rewards_of_terminal_states_like_those_of_others_are_ignored_without_a_warning():
+    transitions = np.array([[[0.0, 1.0], [1.0, 0.0]], [[0.0, 1.0], [0.0, 1.0]]])
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        mdp = MDP(transitions, [[-1.0, -2.0], [-1.0, -1.0]], 0.9, terminal=[1])
+    assert solve(mdp, Hard()).value.tolist() == [-1.0, 0.0]

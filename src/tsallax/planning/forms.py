@@ -54,6 +54,11 @@ class Layout:
         """The states by index and by name."""
         return Index("state", self.n_states, self.state_names)
 
+    @property
+    def actions(self) -> Index:
+        """The actions by index and by name."""
+        return Index("action", self.n_actions, self.action_names)
+
     def place(self, pair: int) -> str:
         """The state and the action of a pair as text for an error message."""
         state, action = int(self.state[pair]), int(self.action[pair])
@@ -213,14 +218,13 @@ def refuse_exchanged(transitions: Any, rewards: Any) -> None:
 def actions_first_hint(what: str) -> str:
     """How to pass an array (A, S, S)."""
     return (
-        f"; it looks like (A, S, S), as for pymdptoolbox: pass {what}.transpose(1, 0, 2), "
-        f"or list({what})"
+        f"; it looks like (A, S, S), as for pymdptoolbox: pass numpy.transpose({what}, (1, 0, 2))"
     )
 
 
 def actions_last_hint(what: str) -> str:
     """How to pass an array (S, S, A)."""
-    return f"; it looks like (S, S, A): pass {what}.transpose(0, 2, 1)"
+    return f"; it looks like (S, S, A): pass numpy.transpose({what}, (0, 2, 1))"
 
 
 def _shares_memory(csr: csr_array, given: Any) -> bool:
@@ -236,7 +240,7 @@ def _shares_memory(csr: csr_array, given: Any) -> bool:
 def matrices_of(form: Any) -> list[Any] | None:
     """The matrices of a list with one for each action; None for every other form."""
     if isinstance(form, list | tuple) and len(form) and all(hasattr(m, "shape") for m in form):
-        return list(form)
+        return [m if issparse(m) else np.asarray(m) for m in form]
     return None
 
 
@@ -258,12 +262,21 @@ def as_csr(matrix: Any, what: str) -> csr_array:
 def interleave(matrices: Sequence[Any], what: str) -> csr_array:
     """Build the CSR of all pairs, row s·A + a, from the A matrices of shape (S, S)."""
     states, actions = (*matrices[0].shape, 0)[0], len(matrices)
+    dense = not any(map(issparse, matrices))
     for action, matrix in enumerate(matrices):
         if tuple(matrix.shape) != (states, states) or not states:
+            by_state = dense and matrix.ndim == 2 and matrix.shape[1] == actions
+            hint = f"; one for each state: pass numpy.stack({what})" if by_state else ""
             raise InvalidInput(
                 f"{what} as a list must hold matrices of shape (S, S), "
-                f"but that of action {action} has shape {tuple(matrix.shape)}"
+                f"but that of action {action} has shape {tuple(matrix.shape)}{hint}"
             )
+    if dense and actions == states > 1:
+        raise InvalidInput(
+            f"{what} as a list of {actions} arrays of shape {matrices[0].shape} could have one for "
+            f"each action or one for each state: pass numpy.stack({what}, axis=1) if they are of "
+            f"actions, numpy.stack({what}) if they are of states"
+        )
     parts = [as_csr(matrix, what) for matrix in matrices]
     counts = np.stack([np.diff(part.indptr) for part in parts], axis=1)
     indptr = np.zeros(states * actions + 1, np.int64)

@@ -43,7 +43,8 @@ class MDP:
         transitions: T(s'|s,a) in one of these forms, sparse ones stay sparse:
             an array or nested lists of shape (S, A, S);
             one SciPy sparse matrix of shape (S*A, S), row s*A + a for state s and action a;
-            a list of A sparse or dense matrices of shape (S, S), one for each action;
+            a list of A sparse or dense matrices of shape (S, S), one for each action (A dense
+            ones with A = S are refused: they could be one for each state);
             with `pairs`, a sparse or dense matrix of shape (N, S), one row for each pair.
             A CSR that is float64, sorted and without zeros is shared, not copied.
             Rows within 1e-6 of summing to one are rescaled to sum to one.
@@ -57,8 +58,9 @@ class MDP:
         pairs: integers (N, 2), the state and action of each row, in any order, for states with
             different actions.
         terminal: indices or names of the terminal states, or a mask of shape (S,). What the
-            other arguments say about their actions is ignored.
-        termination: probability that the episode ends on a pair, (S, A) or one for each pair.
+            other arguments say about their actions is ignored, rewards included.
+        termination: probability that the episode ends on a pair, (S, A) or one for each pair. The
+            probabilities of a pair and its termination sum to one.
         state_names: one distinct name for each state.
         action_names: one distinct name for each action.
 
@@ -119,7 +121,7 @@ class MDP:
         fields: dict[str, Any] = {
             "transitions": csr,
             "rewards": forms.frozen(
-                validation.read_rewards(rewards, csr, stops is not None, layout)
+                validation.read_rewards(rewards, csr, stops is not None, layout, ends)
             ),
             "pointer": forms.frozen(pointer),
             "action_of": forms.frozen(layout.action),

@@ -65,13 +65,40 @@ class Index:
         return f": did you mean {near!r}?" if near else f", which is none of its {self.kind}s"
 
 
+def in_order_of_names(values: Any, where: str, *axes: Index) -> Any:
+    """A pandas Series or DataFrame as an array, its labels put into the order of the names.
+
+    An axis is taken as it is where its labels are no names, or the MDP has none.  Everything that
+    is not of pandas is returned as it is.
+
+    Args:
+        where: the argument that holds it, for the error message.
+        axes: the states or actions that the axes stand for; a Series has the first of them.
+    """
+    if not hasattr(values, "reindex"):
+        return values
+    array = np.asarray(values)
+    for axis, (index, labels) in enumerate(zip(axes, values.axes)):
+        if index.names is None or not any(isinstance(label, str) for label in labels):
+            continue
+        places = index.find_all(labels, where)
+        missing = np.setdiff1d(np.arange(index.count), places)
+        if missing.size:
+            raise InvalidInput(f"{where} lacks {index.kind} {index.names[missing[0]]!r}")
+        if len(places) > index.count:
+            raise InvalidInput(f"{where} holds a {index.kind} twice")
+        array = np.take(array, np.argsort(places), axis)
+    return array
+
+
 def names_in(values: Any) -> list[Any] | None:
     """The elements of a list, tuple, set or array that holds a name; None for all other values.
 
     >>> names_in({"broken"}), names_in(["run", 1]), names_in([0, 1])
     (['broken'], ['run', 1], None)
     """
-    if isinstance(values, np.ndarray):
+    if hasattr(values, "__array__"):
+        values = np.asarray(values)
         values = values.tolist() if values.ndim == 1 and values.dtype.kind in "UO" else None
     if isinstance(values, str) or not isinstance(values, Sequence | Set):
         return None

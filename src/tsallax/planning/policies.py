@@ -13,7 +13,7 @@ from tsallax import checks
 from tsallax.errors import InvalidInput
 from tsallax.planning.forms import numbers
 from tsallax.planning.mdp import MDP
-from tsallax.planning.names import Index, names_in
+from tsallax.planning.names import Index, in_order_of_names, names_in
 
 Floats = NDArray[np.float64]
 
@@ -29,10 +29,11 @@ def read_policy(mdp: MDP, policy: ArrayLike | Mapping[Any, Any]) -> Floats:
     """
     if isinstance(policy, Mapping):
         return _normalized(mdp, _from_mapping(mdp, policy))
-    by_name = names_in(policy)
+    ordered = in_order_of_names(policy, "the policy", *_indices(mdp))
+    by_name = names_in(ordered)
     if by_name is not None:
         return _deterministic(mdp, _actions_by_name(mdp, by_name))
-    given = numbers(policy, "policy")
+    given = numbers(ordered, "policy")
     if given.shape == (mdp.n_states,) and np.issubdtype(given.dtype, np.integer):
         return _deterministic(mdp, given)
     refuse_real_actions(given, mdp.n_states, mdp.n_pairs)
@@ -79,8 +80,7 @@ def _normalized(mdp: MDP, pi: Floats) -> Floats:
 
 def _from_mapping(mdp: MDP, policy: Mapping[Any, Any]) -> Floats:
     """The probability of every pair, from {state: action} or {state: {action: probability}}."""
-    states = Index("state", mdp.n_states, mdp.state_names)
-    actions = Index("action", mdp.n_actions, mdp.action_names)
+    states, actions = _indices(mdp)
     pi, given = np.zeros(mdp.n_pairs), np.zeros(mdp.n_states, bool)
     for key, choice in policy.items():
         s = states.find(key, "the policy")
@@ -108,11 +108,17 @@ def _actions_by_name(mdp: MDP, policy: list[Any]) -> NDArray[np.int64]:
         raise InvalidInput(
             f"a policy of actions has one for each of {mdp.n_states} states, not {len(policy)}"
         )
-    actions = Index("action", mdp.n_actions, mdp.action_names)
+    _, actions = _indices(mdp)
     found = np.zeros(mdp.n_states, np.int64)
     for s in np.flatnonzero(~mdp.terminal).tolist():
         found[s] = actions.find(policy[s], f"the policy of {_state(mdp, s)}")
     return found
+
+
+def _indices(mdp: MDP) -> tuple[Index, Index]:
+    """The states and the actions of an MDP, by index and by name."""
+    states = Index("state", mdp.n_states, mdp.state_names)
+    return states, Index("action", mdp.n_actions, mdp.action_names)
 
 
 def _pair(mdp: MDP, s: int, a: int) -> int:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Mapping
 from typing import Any
 
@@ -22,6 +23,7 @@ from tsallax.planning.forms import (
     named,
     numbers,
 )
+from tsallax.planning.names import in_order_of_names
 
 NEAR_ONE = 1e-6
 """Sums of probabilities this close to one are rescaled: float32 accuracy."""
@@ -34,6 +36,7 @@ NO_OUTCOME_HINT = (
     "list terminal states in terminal=, or give termination="
 )
 
+TERMINATION_HINT = "; where they hold if the episode goes on, multiply them by 1 - termination"
 RESCALE_HINT = "; divide them by their sum"
 REST_HINT = f"{RESCALE_HINT}, or give termination= where the rest ends the episode"
 
@@ -79,7 +82,8 @@ def read_termination(termination: ArrayLike | None, layout: Layout) -> Floats | 
     """Read the probability of each pair that the episode ends on it."""
     if termination is None:
         return None
-    given = numbers(termination, "termination")
+    ordered = in_order_of_names(termination, "termination", layout.states, layout.actions)
+    given = numbers(ordered, "termination")
     result = per_pair(given, layout)
     if result is None:
         raise InvalidInput(
@@ -125,6 +129,11 @@ def distributions(
             at = int(np.argmax(off > NEAR_ONE))
             what = "probabilities" + (" and termination" if termination is not None else "")
             hint = NO_OUTCOME_HINT if sums[at] == 0 else RESCALE_HINT if sums[at] > 1 else REST_HINT
+            if (
+                termination is not None
+                and abs(sums[at] - termination[first + at] - 1.0) <= NEAR_ONE
+            ):
+                hint = TERMINATION_HINT
             hint = _other_order_hint(csr, layout) or hint
             place = layout.place(first + at)
             raise InvalidInput(f"{what} of {place} sum to {sums[at]:.12g}, not to 1{hint}")
@@ -154,7 +163,9 @@ def _other_order_hint(csr: csr_array, layout: Layout) -> str:
     if sum_to_one(row % actions, actions):
         return "; summed over the other state they are 1: transpose the matrix of each action"
     if actions == states and sum_to_one(row // actions, states):
-        return "; summed over the second axis they are 1: pass transitions.transpose(0, 2, 1)"
+        return (
+            "; summed over the second axis they are 1: pass numpy.transpose(transitions, (0, 2, 1))"
+        )
     return ""
 
 
@@ -168,7 +179,31 @@ def row_sums(data: Floats, indptr: Ints) -> Floats:
     return sums
 
 
-def read_rewards(rewards: Any, csr: csr_array, ends: bool, layout: Layout) -> Floats:
+def _warn_of_ignored_rewards(rewards: Any, layout: Layout, terminal: NDArray[np.bool_]) -> None:
+    """Warn where a table of rewards pays more or less in a terminal state than in all others.
+
+    Nothing is earned there: a reward for reaching a goal is often meant.
+    """
+    if not isinstance(rewards, np.ndarray) or rewards.shape[:1] != (layout.n_states,):
+        return
+    if rewards.ndim != 2 or not terminal.any():
+        return
+    paid, ignored = rewards[~terminal], rewards[terminal]
+    unusual = np.isfinite(ignored) & ((ignored < paid.min()) | (ignored > paid.max()))
+    if unusual.any():
+        i, action = (int(x) for x in np.argwhere(unusual)[0])
+        state = int(np.flatnonzero(terminal)[i])
+        where = named("state", state, layout.state_names)
+        warnings.warn(
+            f"the reward {float(rewards[state, action])} of terminal {where} is ignored: give it "
+            "to the pairs or transitions that lead there",
+            stacklevel=4,
+        )
+
+
+def read_rewards(
+    rewards: Any, csr: csr_array, ends: bool, layout: Layout, terminal: NDArray[np.bool_]
+) -> Floats:
     """Read r(s,a), as it is or as the expectation of r(s,a,s') under T(s'|s,a)."""
     states, actions = layout.n_states, layout.n_actions
     matrices = matrices_of(rewards)
@@ -182,9 +217,11 @@ def read_rewards(rewards: Any, csr: csr_array, ends: bool, layout: Layout) -> Fl
             )
         rewards = interleave(matrices, "rewards")
     elif not issparse(rewards):
+        rewards = in_order_of_names(rewards, "rewards", layout.states, layout.actions)
         rewards = numbers(rewards, "rewards")
     if not isinstance(rewards, np.ndarray) and tuple(rewards.shape) == (states, actions):
         rewards = rewards.toarray()
+    _warn_of_ignored_rewards(rewards, layout, terminal)
     flat = per_pair(rewards, layout) if isinstance(rewards, np.ndarray) else None
     transitional = tuple(rewards.shape) == (layout.n_given, states) or (
         layout.rectangular and tuple(rewards.shape) == (states, actions, states)
@@ -278,6 +315,7 @@ def read_initial(
         return ~terminal / float(np.count_nonzero(~terminal))
     if isinstance(initial, str):
         initial = {initial: 1.0}
+    initial = in_order_of_names(initial, "initial", layout.states)
     given = (
         _by_state(initial, layout) if isinstance(initial, Mapping) else numbers(initial, "initial")
     )
