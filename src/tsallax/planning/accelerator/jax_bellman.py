@@ -31,7 +31,10 @@ from tsallax.regularizer import Regularizer
 from tsallax.time_limits import check_deadline
 
 MAX_FOLLOW_COST = 0.5
-"""The largest time of a sweep of a policy, in sweeps of U, at which policies are evaluated."""
+"""The largest time of a sweep of a policy, in sweeps of U, at which such sweeps are made."""
+
+MAX_SYSTEM_COST = 1.25
+"""The same at which linear systems of policies are solved, which need far fewer products."""
 
 MIN_LIST_SIZE = 16
 """The smallest default length of the list of actions that a sweep makes for each state."""
@@ -191,7 +194,7 @@ class JaxBellman:
 
         None are made where they would take hardly less time than sweeps of U.
         """
-        if not self._evaluates_policies(certificate):
+        if self._follow_cost(certificate) > MAX_FOLLOW_COST:
             return v, 0, math.inf
         sweeps, span = 0, math.inf
         with self.scope():
@@ -246,8 +249,11 @@ class JaxBellman:
     def policy_value(
         self, certificate: Certificate, guess: Array, tolerance: float, order: None
     ) -> tuple[Array, float]:
-        """The value of the certificate's policy by BiCGSTAB, and its residual."""
-        if not self._evaluates_policies(certificate):
+        """The value of the certificate's policy by BiCGSTAB, and its residual.
+
+        Uv instead where a product would take much longer than a sweep of U.
+        """
+        if self._follow_cost(certificate) > MAX_SYSTEM_COST:
             return certificate.updated, certificate.span
         with self.scope():
             policy = self.prepared(certificate.policy)
@@ -267,9 +273,9 @@ class JaxBellman:
         """v itself."""
         return v, 0
 
-    def _evaluates_policies(self, certificate: Certificate) -> bool:
-        size = self.list_size(certificate.policy.max_support)
-        return self.model.follow_cost(size) <= MAX_FOLLOW_COST
+    def _follow_cost(self, certificate: Certificate) -> float:
+        """The time of a sweep of the certificate's policy, in sweeps of U."""
+        return self.model.follow_cost(self.list_size(certificate.policy.max_support))
 
     def prepared(self, policy: CertificatePolicy) -> Any:
         """The policy as a list of the actions that it uses in every state."""

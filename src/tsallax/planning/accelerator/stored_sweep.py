@@ -108,7 +108,7 @@ class StoredSweep:
 
     def follow_cost(self, size: int) -> float:
         """The time of `follow` with `size` actions of every state, in sweeps of U."""
-        return size * self.n_states / self.n_pairs
+        return size * int(np.count_nonzero(np.diff(self._pointer))) / self.n_pairs
 
     def follow(self, policy: list[FollowedGroup], v: Array) -> Array:
         """r_pi + alpha Omega(pi) + gamma T_pi v."""
