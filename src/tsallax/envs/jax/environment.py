@@ -12,6 +12,8 @@ from typing import Any, TypeAlias
 from jax import Array
 from jax.typing import ArrayLike
 
+from tsallax.envs.jax.canvas import Picture
+
 State: TypeAlias = Any
 """A named tuple of arrays, among them `step`, the number of steps taken so far (int32)."""
 
@@ -44,6 +46,10 @@ class Environment:
     """observe(state): the observation vector."""
     step: Callable[[State, ArrayLike], Transition]
     """step(state, action): takes a real action vector, clipped to its bounds."""
+    draw: Callable[[State], Picture] | None = None
+    """draw(state): the picture of a state."""
+    frames_per_second: int = 30
+    """The number of pictures that make a second."""
 
     @property
     def action_size(self) -> int:
