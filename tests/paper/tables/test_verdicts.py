@@ -66,6 +66,14 @@ def test_the_top_five_are_judged_by_the_statement_on_their_task(sign, verdict):
     assert NONE not in pendulum
 
 
+def test_a_task_that_is_not_in_the_paper_has_no_claim_on_its_top_five():
+    task = dataclasses.replace(PENDULUM, name="other")
+    rows = changed(swept(0.6, "sparse", task=PENDULUM), lambda r: True, task="other")
+    found = judged(rows, task, ranked=True)
+    assert BETTER.format("softmax") in found
+    assert not [statement for statement in found if "top five" in statement]
+
+
 def test_without_effects_hardly_any_verdict_is_conclusive():
     conclusive = total = 0
     for random in range(6):

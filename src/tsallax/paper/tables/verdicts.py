@@ -20,11 +20,31 @@ from tsallax.paper.tables.improvement import FACTORS, Improvement, improvement_b
 from tsallax.statistics import FAILS, HOLDS, INCONCLUSIVE, Estimate, estimate, rise
 from tsallax.wording import plural
 
-PAPER_TOP = {
-    "pendulum": {"sparse": 4, "soft": 1, "epsilon": 0},
-    "reacher": {"sparse": 2, "soft": 0, "epsilon": 3},
+
+@dataclass(frozen=True)
+class TopClaim:
+    """What the paper says of the five best algorithms on a task."""
+
+    way: str
+    """The way to explore that the statement is about."""
+    statement: str
+    null: float
+    """The count above which, or below which, the statement holds."""
+    more: bool
+    """Whether the statement holds above `null`, not below it."""
+    in_paper: int
+    """The count in the paper, by the marks in its tables."""
+    maximum: float | None = None
+    """The maximum return that most of the five converge to, if the paper says so."""
+
+
+TOP_CLAIMS = {
+    "pendulum": TopClaim(
+        "sparse", "Most of the top five explore sparsely", TOP / 2, True, 4, maximum=1000
+    ),
+    "reacher": TopClaim("soft", "None of the top five explores with softmax", 0.5, False, 0),
 }
-"""How the paper's top five explore, by the marks in its tables."""
+"""The paper's claim on its top five, by task."""
 OTHERS = ("epsilon", "soft")
 """Ways to explore that sparse exploration is compared with."""
 MEASURES = ("episodes", "return")
@@ -218,25 +238,22 @@ def _trend(sweep: SweepRuns, other: str, measure: str) -> Claim | None:
 
 def _top(sweep: SweepRuns, order: Ranking) -> Claim | None:
     """How the five best algorithms explore."""
-    if len(order.names) <= TOP:
+    said = TOP_CLAIMS.get(sweep.task.name)
+    if said is None or len(order.names) <= TOP:
         return None
-    if sweep.task.name == "pendulum":
-        way, statement, null = "sparse", "Most of the top five explore sparsely", TOP / 2
-    else:
-        way, statement, null = "soft", "None of the top five explores with softmax", 0.5
-    mine = np.array([sweep.algorithms[one].explore == way for one in order.names], float)
+    mine = np.array([sweep.algorithms[one].explore == said.way for one in order.names], float)
     draws = None if order.first is None else order.first @ mine
     count = estimate(round(float(order.top @ mine), 9), draws)
     by_mean = round(float(order.top_by_mean @ mine), 1)
     whole = all(float(v or 0).is_integer() for v in (count.value, count.low, count.high))
-    verdict = count.verdict(null)
+    verdict = count.verdict(said.null)
     return Claim(
-        statement,
-        f"Algorithms with {_way('explore', way)} among our top five",
+        said.statement,
+        f"Algorithms with {_way('explore', said.way)} among our top five",
         count,
-        null,
-        verdict if way == "sparse" else OPPOSITE[verdict],
-        f"The paper's tables have {PAPER_TOP[sweep.task.name][way]}. By the paper's rule, the mean "
+        said.null,
+        verdict if said.more else OPPOSITE[verdict],
+        f"The paper's tables have {said.in_paper}. By the paper's rule, the mean "
         f"return over the numbers of actions, we have {by_mean:g}.",
         decimals=0 if whole else 1,
     )
@@ -244,15 +261,16 @@ def _top(sweep: SweepRuns, order: Ranking) -> Claim | None:
 
 def _maximum(sweep: SweepRuns, order: Ranking) -> Claim | None:
     """Whether the best algorithms converge to the maximum return."""
+    said = TOP_CLAIMS.get(sweep.task.name)
     best = [(one, n) for one in order.names[:TOP] for n in sweep.actions]
     best = [cell for cell in best if cell in sweep.cells]
-    if sweep.task.name != "pendulum" or not best or len(order.names) < TOP:
+    if said is None or said.maximum is None or not best or len(order.names) < TOP:
         return None
     reached = [sweep.greedy[cell].mean() >= sweep.threshold for cell in best]
     few = any(len(sweep.greedy[cell]) < 2 for cell in best)
     drawn = [sweep.weights[cell] @ sweep.greedy[cell] >= sweep.threshold for cell in best]
     share = estimate(float(np.mean(reached)), None if few else np.mean(drawn, axis=0))
-    statement = "Most of the top five converge to the maximum return of 1000"
+    statement = f"Most of the top five converge to the maximum return of {said.maximum:g}"
     level = f"a mean greedy return of {number(sweep.threshold, 0)} or more"
     cells = f"Share of their {len(best)} cells with {level}"
     bias = "The five were chosen by the same runs, which biases this upwards."
