@@ -40,7 +40,7 @@ from tsallax.deep.training_schedule import (
     passes_multiple,
 )
 from tsallax.envs.gymnasium.environment_workers import copies, default_workers
-from tsallax.envs.gymnasium.gymnasium_make import makes_environments
+from tsallax.envs.gymnasium.gymnasium_make import makes_environments, names_module
 from tsallax.envs.jax.environment import Environment
 from tsallax.errors import InvalidInput
 from tsallax.interrupts import deferred
@@ -486,7 +486,7 @@ class Fleet:
                 for m in about["members"]
             ]
             world, name = about["world"], str(about["world"]["name"])
-            if env is None and (not world["by_name"] or ":" in name):
+            if env is None and (not world["by_name"] or names_module(name)):
                 raise InvalidInput("saved without a way to make its environment: give it as env")
             settings = {key: about.get(key, default) for key, default in SETTINGS.items()}
             settings |= {} if workers is None else {"workers": workers}

@@ -14,7 +14,7 @@ from typing import Any
 
 from tsallax.deep.option_changes import Change
 from tsallax.deep.options import to_mapping, with_current_names, without_unused
-from tsallax.envs.gymnasium.gymnasium_make import check_id
+from tsallax.envs.gymnasium.gymnasium_make import check_id, names_module
 from tsallax.envs.jax.catalogue import jax_environment
 from tsallax.errors import InvalidInput
 from tsallax.files import yaml_text
@@ -99,14 +99,6 @@ class TrainingRun:
         env = self.settings.run.env
         words = ["tsallax", "evaluate", str(self.folder)]
         return shlex.join([*words, "--env", str(env)] if names_module(env) else words)
-
-
-def names_module(env: str | None) -> bool:
-    """Whether the id of an environment names a module to import, as `module:Name-v0` does.
-
-    A file must not choose what code runs: such an id has to be given on the command line.
-    """
-    return env is not None and ":" in env
 
 
 def open_run(

@@ -31,6 +31,17 @@ def names_function(source: str) -> bool:
     return source.partition(":")[2].isidentifier()
 
 
+def names_module(source: str | None) -> bool:
+    """Whether an id or a function is that of a module to import, as in `module:Name-v0`.
+
+    A file must not choose what code runs: what it names so is not used, but has to be given again.
+
+    >>> [names_module(x) for x in ("rooms:Room-v0", "rooms:make_room", "CartPole-v1", None)]
+    [True, True, False, False]
+    """
+    return source is not None and ":" in source
+
+
 def make(source: Any, options: Mapping[str, Any] | None = None) -> Any:
     """Make a Gymnasium environment by its id, those of tsallax included, or by a function.
 
@@ -100,7 +111,7 @@ def check_id(name: str) -> None:
     from tsallax.envs.gymnasium.registration import register
 
     register()
-    if ":" in name:
+    if names_module(name):
         return
     try:
         version = parse_env_id(name)[2]
