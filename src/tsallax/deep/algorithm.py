@@ -27,12 +27,21 @@ class Metrics(NamedTuple):
 class Algorithm(Protocol):
     """A learning algorithm as frozen data; its state is a learner, which every method takes.
 
-    A learner is a pytree: networks, optimiser, replay memory, numeric options and random key.
+    A learner is a named tuple of pytrees. Agents, fleets, loops and files know four of its fields:
+
+        online   the networks that learn, the arrays of `Agent.parameters`
+        replay   the memory, a `Replay`
+        knobs    the numeric options, in which members of a fleet may differ; None in files
+        key      the random key, from which those of each step are made (`loop.step_keys`)
     """
 
     @property
     def config(self) -> Any:
-        """The options that shape the compiled program."""
+        """The options that shape the compiled program.
+
+        Of them, agents, fleets and loops read n_envs, train_freq, learning_starts,
+        target_update_interval, buffer_size and batch_size.
+        """
 
     def init(self, key: Array, knobs: Any) -> Any:
         """The learner before the first step."""
