@@ -191,6 +191,7 @@ class Fleet:
             copies(spec.source, options=spec.options, **spec.adapter_options),
             observation=like.reset([0]),
             mask=like.mask,
+            action_format=spec.action,
             workers=default_workers(n) if workers is None else min(workers, n),
             overlap=self._settings["overlap"],
             **shared,
@@ -525,10 +526,6 @@ class Fleet:
         if not known or (len(ends), len(stops)) != (n, n) or not 0 <= self.steps < MAX_STEPS:
             raise InvalidInput("damaged: its description is of another fleet")
         self._loop.restore(arrays, slots, self.steps)
-        if self.spec.jax is None:
-            for name in ("action", "taken"):
-                if not self.spec.action.has(arrays.get(f"feed.{name}", 0)):
-                    raise InvalidInput(f"damaged: feed.{name} has an action that is not there")
         one = jax.eval_shape(lambda: self._loop.acting_state(0))
         for i, record in enumerate(self.records):
             returns, running = (arrays.get(f"record.{i}.{x}") for x in ("returns", "running"))

@@ -15,6 +15,8 @@ from numpy.typing import NDArray
 
 MAX_CYCLES = 1000
 """The most cycles of a segment."""
+EPISODES_PREFIX = "feed."
+"""The prefix, in files, of the arrays of the episodes in progress."""
 
 
 class CycleLog(NamedTuple):

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from tsallax.deep import checkpoint, loop_jax
 from tsallax.deep.algorithm import Algorithm
 from tsallax.deep.evaluation_episodes import Episodes, play_jax
-from tsallax.deep.loop import CycleLog, FleetLog
+from tsallax.deep.loop import EPISODES_PREFIX, CycleLog, FleetLog
 from tsallax.deep.loop_jax import JaxEpisodes
 from tsallax.envs.jax.environment import Environment
 
@@ -108,7 +108,7 @@ class JaxFleetLoop:
     def arrays(self, step: int) -> dict[str, NDArray[Any]]:
         """The learners and the episodes in progress after `step` steps, as named arrays."""
         found = checkpoint.flatten_learner(self.learners, step, many=True)
-        return found | checkpoint.flatten(loop_jax.ARRAYS, self.episodes)
+        return found | checkpoint.flatten(EPISODES_PREFIX, self.episodes)
 
     def restore(self, arrays: dict[str, NDArray[Any]], slots: Sequence[int], step: int) -> None:
         """Take the state from the arrays of a file, of the members `slots` after `step` steps."""
@@ -117,7 +117,7 @@ class JaxFleetLoop:
         )
         knobs = take(self._knobs, jnp.asarray(slots))
         self.learners = checkpoint.restore_learner(learners, knobs, arrays, step, many=True)
-        self.episodes = checkpoint.restore(loop_jax.ARRAYS, episodes, arrays)
+        self.episodes = checkpoint.restore(EPISODES_PREFIX, episodes, arrays)
 
     def close(self) -> None:
         """Do nothing: there are no processes to end."""

@@ -42,15 +42,13 @@ from tsallax.deep.fleet_step import (
     end_episodes,
     init_learners,
 )
-from tsallax.deep.loop import FleetLog
+from tsallax.deep.loop import EPISODES_PREFIX, FleetLog
 from tsallax.deep.loop_fleet import stack, take
 from tsallax.deep.loop_gymnasium import MAX_REPEATED, episode_seed
+from tsallax.envs.action_format import ActionFormat
 from tsallax.envs.gymnasium.adapter import GymnasiumAdapter
 from tsallax.envs.gymnasium.environment_workers import EnvironmentWorkers, WorkerLost, row_type
 from tsallax.errors import InvalidInput
-
-ARRAYS = "feed."
-"""The prefix, in files, of the arrays of the episodes."""
 
 
 @dataclass
@@ -88,6 +86,7 @@ class GymnasiumFleetLoop:
         make: makes an environment for one agent, in a worker process if there are any.
         observation: an array like the observation of one agent, (1, ...).
         mask: an array like its mask, (1, ...), None where actions are not masked.
+        action_format: that of the actions.
         seeds: those of the agents.
         knobs: those of the agents.
         together: make each step with all agents at once.
@@ -103,6 +102,7 @@ class GymnasiumFleetLoop:
         *,
         observation: NDArray[Any],
         mask: NDArray[np.bool_] | None,
+        action_format: ActionFormat,
         seeds: Sequence[int],
         knobs: Sequence[Any],
         together: bool,
@@ -111,7 +111,7 @@ class GymnasiumFleetLoop:
     ) -> None:
         self.algorithm, self.name, self.overlap, self.workers = algorithm, name, overlap, workers
         self.together, self.seeds, self._knobs, self._make = together, seeds, knobs, make
-        self._row = row_type(observation, mask)
+        self._row, self._action_format = row_type(observation, mask), action_format
         self._seen = ("observation",) if mask is None else ("observation", "mask")
         self.learners: list[Any] = []
         """By group: one learner with the agents as leading axis, or the learner of each agent."""
@@ -393,12 +393,12 @@ class GymnasiumFleetLoop:
         learners = self.learners[0] if self.together else _stack_on_host(self.learners)
         now = self.episodes
         found = checkpoint.flatten_learner(learners, step, many=True)
-        found |= {f"{ARRAYS}begun": now.begun, f"{ARRAYS}length": now.length}
+        found |= {f"{EPISODES_PREFIX}begun": now.begun, f"{EPISODES_PREFIX}length": now.length}
         if now.rows:
             rows, kept = self._present(), np.minimum(now.length, now.taken.shape[1])
-            found |= {f"{ARRAYS}{name}": rows[name] for name in self._seen}
-            found[f"{ARRAYS}action"] = self._chosen()
-            found[f"{ARRAYS}taken"] = np.concatenate(
+            found |= {f"{EPISODES_PREFIX}{name}": rows[name] for name in self._seen}
+            found[f"{EPISODES_PREFIX}action"] = self._chosen()
+            found[f"{EPISODES_PREFIX}taken"] = np.concatenate(
                 [taken[:length] for taken, length in zip(now.taken, kept, strict=True)]
             )
         return found
@@ -437,6 +437,10 @@ class GymnasiumFleetLoop:
             kind, shape = rows[name].dtype, rows[name].shape
             rows[name] = _array(arrays, name, (shape, kind))
         action = _array(arrays, "action", ((n, *self._action.shape), self._action.dtype))
+        for name, numbers in {"action": action, "taken": taken}.items():
+            if not self._action_format.has(numbers):
+                problem = f"damaged: {EPISODES_PREFIX}{name} has an action that is not there"
+                raise InvalidInput(problem)
         self._set_present(rows, action)
 
     def play(
@@ -487,11 +491,13 @@ class GymnasiumFleetLoop:
 
 def _array(arrays: dict[str, NDArray[Any]], name: str, like: tuple[Any, Any]) -> NDArray[Any]:
     """An array of a file, refused if its shape or type is another."""
-    found = arrays.get(ARRAYS + name)
+    found = arrays.get(EPISODES_PREFIX + name)
     if found is None:
-        raise InvalidInput(f"incomplete: {ARRAYS}{name} missing")
+        raise InvalidInput(f"incomplete: {EPISODES_PREFIX}{name} missing")
     if (found.shape, found.dtype) != like:
-        raise InvalidInput(f"{ARRAYS}{name} has type {found.dtype} and shape {found.shape}")
+        raise InvalidInput(
+            f"{EPISODES_PREFIX}{name} has type {found.dtype} and shape {found.shape}"
+        )
     return found
 
 
