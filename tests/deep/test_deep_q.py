@@ -33,7 +33,6 @@ sample = jax.jit(replay.sample, static_argnums=(2, 5, 6))
 init = jax.jit(lambda algorithm, key, knobs: algorithm.init(key, knobs), static_argnums=0)
 learn = jax.jit(lambda algorithm, *arguments: algorithm.learn(*arguments), static_argnums=0)
 values = jax.jit(lambda algorithm, *arguments: algorithm.values(*arguments), static_argnums=0)
-sample_rows = jax.jit(deep_q.sample_rows)
 RULES = (("sparse", None), ("hard", None), ("soft", None), ("tsallis", 1.5))
 
 
@@ -327,27 +326,6 @@ def test_alpha_follows_its_schedule_when_acting():
     for step, alpha in ((0, 1.0), (50, 0.505), (100, 0.01), (10**6, 0.01)):
         policy = draw(recorded.algorithm, recorded.learner, x, step)[-1]
         assert np.asarray(policy) == pytest.approx(policy_of("sparse", q[0], alpha), abs=1e-4)
-
-
-def test_draws_follow_the_probabilities():
-    p = np.random.default_rng(0).dirichlet(np.full(50, 2.0)) * (np.arange(50) % 3 > 0)
-    p /= p.sum()
-    rows = np.broadcast_to(p.astype(np.float32), (100_000, 50))
-    assert_drawn_from(p, sample_rows(jax.random.PRNGKey(0), rows))
-
-
-@pytest.mark.parametrize("n", [9, 961])
-def test_an_action_of_probability_zero_is_never_drawn_whatever_the_rounding(n, monkeypatch):
-    """Also by the smallest and largest numbers that a uniform draw can give."""
-    rng = np.random.default_rng(n)
-    p = rng.exponential(size=(500, n)) * (rng.random((500, n)) < 0.2)
-    p[:, 0] = p[:, n // 2 :] = 0
-    p[:, 1] = 1
-    p = (p / p.sum(-1, keepdims=True)).astype(np.float32)
-    monkeypatch.setattr(jax.random, "uniform", lambda key, shape: jnp.full(shape, key))
-    draw = jax.jit(lambda corner, p: deep_q.sample_rows(corner, p))
-    for corner in (0.0, 2**-23, 1 - 2**-22, 1 - 2**-23):
-        assert np.all(p[np.arange(500), draw(corner, p)] > 0)
 
 
 CRITICS = {"critics": 2, "huber": 0.5, "update": "sparse", "rules": RULES[:1]}

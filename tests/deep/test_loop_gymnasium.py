@@ -15,7 +15,7 @@ from refusals import refused
 from small_agents import TINY, VECTOR, Episodic, assert_history_is_that_of, stored
 from tsallax import DeepQ
 from tsallax.deep import loop_gymnasium
-from tsallax.deep.loop_gymnasium import episode_seed
+from tsallax.deep.loop import episode_seed
 
 
 def test_cart_pole_is_stored_as_it_happened():
@@ -104,12 +104,6 @@ def test_the_history_of_a_vector_environment_is_that_of_its_episodes(mode):
     assert len(env.episodes) >= 2
     for row, following in [pair for rows in stored(agent) for pair in pairwise(rows)]:
         assert (following["weight"] == 0) == (mode is None and row["ended"])
-
-
-def test_episodes_have_seeds_of_their_own():
-    seeds = {episode_seed(s, e, n) for s in (0, 1) for e in range(3) for n in range(50)}
-    assert len(seeds) == 300
-    assert all(0 <= seed < 2**31 for seed in seeds)
 
 
 @pytest.mark.parametrize(

@@ -18,8 +18,7 @@ from refusals import refused
 from small_agents import SMALL_DDPG, TINY, Episodic, leaves, member
 from tsallax import DDPG, DDPGConfig, DeepQ, DeepQConfig, Fleet, Member
 from tsallax.deep import checkpoint
-from tsallax.deep.loop import step_keys
-from tsallax.deep.loop_gymnasium import episode_seed
+from tsallax.deep.loop import episode_seed, step_keys
 from tsallax.deep.replay import ENDED, Transition
 from tsallax.envs.gymnasium.environment_workers import WorkerLost
 from tsallax.errors import InvalidInput

@@ -29,10 +29,16 @@ from tsallax.deep import checkpoint, options
 from tsallax.deep.algorithm import Algorithm, acting_learner, init_learner
 from tsallax.deep.environment_description import from_description
 from tsallax.deep.environment_spec import EnvironmentSpec, make_spec
-from tsallax.deep.evaluation_episodes import Episodes, choose_actions, evaluation_seed, play_jax
+from tsallax.deep.evaluation_episodes import (
+    Episodes,
+    choose_actions,
+    evaluation_seed,
+    play_gymnasium,
+    play_jax,
+)
 from tsallax.deep.history import History, read_history
 from tsallax.deep.loop import Loop, Segment
-from tsallax.deep.loop_gymnasium import GymnasiumLoop, episode_seed
+from tsallax.deep.loop_gymnasium import GymnasiumLoop
 from tsallax.deep.loop_jax import JaxLoop
 from tsallax.deep.memory_size import require_memory
 from tsallax.deep.option_changes import (
@@ -550,24 +556,16 @@ class Agent:
         on_state: Callable[[bool], None] = lambda over: None,
     ) -> Episodes:
         """Play episodes in a Gymnasium environment; `on_state(over)` is called in each state."""
-        returns, lengths = [], []
-        for episode in range(episodes):
-            seen = environment.reset([episode_seed(seed, 0, episode)])
-            total, length, over = 0.0, 0, False
-            on_state(over)
-            while not over:
-                key = None
-                if not deterministic:
-                    key = jax.random.PRNGKey(episode_seed(seed, length + 1, episode))
-                state = self._learner, seen, self.steps
-                action = choose_actions(self._algorithm, *state, key, environment.mask)
-                seen, reward, terminated, truncated = environment.step(np.asarray(action))
-                total, length = total + float(reward[0]), length + 1
-                over = bool(terminated[0] or truncated[0])
-                on_state(over)
-            returns.append(total)
-            lengths.append(length)
-        return Episodes(np.array(returns), np.array(lengths, np.int64))
+        return play_gymnasium(
+            self._algorithm,
+            environment,
+            self._learner,
+            step=self.steps,
+            episodes=episodes,
+            deterministic=deterministic,
+            seed=seed,
+            on_state=on_state,
+        )
 
     def _record_evaluation(self, episodes: int, env: Any) -> None:
         greedy = self.evaluate(episodes, env=env)

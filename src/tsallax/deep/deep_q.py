@@ -27,7 +27,15 @@ import jax.numpy as jnp
 from jax import Array, lax
 from jax.typing import ArrayLike
 
-from tsallax.deep import adam, linear_schedule, network, replay, reward_scale, running_moments
+from tsallax.deep import (
+    adam,
+    categorical,
+    linear_schedule,
+    network,
+    replay,
+    reward_scale,
+    running_moments,
+)
 from tsallax.deep.action_layout import ActionLayout
 from tsallax.deep.adam import Adam
 from tsallax.deep.algorithm import Metrics
@@ -171,8 +179,8 @@ class DeepQLearning:
         if mask is None:
             anything = jax.random.randint(other, p.shape[:-1], 0, self.layout.sizes)
         else:
-            anything = sample_rows(other, allowed.astype(p.dtype))
-        action = jnp.where(uniform[..., None], anything, sample_rows(key, p))
+            anything = categorical.sample(other, allowed.astype(p.dtype))
+        action = jnp.where(uniform[..., None], anything, categorical.sample(key, p))
         return self.layout.numbers(action), jnp.sum(p > 0) / jnp.sum(allowed)
 
     def sample(
@@ -185,7 +193,7 @@ class DeepQLearning:
     ) -> Array:
         """An action of explore.policy for each observation, without the uniform share."""
         q = self._rows(learner.online, learner, observation, mask)
-        return self.layout.numbers(sample_rows(key, self._explore(learner, q, step)))
+        return self.layout.numbers(categorical.sample(key, self._explore(learner, q, step)))
 
     def store(self, learner: Learner, transition: Transition, step: ArrayLike) -> Learner:
         """Add a transition of each environment to the memory and to the running moments."""
@@ -423,13 +431,6 @@ def _cost(error: Array, huber: float | None) -> Array:
         return error**2
     size = jnp.abs(error)
     return jnp.where(size <= huber, error**2, huber * (2 * size - huber))
-
-
-def sample_rows(key: Array, p: Array) -> Array:
-    """A random index from each distribution p (..., n); never one of probability zero."""
-    cumulative = jnp.cumsum(p, -1)
-    u = jax.random.uniform(key, p.shape[:-1]) * cumulative[..., -1]
-    return replay.search(p, cumulative, u)
 
 
 def build_algorithm(

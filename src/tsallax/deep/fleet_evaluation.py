@@ -7,7 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tsallax.deep.evaluation_episodes import Episodes
-from tsallax.deep.loop_gymnasium import episode_seed
+from tsallax.deep.loop import episode_seed
 from tsallax.envs.gymnasium.environment_workers import EnvironmentWorkers
 
 Choose = Callable[[NDArray[np.uint8], NDArray[np.uint32] | None], Any]

@@ -90,3 +90,9 @@ def step_keys(key: Array, step: ArrayLike) -> tuple[Array, Array, Array]:
     """The random keys of a step: to act, to learn and to reset with."""
     act, learn, reset = jax.random.split(jax.random.fold_in(key, step), 3)
     return act, learn, reset
+
+
+def episode_seed(seed: int, environment: int, episode: int) -> int:
+    """The seed of an episode, by the agent's seed and the numbers of environment and episode."""
+    words = np.random.SeedSequence([seed, environment, episode]).generate_state(1)
+    return int(words[0]) >> 1

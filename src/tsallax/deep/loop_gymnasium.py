@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 
 from tsallax.deep.algorithm import Algorithm
 from tsallax.deep.environment_spec import EnvironmentSpec
-from tsallax.deep.loop import CycleLog, Segment, step_keys
+from tsallax.deep.loop import CycleLog, Segment, episode_seed, step_keys
 from tsallax.deep.replay import Transition
 from tsallax.envs.gymnasium.adapter import GymnasiumAdapter
 from tsallax.errors import InvalidInput
@@ -206,12 +206,6 @@ class GymnasiumLoop:
         if not (same and seen) or not self.spec.action.has(taken):
             raise InvalidInput("damaged: its unfinished episode has impossible actions")
         self.episodes.taken, self._saved = list(taken), observation
-
-
-def episode_seed(seed: int, environment: int, episode: int) -> int:
-    """The seed of an episode, by the agent's seed and the numbers of environment and episode."""
-    words = np.random.SeedSequence([seed, environment, episode]).generate_state(1)
-    return int(words[0]) >> 1
 
 
 def _copy(mask: NDArray[np.bool_] | None) -> NDArray[np.bool_] | None:

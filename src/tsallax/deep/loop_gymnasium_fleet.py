@@ -42,9 +42,9 @@ from tsallax.deep.fleet_step import (
     end_episodes,
     init_learners,
 )
-from tsallax.deep.loop import EPISODES_PREFIX, FleetLog
+from tsallax.deep.loop import EPISODES_PREFIX, FleetLog, episode_seed
 from tsallax.deep.loop_fleet import stack, take
-from tsallax.deep.loop_gymnasium import MAX_REPEATED, episode_seed
+from tsallax.deep.loop_gymnasium import MAX_REPEATED
 from tsallax.envs.action_format import ActionFormat
 from tsallax.envs.gymnasium.adapter import GymnasiumAdapter
 from tsallax.envs.gymnasium.environment_workers import EnvironmentWorkers, WorkerLost, row_type

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from tsallax import checks
 from tsallax.deep.agent import Agent
 from tsallax.deep.evaluation_episodes import Episodes
-from tsallax.deep.loop_gymnasium import episode_seed
+from tsallax.deep.loop import episode_seed
 from tsallax.errors import InvalidInput
 from tsallax.files import atomic
 
