@@ -22,7 +22,7 @@ from tsallax.paper.fleets.jobs import Job, pending_jobs
 from tsallax.paper.fleets.row_files import RowFolder
 from tsallax.paper.result import tidy
 from tsallax.paper.suites.suite_rows import SUITE_ROWS, Key, SuiteRow
-from tsallax.paper.suites.suite_tasks import OURS, Suite, SuiteTask, suite_agents
+from tsallax.paper.suites.suite_tasks import Suite, SuiteTask
 
 MAX_STEPS = 2**30
 
@@ -151,9 +151,8 @@ class Request:
 
 def default_request(suite: Suite, quick: bool = False) -> Request:
     """All of a suite, or a miniature: small networks, few seeds, few steps."""
-    agents = {OURS: {}} if suite.levels == (None,) else suite_agents()
     full = Request(
-        suite, tuple(suite.tasks), agents, suite.levels, suite.seeds, suite.eval_every,
+        suite, tuple(suite.tasks), suite.agents, suite.levels, suite.seeds, suite.eval_every,
         suite.eval_episodes, suite.final_episodes,
     )  # fmt: skip
     if not quick:
