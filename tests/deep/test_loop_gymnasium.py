@@ -136,8 +136,8 @@ def test_a_compiled_step_does_not_copy_the_replay_memory(env):
     now, learner = agent._loop.episodes, agent._learner
     transition, _ = agent._loop._step(agent.spec.training_environment())
     program = loop_gymnasium._store_learn_act.lower(
-        agent._algorithm, True, learner._replace(knobs=None), learner.knobs, transition,
-        now.observation, 4, now.mask,
+        agent._algorithm, True, learner._replace(hyperparameters=None), learner.hyperparameters,
+        transition, now.observation, 4, now.mask,
     )  # fmt: skip
     largest = max(ring.nbytes for ring in jax.tree.leaves(learner.replay))
     assert program.compile().memory_analysis().temp_size_in_bytes < largest / 10

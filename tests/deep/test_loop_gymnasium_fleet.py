@@ -69,11 +69,11 @@ def test_without_overlap_an_agent_learns_what_it_would_learn_alone(together):
 def test_with_overlap_an_agent_acts_before_it_learns_from_the_step():
     """The order of the calls, written down for one agent and one environment."""
     fleet, seed, steps = pair(), 1, 60
-    algorithm, knobs = fleet._loop.algorithm, fleet._loop._knobs[seed]
+    algorithm, hyperparameters = fleet._loop.algorithm, fleet._loop._hyperparameters[seed]
     init, act, store, learn = (
         jax.jit(getattr(algorithm, name)) for name in ("init", "act", "store", "learn")
     )
-    learner = init(jax.random.PRNGKey(seed), knobs)
+    learner = init(jax.random.PRNGKey(seed), hyperparameters)
     env, episode = gymnasium.make("CartPole-v1"), 0
     seen, _ = env.reset(seed=episode_seed(seed, 0, episode))
     action, _ = act(learner, seen[None], 0, step_keys(learner.key, 0)[0])

@@ -157,7 +157,7 @@ class Agent:
     def build_algorithm(
         spec: EnvironmentSpec, configs: Sequence[Any]
     ) -> tuple[Algorithm, list[Any]]:
-        """The algorithm that agents with these options share, and the knobs of each."""
+        """The algorithm that agents with these options share, and the hyperparameters of each."""
         raise NotImplementedError
 
     @staticmethod
@@ -169,12 +169,12 @@ class Agent:
     ) -> tuple[Algorithm, Any]:
         """The algorithm and the learner."""
         try:
-            algorithm, (knobs,) = self.build_algorithm(self.spec, [self.config])
+            algorithm, (hyperparameters,) = self.build_algorithm(self.spec, [self.config])
             key = jax.random.PRNGKey(self.seed)
             if make_learner is None:
-                shapes = jax.eval_shape(algorithm.init, key, knobs)
+                shapes = jax.eval_shape(algorithm.init, key, hyperparameters)
                 require_memory(self.spec.name, shapes, self.config.buffer_size)
-            learner = (make_learner or init_learner)(algorithm, key, knobs)
+            learner = (make_learner or init_learner)(algorithm, key, hyperparameters)
             return algorithm, jax.block_until_ready(learner)
         except (MemoryError, RuntimeError) as error:
             if not isinstance(error, MemoryError) and "RESOURCE_EXHAUSTED" not in str(error):
@@ -219,9 +219,9 @@ class Agent:
         new = options.make_config(self.Config, self._config, given)
         require_same_shapes(self.build_algorithm, self.spec, self._config, new)
         self.changes += changes_between(self.steps, self._config, new)
-        self._algorithm, (knobs,) = self.build_algorithm(self.spec, [new])
+        self._algorithm, (hyperparameters,) = self.build_algorithm(self.spec, [new])
         self._config, self._loop.algorithm = new, self._algorithm
-        self._learner = self._learner._replace(knobs=knobs)
+        self._learner = self._learner._replace(hyperparameters=hyperparameters)
         return self
 
     def parameters(self) -> dict[str, NDArray[np.float32]]:

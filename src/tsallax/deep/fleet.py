@@ -164,14 +164,14 @@ class Fleet:
     def _make_loop(self) -> JaxFleetLoop | GymnasiumFleetLoop:
         """The loop in the environment."""
         configs, spec = [member.config for member in self.members], self.spec
-        algorithm, knobs = self._kind.build_algorithm(spec, configs)
-        shapes = jax.eval_shape(algorithm.init, jax.random.PRNGKey(0), knobs[0])
+        algorithm, hyperparameters = self._kind.build_algorithm(spec, configs)
+        shapes = jax.eval_shape(algorithm.init, jax.random.PRNGKey(0), hyperparameters[0])
         require_memory(spec.name, shapes, self.config.buffer_size, len(configs))
         together, workers = self._settings["together"], self._settings["workers"]
         self.together = jax.default_backend() != "cpu" if together is None else together
         shared: dict[str, Any] = {
             "seeds": [member.seed for member in self.members],
-            "knobs": knobs,
+            "hyperparameters": hyperparameters,
             "together": self.together,
         }
         if spec.jax is not None:

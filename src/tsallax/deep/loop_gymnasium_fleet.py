@@ -88,7 +88,7 @@ class GymnasiumFleetLoop:
         mask: an array like its mask, (1, ...), None where actions are not masked.
         action_format: that of the actions.
         seeds: those of the agents.
-        knobs: those of the agents.
+        hyperparameters: those of the agents.
         together: make each step with all agents at once.
         overlap: act before learning, see above.
         workers: the number of worker processes, 0 for none.
@@ -104,13 +104,18 @@ class GymnasiumFleetLoop:
         mask: NDArray[np.bool_] | None,
         action_format: ActionFormat,
         seeds: Sequence[int],
-        knobs: Sequence[Any],
+        hyperparameters: Sequence[Any],
         together: bool,
         overlap: bool,
         workers: int,
     ) -> None:
         self.algorithm, self.name, self.overlap, self.workers = algorithm, name, overlap, workers
-        self.together, self.seeds, self._knobs, self._make = together, seeds, knobs, make
+        self.together, self.seeds, self._hyperparameters, self._make = (
+            together,
+            seeds,
+            hyperparameters,
+            make,
+        )
         self._row, self._action_format = row_type(observation, mask), action_format
         self._seen = ("observation",) if mask is None else ("observation", "mask")
         self.learners: list[Any] = []
@@ -118,7 +123,7 @@ class GymnasiumFleetLoop:
         self.members = np.arange(len(seeds))
         """The numbers of the members that the learners belong to."""
         packed = jax.ShapeDtypeStruct((1, self._row.itemsize), jnp.uint8)
-        like = jax.eval_shape(algorithm.init, jax.random.PRNGKey(0), knobs[0])
+        like = jax.eval_shape(algorithm.init, jax.random.PRNGKey(0), hyperparameters[0])
         action, _ = jax.eval_shape(partial(act_one, algorithm, self._row, step=0), like, packed)
         self._action = np.zeros(action.shape[1:], action.dtype)
         self.episodes = self._no_episodes(len(seeds))
@@ -136,11 +141,13 @@ class GymnasiumFleetLoop:
         """Make the learners."""
         keys = [jax.random.PRNGKey(seed) for seed in self.seeds]
         if self.together:
-            self.learners = [init_learners(self.algorithm, jnp.stack(keys), stack(self._knobs))]
+            self.learners = [
+                init_learners(self.algorithm, jnp.stack(keys), stack(self._hyperparameters))
+            ]
         else:
             self.learners = [
-                init_learner(self.algorithm, key, knobs)
-                for key, knobs in zip(keys, self._knobs, strict=True)
+                init_learner(self.algorithm, key, hyperparameters)
+                for key, hyperparameters in zip(keys, self._hyperparameters, strict=True)
             ]
 
     def _no_episodes(self, n: int) -> FleetEpisodes:
@@ -407,10 +414,10 @@ class GymnasiumFleetLoop:
         """Take the state from the arrays of a file, of the members `slots` after `step` steps."""
         n, row = len(slots), self._row
         self.members = np.asarray(slots)
-        knobs = stack([self._knobs[i] for i in slots])
+        hyperparameters = stack([self._hyperparameters[i] for i in slots])
         keys = jax.ShapeDtypeStruct((n, 2), jnp.uint32)
-        like = jax.eval_shape(partial(init_learners, self.algorithm), keys, knobs)
-        learners = checkpoint.restore_learner(like, knobs, arrays, step, many=True)
+        like = jax.eval_shape(partial(init_learners, self.algorithm), keys, hyperparameters)
+        learners = checkpoint.restore_learner(like, hyperparameters, arrays, step, many=True)
         self.learners = [learners] if self.together else [take(learners, i) for i in range(n)]
         counts = {"begun": ((n,), np.int64), "length": ((n,), np.int64)}
         begun, length = (_array(arrays, *item) for item in counts.items())
@@ -452,7 +459,7 @@ class GymnasiumFleetLoop:
         machine.
         """
         environments = np.arange(min(episodes, len(self.seeds)))
-        agent = state, self._knobs[member], step
+        agent = state, self._hyperparameters[member], step
         return self._play(False, agent, environments, [seed], episodes, deterministic)[0]
 
     def play_all(
@@ -466,8 +473,8 @@ class GymnasiumFleetLoop:
         seeds: Sequence[int],
     ) -> list[Episodes]:
         """`play` of several members at the same time, each in an environment of its own."""
-        knobs = [self._knobs[member] for member in members]
-        agents = stack(states), stack(knobs), jnp.asarray(steps)
+        hyperparameters = [self._hyperparameters[member] for member in members]
+        agents = stack(states), stack(hyperparameters), jnp.asarray(steps)
         return self._play(True, agents, np.asarray(members), seeds, episodes, deterministic)
 
     def _play(
@@ -481,8 +488,8 @@ class GymnasiumFleetLoop:
     ) -> list[Episodes]:
         """Episodes of each of the agents, in as many of the environments for each.
 
-        `agents` are acting state, knobs and step of one, or with `many` of several on a leading
-        axis.
+        `agents` are acting state, hyperparameters and step of one, or with `many` of several on a
+        leading axis.
         """
         choose = partial(choose_all, self.algorithm, self._row, many, self.learners[0], agents)
         slots = environments + len(self.seeds)
