@@ -158,7 +158,7 @@ def test_an_error_of_an_environment_leaves_a_fleet_that_can_be_saved(make, error
     assert str(raised.value).startswith("Drift: ")
     assert str(raised.value).endswith(words)
     assert raised.value.__notes__ == [f"the fleet of 3 steps was saved to {path}"]
-    assert (fleet.steps, fleet.whole) == (3, True)
+    assert (fleet.steps, fleet.consistent) == (3, True)
     healthy = Fleet.load(path, Drift).learn(steps=50)
     assert_equal(healthy, pair(Drift).learn(steps=50))
 

@@ -51,7 +51,7 @@ SETTINGS: dict[str, Any] = {"together": None, "workers": None, "overlap": True}
 
 
 @dataclass
-class Record:
+class MemberRecord:
     """The training of a member so far: the returns of its episodes and its position."""
 
     returns: list[float]
@@ -154,9 +154,9 @@ class Fleet:
         self.steps = 0
         self.seconds = 0.0
         """Time spent learning."""
-        self.whole = True
+        self.consistent = True
         """False after an exception within a segment of training: the state is not consistent."""
-        self.records = [Record([]) for _ in self.members]
+        self.records = [MemberRecord([]) for _ in self.members]
         self._slots = list(range(len(self.members)))
         """The number of the member in each slot of the arrays' leading axis."""
         self._loop = self._make_loop()
@@ -251,10 +251,10 @@ class Fleet:
         with bar(f"{len(self.members)} agents", progress) as report, deferred() as interrupted:
             while self.learning and self.steps < last_step and not interrupted():
                 before, begin = self.steps, time.perf_counter()
-                self.whole = False
+                self.consistent = False
                 error = self._run_segment(last_step)
                 self._finish(episodes, last_step)
-                self.whole = True
+                self.consistent = True
                 self.seconds += time.perf_counter() - begin
                 if error is not None:
                     self._save_on_error(save_to, error)
@@ -437,7 +437,7 @@ class Fleet:
 
     def save(self, path: str | PathLike[str]) -> None:
         """Write the fleet to a file, from which it continues exactly where it was."""
-        if not self.whole:
+        if not self.consistent:
             raise InvalidInput("a fleet interrupted within a segment of training cannot be saved")
         about = {
             "kind": "fleet",

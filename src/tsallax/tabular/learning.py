@@ -185,7 +185,7 @@ def _read_limit(given: Any) -> int | None:
     return NO_LIMIT if unlimited else checks.count("limit", given)
 
 
-def _read_initial(given: Any, samples: Source) -> tuple[kernel.Table, TabularResult | None]:
+def _read_initial(given: Any, samples: Source) -> tuple[kernel.QTable, TabularResult | None]:
     """The initial table of Q and visits, and the earlier result that it continues."""
     before = given if isinstance(given, TabularResult) else None
     shape = (samples.n_states, samples.n_actions)
@@ -203,7 +203,7 @@ def _read_initial(given: Any, samples: Source) -> tuple[kernel.Table, TabularRes
     visits = np.zeros(len(q), np.int64)
     width = int(np.diff(samples.pointer).max())
     scratch = np.empty(int(padded_length(width))), np.empty(width, np.uint32)
-    table = kernel.Table(samples.pointer, q, visits, *scratch)
+    table = kernel.QTable(samples.pointer, q, visits, *scratch)
     if before is not None:
         visits += samples.flatten(before.visits)
         samples.restore(table, lacking)

@@ -4,7 +4,7 @@ import pytest
 
 from tsallax.errors import InvalidInput
 from tsallax.paper.sweep import tasks
-from tsallax.paper.sweep.tasks import DDPG, PENDULUM, REACHER, VARIANTS, choose_variants
+from tsallax.paper.sweep.tasks import DDPG_VARIANT, PENDULUM, REACHER, VARIANTS, choose_variants
 
 
 def test_the_paper_has_a_result_for_every_variant_and_number_of_actions():
@@ -17,7 +17,7 @@ def test_the_paper_has_a_result_for_every_variant_and_number_of_actions():
 
 
 def test_variants_are_chosen_by_name_with_and_without_alpha():
-    assert choose_variants(None) == [*VARIANTS, DDPG]
+    assert choose_variants(None) == [*VARIANTS, DDPG_VARIANT]
     assert [v.alpha for v in choose_variants(["soft+bellman"])] == [1.0, 0.1, 0.01]
     assert [v.name for v in choose_variants(["DDPG", "Soft+Bellman-0.1"])] == [
         "Soft+Bellman-0.1", "DDPG"

@@ -9,7 +9,7 @@ import pytest
 
 from made_up_rows import made_up_sweep, table
 from tsallax.paper.report import write_result
-from tsallax.paper.sweep.tasks import DDPG, PENDULUM, REACHER, VARIANTS, paper_results
+from tsallax.paper.sweep.tasks import DDPG_VARIANT, PENDULUM, REACHER, VARIANTS, paper_results
 from tsallax.paper.tables.cells import PLAIN
 from tsallax.paper.tables.task_result import summarize_runs
 from tsallax.statistics import INCONCLUSIVE
@@ -21,7 +21,7 @@ FEW = "Soft+Bellman-1"
 def test_wide_tables_have_the_papers_names_and_numbers(whole, result):
     for kind in ("returns", "episodes"):
         lines = table(result, kind)
-        assert [line["algorithm"] for line in lines] == [v.name for v in (*VARIANTS, DDPG)]
+        assert [line["algorithm"] for line in lines] == [v.name for v in (*VARIANTS, DDPG_VARIANT)]
     line = table(result, "returns")[4]
     mine = [r.greedy for r in whole if (r.algorithm, r.actions) == (line["algorithm"], 121)]
     assert line["121 actions"].split(" ")[0].replace("−", "-") == f"{np.mean(mine):.2f}"

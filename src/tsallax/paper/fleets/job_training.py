@@ -129,11 +129,11 @@ class _Training:
             if self._has_time(0.0):
                 fleet.learn(**goals, callback=after_segment, progress=False)
         except KeyboardInterrupt:
-            if fleet.whole:
+            if fleet.consistent:
                 self.save()
             raise
         except Diverged:
-            if not fleet.whole:  # no agent is left
+            if not fleet.consistent:  # no agent is left
                 self.job.files.checkpoint.unlink(missing_ok=True)
                 raise DivergedRuns(self.job, fleet) from None
         self.save()

@@ -21,7 +21,7 @@ from tsallax.paper.suites.suite_commands import commands_for_suite
 from tsallax.paper.suites.suite_curves import curves_chart, curves_figure, curves_kind
 from tsallax.paper.suites.suite_rows import SuiteRow
 from tsallax.paper.suites.suite_tasks import OURS, published_returns
-from tsallax.paper.tables.formatting import blank_or_number, listed, number, shown, span
+from tsallax.paper.tables.formatting import blank_or_number, joined_words, number, shown, span
 from tsallax.paper.tables.run_options import dates_of, hardware_of, versions_of
 from tsallax.plotting import paper_style
 from tsallax.statistics import MIN_RUNS, Estimate, iqm
@@ -98,7 +98,7 @@ def _against_peer(runs: SuiteRuns, published: Sequence[Line]) -> tuple[Line, ...
                     runs.suite.peer: shown_return(means[1]),
                     "compared": compared,
                     "runs": " and ".join(str(len(cell.rows)) for cell in cells),
-                    "published": listed(others),
+                    "published": joined_words(others),
                 }
             )
     return tuple(lines)

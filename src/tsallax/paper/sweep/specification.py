@@ -10,7 +10,7 @@ from tsallax.deep import options
 from tsallax.deep.ddpg_config import DDPGConfig
 from tsallax.deep.deep_q_config import DeepQConfig
 from tsallax.errors import InvalidInput
-from tsallax.paper.sweep.tasks import ALPHAS, DDPG, VARIANTS, Task, Variant
+from tsallax.paper.sweep.tasks import ALPHAS, DDPG_VARIANT, VARIANTS, Task, Variant
 
 QUICK_VARIANTS = {"Sparse+SparseBellman-0.1", "Soft+SoftBellman-0.1", "EpsGrdy+Bellman-0.1", "DDPG"}
 SEED_SHIFT = 1000
@@ -44,7 +44,7 @@ class Run:
 
 def paper_sweep(task: Task, quick: bool = False) -> Sweep:
     """The paper's protocol, or a miniature: small networks, few variants, few episodes."""
-    every = (*VARIANTS, DDPG)
+    every = (*VARIANTS, DDPG_VARIANT)
     if not quick:
         return Sweep(task, task.actions, every, 3, task.episodes, task.steps)
     few = tuple(variant for variant in every if variant.name in QUICK_VARIANTS)

@@ -95,7 +95,7 @@ def _variants(alphas: Sequence[float]) -> tuple[Variant, ...]:
 VARIANTS = _variants(ALPHAS)
 """The 27 of the paper. It counts epsilon-greedy with the plain update three times, once for each
 alpha, which nothing in it depends on: three times the seeds."""
-DDPG = Variant()
+DDPG_VARIANT = Variant()
 
 
 def choose_variants(
@@ -110,7 +110,7 @@ def choose_variants(
         if not 0 < alpha < float("inf"):
             raise InvalidInput(f"alpha must be positive, got {alpha:g}")
     chosen = ALPHAS if alphas is None else sorted(set(alphas), reverse=True)
-    every = (*_variants(chosen), DDPG)
+    every = (*_variants(chosen), DDPG_VARIANT)
     if names is None:
         return list(every)
     known = {v.name.lower() for v in every} | {v.stem.lower() for v in every}

@@ -20,7 +20,7 @@ Cell = tuple[str, int | None]
 """An algorithm's name and its number of actions."""
 
 PLAIN = "EpsGrdy+Bellman"
-DDPG: Cell = ("DDPG", None)
+DDPG_CELL: Cell = ("DDPG", None)
 TOP = 5
 RULE = (
     "the mean, over the numbers of actions, of the rank of the mean greedy return; ties are broken "
@@ -60,7 +60,7 @@ class SweepRuns:
     @cached_property
     def algorithms(self) -> dict[str, Row]:
         """A run of every algorithm with actions to choose among, by name."""
-        return {cell[0]: rows[0] for cell, rows in self.cells.items() if cell != DDPG}
+        return {cell[0]: rows[0] for cell, rows in self.cells.items() if cell != DDPG_CELL}
 
     @cached_property
     def greedy(self) -> dict[Cell, Array]:

@@ -74,10 +74,10 @@ def span(values: Collection[int]) -> str:
     return f"{low:,}" if low == high else f"{low:,} to {high:,}"
 
 
-def listed(words: Sequence[str], most: int = 6) -> str:
+def joined_words(words: Sequence[str], most: int = 6) -> str:
     """Words with commas and "and", the last of many as a count.
 
-    >>> listed(["a", "b", "c"]), listed(list("abcdefgh"), most=3)
+    >>> joined_words(["a", "b", "c"]), joined_words(list("abcdefgh"), most=3)
     ('a, b and c', 'a, b, c and 5 more')
     """
     short = [*words[:most], f"{len(words) - most} more"] if len(words) > most else list(words)

@@ -11,7 +11,7 @@ from itertools import combinations
 import numpy as np
 
 from tsallax.paper.result import Line
-from tsallax.paper.tables.cells import DDPG, Cell, SweepRuns
+from tsallax.paper.tables.cells import DDPG_CELL, Cell, SweepRuns
 from tsallax.paper.tables.formatting import EXPLORERS, UPDATES
 from tsallax.statistics import (
     INCONCLUSIVE,
@@ -65,7 +65,9 @@ def improvement_between(
     pairs: list[tuple[Cell, Cell]] = []
     for n in actions:
         if y == "DDPG":
-            pairs += [(cell, DDPG) for cell in sweep.of(factor, x, n) if DDPG in sweep.cells]
+            pairs += [
+                (cell, DDPG_CELL) for cell in sweep.of(factor, x, n) if DDPG_CELL in sweep.cells
+            ]
         else:
             pairs += sweep.matches(factor, x, y, n)
     if not pairs:

@@ -4,8 +4,8 @@ from collections.abc import Callable, Mapping, Sequence
 
 from tsallax.paper.result import Comparison, Line
 from tsallax.paper.sweep.tasks import EXPLORE, PaperResult, paper_results
-from tsallax.paper.tables.cells import DDPG, Cell, SweepRuns
-from tsallax.paper.tables.formatting import EXPLORERS, digits, episodes, listed, number, shown
+from tsallax.paper.tables.cells import DDPG_CELL, Cell, SweepRuns
+from tsallax.paper.tables.formatting import EXPLORERS, digits, episodes, joined_words, number, shown
 from tsallax.paper.tables.table_figures import OWN
 from tsallax.statistics import Estimate, mean_of
 
@@ -80,9 +80,10 @@ def comparison(sweep: SweepRuns) -> tuple[Comparison, ...]:
     for n in sweep.actions:
         ours = {cell: float(v.mean()) for cell, v in sweep.greedy.items() if cell[1] == n}
         best = _highest(ours)
-        text = f"{shown(_mean(sweep, best[0]), decimals)} ({listed([one for one, _ in best], 2)})"
+        mean, which = _mean(sweep, best[0]), joined_words([one for one, _ in best], 2)
+        text = f"{shown(mean, decimals)} ({which})"
         top, names = _best(_at(paper, n), "expected_return", max)
-        theirs = "" if top is None else f"{number(top, 1)} ({listed(names, 2)})"
+        theirs = "" if top is None else f"{number(top, 1)} ({joined_words(names, 2)})"
         lines.append(Comparison(f"best return at {n:,} actions", theirs, text))
     for n in sweep.actions:
         if (OWN, n) in sweep.cells:
@@ -92,9 +93,9 @@ def comparison(sweep: SweepRuns) -> tuple[Comparison, ...]:
             theirs = "" if own is None or own.episodes is None else number(own.episodes, 0)
             text = episodes(known, mean_of(known[:, 0], sweep.weights[OWN, n]))
             lines.append(Comparison(what, theirs, text))
-    if DDPG in sweep.cells:
-        own = paper.get(DDPG)
+    if DDPG_CELL in sweep.cells:
+        own = paper.get(DDPG_CELL)
         theirs = "" if own is None else number(own.expected_return, 1)
-        ddpg = shown(_mean(sweep, DDPG), decimals)
+        ddpg = shown(_mean(sweep, DDPG_CELL), decimals)
         lines.append(Comparison("DDPG: expected return", theirs, ddpg))
     return tuple(lines)

@@ -7,8 +7,8 @@ from typing import Any
 from tsallax.paper.suites.suite_rows import SuiteRow
 from tsallax.paper.sweep.rows import Row
 from tsallax.paper.sweep.tasks import VARIANTS
-from tsallax.paper.tables.cells import DDPG, SweepRuns
-from tsallax.paper.tables.formatting import listed, span
+from tsallax.paper.tables.cells import DDPG_CELL, SweepRuns
+from tsallax.paper.tables.formatting import joined_words, span
 from tsallax.wording import plural
 
 HARDWARE = ("device", "machine")
@@ -83,16 +83,22 @@ def missing(sweep: SweepRuns) -> str:
     without = [f"{n:,}" for n in sweep.task.actions if n not in sweep.actions]
     present = [(one, n) for one in names if one not in absent for n in sweep.actions]
     rest = sum(n in sweep.task.actions and (one, n) not in have for one, n in present)
-    parts = [f"{plural(len(without), 'number')} of actions ({listed(without)})"] if without else []
-    parts += [f"{plural(len(absent), 'algorithm')} ({listed(absent)})"] if absent else []
+    parts = (
+        [f"{plural(len(without), 'number')} of actions ({joined_words(without)})"]
+        if without
+        else []
+    )
+    parts += [f"{plural(len(absent), 'algorithm')} ({joined_words(absent)})"] if absent else []
     parts += [plural(rest, "other cell")] if rest else []
-    parts += ["DDPG"] if DDPG not in sweep.cells else []
-    lacks = f"Missing from the paper's 28 algorithms and 4 numbers of actions: {listed(parts)}."
+    parts += ["DDPG"] if DDPG_CELL not in sweep.cells else []
+    lacks = (
+        f"Missing from the paper's 28 algorithms and 4 numbers of actions: {joined_words(parts)}."
+    )
     text = lacks if parts else "Nothing of the paper's 28 algorithms is missing."
     if not have:
         return text
     differ = list(options_of([row for row in sweep.rows if row.actions is not None])[1])
-    but = f" but {listed(differ, 9)}" if differ else ""
+    but = f" but {joined_words(differ, 9)}" if differ else ""
     return f"{text} Options are the same in all runs of Q-learning{but}."
 
 

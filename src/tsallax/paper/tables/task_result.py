@@ -10,7 +10,7 @@ from tsallax.paper.result import Line, Result, Table
 from tsallax.paper.sweep.rows import Row
 from tsallax.paper.sweep.tasks import VARIANTS, PaperResult, Task, paper_results
 from tsallax.paper.tables.cells import (
-    DDPG,
+    DDPG_CELL,
     RULE,
     TOP,
     Cell,
@@ -25,7 +25,7 @@ from tsallax.paper.tables.formatting import (
     blank_or_number,
     digits,
     episodes,
-    listed,
+    joined_words,
     number,
     shown,
     span,
@@ -106,7 +106,7 @@ def summarize_runs(task: Task, rows: Sequence[Row]) -> Result:
 def _caption(sweep: SweepRuns, order: Ranking, judged: str) -> tuple[str, ...]:
     """The caption: what is shown, what is missing, and how the numbers were computed."""
     counts = sorted({len(runs) for runs in sweep.named.values()})
-    best = listed(order.names[:TOP])
+    best = joined_words(order.names[:TOP])
     size = span([row.evaluated for row in sweep.rows])
     first = (
         f"{plural(len(sweep.rows), 'run')} of {sweep.task.title}, {span(counts)} for each "
@@ -146,7 +146,7 @@ def _ranges(counts: Sequence[int]) -> str:
     few = [count for count in counts if 1 < count < MIN_RUNS]
     if not few:
         return ""
-    here = listed([str(count) for count in few])
+    here = joined_words([str(count) for count in few])
     return (
         f"; but brackets around means of fewer than six runs, here {here}, are their range, which "
         f"holds the median of all such runs with a probability of {1 - 0.5 ** (few[0] - 1):.0%}"
@@ -175,7 +175,7 @@ def _names(sweep: SweepRuns) -> list[str]:
     """The paper's 27, others of which there are runs, and DDPG."""
     names = dict.fromkeys(variant.name for variant in VARIANTS)
     names |= dict.fromkeys(one for one, actions in sweep.named if actions is not None)
-    return [*names, *(["DDPG"] if DDPG in sweep.named else [])]
+    return [*names, *(["DDPG"] if DDPG_CELL in sweep.named else [])]
 
 
 def _wide(sweep: SweepRuns, weights: dict[Cell, Array], measure: str) -> tuple[Line, ...]:
@@ -193,7 +193,7 @@ def _wide(sweep: SweepRuns, weights: dict[Cell, Array], measure: str) -> tuple[L
     for one in _names(sweep):
         line: dict[str, str | int | float] = {"algorithm": one}
         for n in sorted({*sweep.task.actions, *sweep.actions}):
-            cell = DDPG if one == "DDPG" else (one, n)
+            cell = DDPG_CELL if one == "DDPG" else (one, n)
             runs = sweep.named.get(cell)
             line[f"{n:,} actions"] = ours(cell, runs) if runs else "not run"
             line[f"paper, {n:,}"] = _said(paper.get(cell), measure)

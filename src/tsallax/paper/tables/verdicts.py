@@ -14,8 +14,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tsallax.paper.result import Line
-from tsallax.paper.tables.cells import DDPG, TOP, Ranking, SweepRuns
-from tsallax.paper.tables.formatting import digits, listed, number, shown
+from tsallax.paper.tables.cells import DDPG_CELL, TOP, Ranking, SweepRuns
+from tsallax.paper.tables.formatting import digits, joined_words, number, shown
 from tsallax.paper.tables.improvement import FACTORS, Improvement, improvement_between, leads
 from tsallax.statistics import FAILS, HOLDS, INCONCLUSIVE, Estimate, estimate, rise
 from tsallax.wording import plural
@@ -52,7 +52,7 @@ OPPOSITE = {HOLDS: FAILS, FAILS: HOLDS, INCONCLUSIVE: INCONCLUSIVE}
 
 
 @dataclass(frozen=True)
-class Claim:
+class JudgedClaim:
     """One statement, what was measured to judge it, the number found and the verdict."""
 
     statement: str
@@ -70,7 +70,7 @@ class Claim:
     """Whether the interval narrows with the root of the number of runs, so that more settle it."""
 
 
-def claims(sweep: SweepRuns, order: Ranking) -> list[Claim]:
+def claims(sweep: SweepRuns, order: Ranking) -> list[JudgedClaim]:
     """Every claim of which there are runs."""
     found = [
         *(_comparison(sweep, "explore", "sparse", y, m) for m in MEASURES for y in OTHERS),
@@ -82,14 +82,14 @@ def claims(sweep: SweepRuns, order: Ranking) -> list[Claim]:
     return [_with_seeds(sweep, claim) for claim in found if claim is not None]
 
 
-def updates(sweep: SweepRuns) -> list[Claim]:
+def updates(sweep: SweepRuns) -> list[JudgedClaim]:
     """The same for ways to update, of which the paper draws no conclusion."""
     others = ("soft", "hard")
     found = [_comparison(sweep, "update", "sparse", y, m) for m in MEASURES for y in others]
     return [_with_seeds(sweep, claim) for claim in found if claim is not None]
 
 
-def _with_seeds(sweep: SweepRuns, claim: Claim) -> Claim:
+def _with_seeds(sweep: SweepRuns, claim: JudgedClaim) -> JudgedClaim:
     """An inconclusive claim with the number of seeds, or times as many runs, to settle it."""
     factor = claim.found.runs_to_settle(claim.null)
     if claim.verdict != INCONCLUSIVE or not claim.narrows or factor is None:
@@ -103,7 +103,7 @@ def _with_seeds(sweep: SweepRuns, claim: Claim) -> Claim:
     return dataclasses.replace(claim, note=f"{claim.note} {text}".strip())
 
 
-def rows_of(found: Sequence[Claim]) -> tuple[Line, ...]:
+def rows_of(found: Sequence[JudgedClaim]) -> tuple[Line, ...]:
     """The claims as rows of a table."""
     return tuple(
         {
@@ -124,7 +124,7 @@ def _way(factor: str, kind: str) -> str:
     return f"{word} exploration" if factor == "explore" else f"the {word} update"
 
 
-def _comparison(sweep: SweepRuns, factor: str, x: str, y: str, measure: str) -> Claim | None:
+def _comparison(sweep: SweepRuns, factor: str, x: str, y: str, measure: str) -> JudgedClaim | None:
     """Whether a run of x does better than its match of y."""
     one = improvement_between(sweep, factor, x, y, measure, sweep.actions)
     if one is None:
@@ -136,12 +136,12 @@ def _comparison(sweep: SweepRuns, factor: str, x: str, y: str, measure: str) -> 
         verdict = INCONCLUSIVE if hidden else verdict
     if y == "DDPG":
         what = "in return" if measure == "return" else "with fewer episodes"
-        runs = sweep.greedy[DDPG]
+        runs = sweep.greedy[DDPG_CELL]
         mean = f"end at {number(runs.mean(), digits(sweep.task))} on average."
         statement = f"Q-learning with sparse exploration outperforms DDPG {what}"
         chance = f"Probability that a run does better than one of DDPG, over {one.matches} cells"
         note = note or f"DDPG's {plural(len(runs), 'run')} {mean}"
-        return Claim(statement, chance, one.chance, 0.5, verdict, note)
+        return JudgedClaim(statement, chance, one.chance, 0.5, verdict, note)
     us, them = _way(factor, x), _way(factor, y)
     what = "needs fewer episodes than" if measure == "episodes" else "ends at a higher return than"
     each = [improvement_between(sweep, factor, x, y, measure, [n]) for n in sweep.actions]
@@ -155,7 +155,9 @@ def _comparison(sweep: SweepRuns, factor: str, x: str, y: str, measure: str) -> 
     pairs = f"{plural(one.matches, 'matched pair')} of cells"
     chance = f"Probability that a run does better than its match, over {pairs}"
     detail = "; ".join(parts)
-    return Claim(statement, chance, one.chance, 0.5, verdict, note, detail, narrows=not hidden)
+    return JudgedClaim(
+        statement, chance, one.chance, 0.5, verdict, note, detail, narrows=not hidden
+    )
 
 
 def _shares(one: Improvement) -> str:
@@ -183,8 +185,8 @@ def _reached(sweep: SweepRuns, factor: str, ways: Sequence[str]) -> str:
     ]  # fmt: skip
     share = np.mean(np.concatenate([sweep.times[cell][:, 1] for cell in cells]))
     few = " So few did that this is weak evidence." if share < 0.25 else ""
-    others = f" Of the others, {listed(late)} have a greedy return at the threshold or above."
-    text = f"Runs that reached {number(sweep.threshold, 0)}: {listed(parts)}."
+    others = f" Of the others, {joined_words(late)} have a greedy return at the threshold or above."
+    text = f"Runs that reached {number(sweep.threshold, 0)}: {joined_words(parts)}."
     return f"{text}{others if late else ''}{few}"
 
 
@@ -193,7 +195,7 @@ def _reached_threshold(
 ) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
     """Which runs reached the threshold in training, and which without exploration at the end."""
     cells = dict.fromkeys(cell for n in sweep.actions for cell in sweep.of(factor, way, n))
-    mine = [DDPG] if way == "DDPG" else list(cells)
+    mine = [DDPG_CELL] if way == "DDPG" else list(cells)
     reached = np.concatenate([sweep.times[cell][:, 1] for cell in mine])
     return reached > 0, np.concatenate([sweep.greedy[cell] for cell in mine]) >= sweep.threshold
 
@@ -210,7 +212,7 @@ def _hidden(sweep: SweepRuns, factor: str, ways: Sequence[str]) -> str:
     return ""
 
 
-def _trend(sweep: SweepRuns, other: str, measure: str) -> Claim | None:
+def _trend(sweep: SweepRuns, other: str, measure: str) -> JudgedClaim | None:
     known = leads(sweep, "sparse", other, measure)
     if len(known) < 2:
         return None
@@ -224,19 +226,19 @@ def _trend(sweep: SweepRuns, other: str, measure: str) -> Claim | None:
     hidden = _hidden(sweep, "explore", ("sparse", other)) if measure == "episodes" else ""
     out = [f"{n:,}" for n in leads(sweep, "sparse", other, "return") if n not in known]
     none = f"no run reached {number(sweep.threshold, 0)} with them"
-    dropped = f" Without {listed(out)} actions: {none}." if out else ""
+    dropped = f" Without {joined_words(out)} actions: {none}." if out else ""
     statement = f"The more actions, the more sparse exploration leads {them} in {measure}"
     growth = (
         f"Growth of the mean lead over matched cells, from {min(known):,} to {max(known):,} "
         f"actions along a straight line with equal steps between the {len(known)} numbers"
     )
     verdict = INCONCLUSIVE if hidden else change.verdict(0.0)
-    note = f"The lead is {listed(parts)} actions{never}.{dropped}{hidden}"
+    note = f"The lead is {joined_words(parts)} actions{never}.{dropped}{hidden}"
     detail = "; ".join(parts)
-    return Claim(statement, growth, change, 0.0, verdict, note, detail, decimals, not hidden)
+    return JudgedClaim(statement, growth, change, 0.0, verdict, note, detail, decimals, not hidden)
 
 
-def _top(sweep: SweepRuns, order: Ranking) -> Claim | None:
+def _top(sweep: SweepRuns, order: Ranking) -> JudgedClaim | None:
     """How the five best algorithms explore."""
     said = TOP_CLAIMS.get(sweep.task.name)
     if said is None or len(order.names) <= TOP:
@@ -247,7 +249,7 @@ def _top(sweep: SweepRuns, order: Ranking) -> Claim | None:
     by_mean = round(float(order.top_by_mean @ mine), 1)
     whole = all(float(v or 0).is_integer() for v in (count.value, count.low, count.high))
     verdict = count.verdict(said.null)
-    return Claim(
+    return JudgedClaim(
         said.statement,
         f"Algorithms with {_way('explore', said.way)} among our top five",
         count,
@@ -259,7 +261,7 @@ def _top(sweep: SweepRuns, order: Ranking) -> Claim | None:
     )
 
 
-def _maximum(sweep: SweepRuns, order: Ranking) -> Claim | None:
+def _maximum(sweep: SweepRuns, order: Ranking) -> JudgedClaim | None:
     """Whether the best algorithms converge to the maximum return."""
     said = TOP_CLAIMS.get(sweep.task.name)
     best = [(one, n) for one in order.names[:TOP] for n in sweep.actions]
@@ -274,10 +276,10 @@ def _maximum(sweep: SweepRuns, order: Ranking) -> Claim | None:
     level = f"a mean greedy return of {number(sweep.threshold, 0)} or more"
     cells = f"Share of their {len(best)} cells with {level}"
     bias = "The five were chosen by the same runs, which biases this upwards."
-    return Claim(statement, cells, share, 0.5, share.verdict(0.5), bias)
+    return JudgedClaim(statement, cells, share, 0.5, share.verdict(0.5), bias)
 
 
-def tally(found: Sequence[Claim]) -> str:
+def tally(found: Sequence[JudgedClaim]) -> str:
     """How many claims hold, do not hold, and are inconclusive."""
     if not found:
         return "There are too few runs for any of the paper's statements."
