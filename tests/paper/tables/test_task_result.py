@@ -10,7 +10,7 @@ import pytest
 from made_up_rows import made_up_sweep, table
 from tsallax.paper.report import write_result
 from tsallax.paper.sweep.tasks import DDPG_VARIANT, PENDULUM, REACHER, VARIANTS, paper_results
-from tsallax.paper.tables.cells import PLAIN
+from tsallax.paper.tables.cells import PLAIN_EPSILON_GREEDY
 from tsallax.paper.tables.task_result import summarize_runs
 from tsallax.statistics import INCONCLUSIVE
 
@@ -72,7 +72,9 @@ PARTS = {
     "one run": (lambda r: (r.algorithm, r.actions, r.seed) == (OWN, 9, 0), "26 algorithms", 2),
     "one run of DDPG": (lambda r: r.actions is None and not r.seed, "27 algorithms", 0),
     "two ways": (lambda r: r.algorithm.endswith("+SparseBellman-0.1"), "24 algorithms", 3),
-    "plain alone": (lambda r: r.algorithm.startswith(f"{PLAIN}-"), "24 algorithms", 2),
+    "plain alone": (
+        lambda r: r.algorithm.startswith(f"{PLAIN_EPSILON_GREEDY}-"), "24 algorithms", 2,
+    ),
     "one number": (lambda r: r.actions == 961, "3 numbers of actions (9, 121 and 2,601)", 3),
     "a hole, one run in a cell, no DDPG": (
         lambda r: r.actions and (r.algorithm != FEW or (r.actions, -r.seed) >= (121, 0)),

@@ -2,9 +2,12 @@
 
 from collections.abc import Collection, Sequence
 
+import numpy as np
+from numpy.typing import NDArray
+
 from tsallax.paper.result import tidy
 from tsallax.paper.sweep.tasks import Task
-from tsallax.statistics import Array, Estimate
+from tsallax.statistics import Estimate
 
 EXPLORERS = {"sparse": "sparse", "soft": "softmax", "epsilon": "epsilon-greedy"}
 UPDATES = {"sparse": "sparse", "soft": "soft", "hard": "hard"}
@@ -51,17 +54,16 @@ def shown(one: Estimate, decimals: int = 2) -> str:
     return f"{value} [{number(one.low, decimals)}, {number(one.high, decimals)}]"
 
 
-def episodes(times: Array, mean: Estimate) -> str:
+def episodes(reached: NDArray[np.bool_], mean: Estimate) -> str:
     """Mean episodes to the threshold; a lower bound with the count where not all runs reached it.
 
-    >>> import numpy as np
-    >>> episodes(np.array([[100.0, 1.0], [300.0, 0.0]]), Estimate(200.0, 100.0, 300.0))
+    >>> episodes(np.array([True, False]), Estimate(200.0, 100.0, 300.0))
     '200 (≥, 1 of 2)'
     """
-    count = int(times[:, 1].sum())
-    if count == len(times):
+    count = int(reached.sum())
+    if count == len(reached):
         return shown(mean, 0)
-    return f"{number(mean.value, 0)} (≥, {count} of {len(times)})"
+    return f"{number(mean.value, 0)} (≥, {count} of {len(reached)})"
 
 
 def span(values: Collection[int]) -> str:

@@ -8,7 +8,7 @@ import numpy as np
 
 from tsallax.paper.result import Chart, Series, tidy
 from tsallax.paper.sweep.rows import Row
-from tsallax.paper.tables.cells import PLAIN, SweepRuns
+from tsallax.paper.tables.cells import PLAIN_EPSILON_GREEDY, SweepRuns
 from tsallax.statistics import Array, mean_curve
 
 POINTS = 80
@@ -43,7 +43,7 @@ def learning_curves_chart(sweep: SweepRuns, shown: Collection[str]) -> Chart:
         groups = {
             "exploration": row.explore or "DDPG",
             "update": row.update or "DDPG",
-            "alpha": "none" if cell[0] in (PLAIN, "DDPG") else f"{row.alpha:g}",
+            "alpha": "none" if cell[0] in (PLAIN_EPSILON_GREEDY, "DDPG") else f"{row.alpha:g}",
         }
         panel = f"{row.actions:,} actions" if row.actions else "continuous actions"
         curve = mean_curve(runs, sweep.weights[cell][:DRAWS])

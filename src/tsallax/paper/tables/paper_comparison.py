@@ -16,13 +16,13 @@ def best_rows(sweep: SweepRuns) -> tuple[Line, ...]:
     rows: list[Line] = []
     for n in sweep.actions:
         for explore in EXPLORE:
-            cells = list(dict.fromkeys(sweep.of("explore", explore, n)))
+            cells = list(dict.fromkeys(sweep.cells_of_kind("explore", explore, n)))
             if not cells:
                 continue
             high = _highest({cell: float(sweep.greedy[cell].mean()) for cell in cells})
-            fast = _highest({cell: -float(sweep.waits[cell].mean()) for cell in cells})
+            fast = _highest({cell: -float(sweep.capped_episodes[cell].mean()) for cell in cells})
             times = sweep.times[fast[0]]
-            taken = mean_of(times[:, 0], sweep.weights[fast[0]])
+            taken = mean_of(times.episodes, sweep.weights[fast[0]])
             theirs = _at(paper, n, f"{EXPLORE[explore]}+")
             paper_return, with_return = _best(theirs, "expected_return", max)
             paper_episodes, with_episodes = _best(theirs, "episodes", min)
@@ -34,7 +34,7 @@ def best_rows(sweep: SweepRuns) -> tuple[Line, ...]:
                     "of": _few([cell[0] for cell in high]),
                     "paper's best": "" if paper_return is None else paper_return,
                     "of, there": _few(with_return),
-                    "fewest episodes": episodes(times, taken),
+                    "fewest episodes": episodes(times.reached, taken),
                     "by": _few([cell[0] for cell in fast]),
                     "paper's fewest": "" if paper_episodes is None else paper_episodes,
                     "by, there": _few(with_episodes),
@@ -91,7 +91,7 @@ def comparison(sweep: SweepRuns) -> tuple[Comparison, ...]:
             own = paper.get((OWN, n))
             what = f"{OWN}: episodes to {number(sweep.threshold, 0)} at {n:,} actions"
             theirs = "" if own is None or own.episodes is None else number(own.episodes, 0)
-            text = episodes(known, mean_of(known[:, 0], sweep.weights[OWN, n]))
+            text = episodes(known.reached, mean_of(known.episodes, sweep.weights[OWN, n]))
             lines.append(Comparison(what, theirs, text))
     if DDPG_CELL in sweep.cells:
         own = paper.get(DDPG_CELL)

@@ -42,9 +42,9 @@ def returns_figure(sweep: SweepRuns, order: Ranking) -> Picture:
     if high - low < (span := 0.05 * abs(sweep.threshold)):
         left.set_ylim((low + high - span) / 2, (low + high + span) / 2)
     _ddpg(left, sweep)
-    if DDPG_CELL in sweep.cells and sweep.times[DDPG_CELL][:, 1].all():
-        right.axhline(float(sweep.times[DDPG_CELL][:, 0].mean()), **DDPG_LINE)
-    if any(not t[:, 1].all() for (one, _), t in sweep.times.items() if one in best):
+    if DDPG_CELL in sweep.cells and sweep.times[DDPG_CELL].reached.all():
+        right.axhline(float(sweep.times[DDPG_CELL].episodes.mean()), **DDPG_LINE)
+    if any(not t.reached.all() for (one, _), t in sweep.times.items() if one in best):
         right.plot(
             [], [], linestyle="none", marker="o", markerfacecolor="white", color=GREY,
             label="lower bound, not all runs reached it",
@@ -65,9 +65,9 @@ def _line(axes: Axes, sweep: SweepRuns, one: str, i: int, count: int, kind: str)
     """An algorithm's points; open where some run never reached the threshold."""
     places = [k for k, n in enumerate(sweep.actions) if (one, n) in sweep.cells]
     cells = [(one, sweep.actions[k]) for k in places]
-    values = sweep.greedy if kind == "return" else {c: t[:, 0] for c, t in sweep.times.items()}
+    values = sweep.greedy if kind == "return" else {c: t.episodes for c, t in sweep.times.items()}
     found = [mean_of(values[cell], sweep.weights[cell]) for cell in cells]
-    bound = [kind == "episodes" and not sweep.times[cell][:, 1].all() for cell in cells]
+    bound = [kind == "episodes" and not sweep.times[cell].reached.all() for cell in cells]
     x = np.array(places) + 0.09 * (i - (count - 1) / 2)
     y = np.array([e.value for e in found])
     colour = COLOURS[i % len(COLOURS)]

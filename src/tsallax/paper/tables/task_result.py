@@ -18,7 +18,7 @@ from tsallax.paper.tables.cells import (
     SweepRuns,
     gather,
     ranking,
-    times,
+    times_of,
 )
 from tsallax.paper.tables.commands import commands_for
 from tsallax.paper.tables.formatting import (
@@ -185,8 +185,8 @@ def _wide(sweep: SweepRuns, weights: dict[Cell, Array], measure: str) -> tuple[L
         if measure == "expected_return":
             greedy = np.array([row.greedy for row in runs])
             return shown(mean_of(greedy, weights[cell]), digits(sweep.task))
-        known = times(runs)
-        return episodes(known, mean_of(known[:, 0], weights[cell]))
+        known = times_of(runs)
+        return episodes(known.reached, mean_of(known.episodes, weights[cell]))
 
     paper = paper_results(sweep.task)
     rows: list[Line] = []
@@ -212,7 +212,7 @@ def _cells(sweep: SweepRuns, weights: dict[Cell, Array]) -> tuple[Line, ...]:
     paper = paper_results(sweep.task)
     lines: list[Line] = []
     for cell, runs in sweep.named.items():
-        first, known = runs[0], times(runs)
+        first, known = runs[0], times_of(runs)
         line: dict[str, str | int | float] = {
             "algorithm": cell[0],
             "exploration": first.explore or "",
@@ -225,7 +225,7 @@ def _cells(sweep: SweepRuns, weights: dict[Cell, Array]) -> tuple[Line, ...]:
             "greedy": [row.greedy for row in runs],
             "sampled": [row.sampled for row in runs],
             "last_100": [row.final for row in runs],
-            "episodes": list(known[:, 0]),
+            "episodes": list(known.episodes),
         }
         for name, values in measured.items():
             mean = mean_of(np.array(values), weights[cell])
@@ -234,7 +234,7 @@ def _cells(sweep: SweepRuns, weights: dict[Cell, Array]) -> tuple[Line, ...]:
                 f"{name}_high": blank_or_number(mean.high),
                 f"{name}_iqm": blank_or_number(float(iqm(values))),
             }
-        line["runs_that_reached"] = int(known[:, 1].sum())
+        line["runs_that_reached"] = int(known.reached.sum())
         line["paper_return"] = _said(paper.get(cell), "expected_return")
         line["paper_episodes"] = _said(paper.get(cell), "episodes")
         lines.append(line)

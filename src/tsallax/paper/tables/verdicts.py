@@ -129,11 +129,11 @@ def _comparison(sweep: SweepRuns, factor: str, x: str, y: str, measure: str) -> 
     one = improvement_between(sweep, factor, x, y, measure, sweep.actions)
     if one is None:
         return None
-    verdict, note, hidden = one.verdict, "", ""
+    verdict, note, caution = one.verdict, "", ""
     if measure == "episodes":
-        hidden = _hidden(sweep, factor, (x, y))
-        note = f"{_shares(one)} {_reached(sweep, factor, (x, y))}{hidden}"
-        verdict = INCONCLUSIVE if hidden else verdict
+        caution = _exploration_caution(sweep, factor, (x, y))
+        note = f"{_shares(one)} {_reached(sweep, factor, (x, y))}{caution}"
+        verdict = INCONCLUSIVE if caution else verdict
     if y == "DDPG":
         what = "in return" if measure == "return" else "with fewer episodes"
         runs = sweep.greedy[DDPG_CELL]
@@ -156,7 +156,7 @@ def _comparison(sweep: SweepRuns, factor: str, x: str, y: str, measure: str) -> 
     chance = f"Probability that a run does better than its match, over {pairs}"
     detail = "; ".join(parts)
     return JudgedClaim(
-        statement, chance, one.chance, 0.5, verdict, note, detail, narrows=not hidden
+        statement, chance, one.chance, 0.5, verdict, note, detail, narrows=not caution
     )
 
 
@@ -181,9 +181,9 @@ def _reached(sweep: SweepRuns, factor: str, ways: Sequence[str]) -> str:
         late += [f"{good} of {int((~reached).sum())} {words}"] if not reached.all() else []
     cells = [
         cell for way in ways if way != "DDPG" for n in sweep.actions
-        for cell in sweep.of(factor, way, n)
+        for cell in sweep.cells_of_kind(factor, way, n)
     ]  # fmt: skip
-    share = np.mean(np.concatenate([sweep.times[cell][:, 1] for cell in cells]))
+    share = np.mean(np.concatenate([sweep.times[cell].reached for cell in cells]))
     few = " So few did that this is weak evidence." if share < 0.25 else ""
     others = f" Of the others, {joined_words(late)} have a greedy return at the threshold or above."
     text = f"Runs that reached {number(sweep.threshold, 0)}: {joined_words(parts)}."
@@ -194,13 +194,15 @@ def _reached_threshold(
     sweep: SweepRuns, factor: str, way: str
 ) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
     """Which runs reached the threshold in training, and which without exploration at the end."""
-    cells = dict.fromkeys(cell for n in sweep.actions for cell in sweep.of(factor, way, n))
+    cells = dict.fromkeys(
+        cell for n in sweep.actions for cell in sweep.cells_of_kind(factor, way, n)
+    )
     mine = [DDPG_CELL] if way == "DDPG" else list(cells)
-    reached = np.concatenate([sweep.times[cell][:, 1] for cell in mine])
-    return reached > 0, np.concatenate([sweep.greedy[cell] for cell in mine]) >= sweep.threshold
+    reached = np.concatenate([sweep.times[cell].reached for cell in mine])
+    return reached, np.concatenate([sweep.greedy[cell] for cell in mine]) >= sweep.threshold
 
 
-def _hidden(sweep: SweepRuns, factor: str, ways: Sequence[str]) -> str:
+def _exploration_caution(sweep: SweepRuns, factor: str, ways: Sequence[str]) -> str:
     """A caution where runs are at the threshold without exploration alone, so that episodes to it
     do not measure what was learned."""
     for way in ways:
@@ -223,7 +225,9 @@ def _trend(sweep: SweepRuns, other: str, measure: str) -> JudgedClaim | None:
     never = f", where a run that never reached the threshold counts {most:,}"
     never = never if measure == "episodes" else ""
     parts = [f"{number(value, decimals)} at {n:,}" for n, (value, _) in known.items()]
-    hidden = _hidden(sweep, "explore", ("sparse", other)) if measure == "episodes" else ""
+    caution = (
+        _exploration_caution(sweep, "explore", ("sparse", other)) if measure == "episodes" else ""
+    )
     out = [f"{n:,}" for n in leads(sweep, "sparse", other, "return") if n not in known]
     none = f"no run reached {number(sweep.threshold, 0)} with them"
     dropped = f" Without {joined_words(out)} actions: {none}." if out else ""
@@ -232,10 +236,10 @@ def _trend(sweep: SweepRuns, other: str, measure: str) -> JudgedClaim | None:
         f"Growth of the mean lead over matched cells, from {min(known):,} to {max(known):,} "
         f"actions along a straight line with equal steps between the {len(known)} numbers"
     )
-    verdict = INCONCLUSIVE if hidden else change.verdict(0.0)
-    note = f"The lead is {joined_words(parts)} actions{never}.{dropped}{hidden}"
+    verdict = INCONCLUSIVE if caution else change.verdict(0.0)
+    note = f"The lead is {joined_words(parts)} actions{never}.{dropped}{caution}"
     detail = "; ".join(parts)
-    return JudgedClaim(statement, growth, change, 0.0, verdict, note, detail, decimals, not hidden)
+    return JudgedClaim(statement, growth, change, 0.0, verdict, note, detail, decimals, not caution)
 
 
 def _top(sweep: SweepRuns, order: Ranking) -> JudgedClaim | None:
