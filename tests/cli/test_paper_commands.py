@@ -11,7 +11,7 @@ from small_sweeps import EPISODES, NAME, OPTIONS, finished_folder
 from tsallax.cli.table_requests import sweep_request
 from tsallax.paper import report
 from tsallax.paper.experiments import EXPERIMENTS, FIGURE, names_of
-from tsallax.paper.sweep.rows import SWEEP_ROWS
+from tsallax.paper.sweep.sweep_rows import SWEEP_ROWS
 
 SET = " ".join(f"--set {k}={v[0] if k == 'net_arch' else v}" for k, v in OPTIONS.items())
 

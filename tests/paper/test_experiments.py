@@ -6,7 +6,7 @@ from importlib import import_module
 from tsallax.paper.experiments import EXPERIMENTS, FIGURE, SUITE, SWEEP, names_of
 from tsallax.paper.result import Result
 from tsallax.paper.suites.suite_tasks import SUITES
-from tsallax.paper.sweep.tasks import TASKS
+from tsallax.paper.sweep.sweep_tasks import TASKS
 
 
 def test_every_experiment_is_a_figure_a_task_or_a_suite():

@@ -206,8 +206,8 @@ def _requests(
 
         requests = [suite_request(name, quick, given) for name in names]
         return requests, plan_suite, RowFolder(out, SUITE_ROWS)
-    from tsallax.paper.sweep.rows import SWEEP_ROWS
     from tsallax.paper.sweep.sweep_jobs import plan_sweep
+    from tsallax.paper.sweep.sweep_rows import SWEEP_ROWS
 
     sweeps = [sweep_request(name, quick, given) for name in names]
     return sweeps, plan_sweep, RowFolder(out, SWEEP_ROWS)

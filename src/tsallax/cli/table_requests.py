@@ -9,14 +9,14 @@ from tsallax.cli.arguments import key_values, separated
 from tsallax.errors import InvalidInput
 
 if TYPE_CHECKING:
-    from tsallax.paper.suites.suite_jobs import Request
-    from tsallax.paper.sweep.specification import Sweep
+    from tsallax.paper.suites.suite_jobs import SuiteRequest
+    from tsallax.paper.sweep.sweep_specification import SweepRequest
 
 
-def sweep_request(name: str, quick: bool, given: dict[str, Any]) -> Sweep:
+def sweep_request(name: str, quick: bool, given: dict[str, Any]) -> SweepRequest:
     """The sweep of a task of the paper; `given` are the options of the command line."""
-    from tsallax.paper.sweep.specification import changed_sweep, paper_sweep
-    from tsallax.paper.sweep.tasks import TASKS, choose_variants
+    from tsallax.paper.sweep.sweep_specification import changed_sweep, paper_sweep
+    from tsallax.paper.sweep.sweep_tasks import TASKS, choose_variants
 
     task = TASKS[name]
     usual = paper_sweep(task, quick)
@@ -38,7 +38,7 @@ def sweep_request(name: str, quick: bool, given: dict[str, Any]) -> Sweep:
     return changed_sweep(usual, changes)
 
 
-def suite_request(name: str, quick: bool, given: dict[str, Any]) -> Request:
+def suite_request(name: str, quick: bool, given: dict[str, Any]) -> SuiteRequest:
     """The request for `classic` or `control`; `given` are the options of the command line."""
     from tsallax.paper.suites.suite_jobs import default_request
     from tsallax.paper.suites.suite_tasks import (

@@ -1,8 +1,8 @@
 """The registry of experiments: everything that lists or names one reads it here.
 
 A figure is a module of `tsallax.paper.figures` with a function `compute(report, **options) ->
-Result`. A sweep trains agents for a task of the paper, one of `sweep.tasks.TASKS`; a suite, one of
-`suites.suite_tasks.SUITES`, trains them for a table that is not in the paper.
+Result`. A sweep trains agents for a task of the paper, of `sweep.sweep_tasks`; a suite, of
+`suites.suite_tasks`, trains them for a table that is not in the paper.
 """
 
 from collections.abc import Mapping
@@ -12,7 +12,7 @@ from typing import Any
 
 from tsallax.paper.result import Progress, Result
 from tsallax.paper.suites.suite_tasks import CLASSIC, CONTROL
-from tsallax.paper.sweep.tasks import PENDULUM, REACHER
+from tsallax.paper.sweep.sweep_tasks import PENDULUM, REACHER
 
 FIGURE, SWEEP, SUITE = "figure", "sweep", "suite"
 """The kinds of experiments."""

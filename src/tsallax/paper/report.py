@@ -21,8 +21,8 @@ from tsallax.paper.experiments import EXPERIMENTS, FIGURE, SUITE, SWEEP, names_o
 from tsallax.paper.page.html_page import files_of, render_page
 from tsallax.paper.result import Result, write_csv
 from tsallax.paper.suites.suite_rows import SUITE_ROWS, SuiteRow
-from tsallax.paper.sweep.rows import SWEEP_ROWS, Row
-from tsallax.paper.sweep.tasks import TASKS
+from tsallax.paper.sweep.sweep_rows import SWEEP_ROWS, SweepRow
+from tsallax.paper.sweep.sweep_tasks import TASKS
 from tsallax.progress import bar
 
 
@@ -77,7 +77,7 @@ def write_report(
         if not source.is_dir():
             what = "is a file: give its folder" if source.exists() else "no such folder"
             raise InvalidInput(what, source=source)
-    rows: list[Row | SuiteRow] = [*SWEEP_ROWS.read(*sources), *SUITE_ROWS.read(*sources)]
+    rows: list[SweepRow | SuiteRow] = [*SWEEP_ROWS.read(*sources), *SUITE_ROWS.read(*sources)]
     if not rows and not any(files_of(source) for source in sources):
         names = " and ".join(map(str, sources))
         remedy = f"tsallax reproduce all --out {sources[0]} makes some"
@@ -95,7 +95,7 @@ def write_report(
     return write_page(target)
 
 
-def write_tables(rows: Sequence[Row | SuiteRow], folder: Path) -> None:
+def write_tables(rows: Sequence[SweepRow | SuiteRow], folder: Path) -> None:
     """Write the results of every sweep and suite that has rows."""
     for name in names_of(SWEEP, SUITE):
         mine = [row for row in rows if row.table == name]

@@ -7,7 +7,7 @@ import pytest
 
 from made_up_rows import judged, made_up_sweep
 from tsallax.errors import InvalidInput
-from tsallax.paper.sweep.tasks import PENDULUM, REACHER
+from tsallax.paper.sweep.sweep_tasks import PENDULUM, REACHER
 from tsallax.paper.tables.cells import PLAIN_EPSILON_GREEDY, gather, ranking
 
 

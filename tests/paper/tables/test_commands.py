@@ -2,8 +2,8 @@
 
 from made_up_rows import made_up_row
 from tsallax.deep.options import to_mapping
-from tsallax.paper.sweep.specification import learner_config
-from tsallax.paper.sweep.tasks import DDPG_VARIANT, REACHER, VARIANTS
+from tsallax.paper.sweep.sweep_specification import learner_config
+from tsallax.paper.sweep.sweep_tasks import DDPG_VARIANT, REACHER, VARIANTS
 from tsallax.paper.tables.commands import commands_for
 
 

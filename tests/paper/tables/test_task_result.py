@@ -9,7 +9,7 @@ import pytest
 
 from made_up_rows import made_up_sweep, table
 from tsallax.paper.report import write_result
-from tsallax.paper.sweep.tasks import DDPG_VARIANT, PENDULUM, REACHER, VARIANTS, paper_results
+from tsallax.paper.sweep.sweep_tasks import DDPG_VARIANT, PENDULUM, REACHER, VARIANTS, paper_results
 from tsallax.paper.tables.cells import PLAIN_EPSILON_GREEDY
 from tsallax.paper.tables.task_result import summarize_runs
 from tsallax.statistics import INCONCLUSIVE

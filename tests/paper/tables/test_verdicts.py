@@ -5,7 +5,7 @@ import dataclasses
 import pytest
 
 from made_up_rows import judged, made_up_sweep
-from tsallax.paper.sweep.tasks import PENDULUM, REACHER
+from tsallax.paper.sweep.sweep_tasks import PENDULUM, REACHER
 from tsallax.paper.tables.cells import ranking
 from tsallax.paper.tables.verdicts import claims, tally
 from tsallax.statistics import FAILS, HOLDS, INCONCLUSIVE

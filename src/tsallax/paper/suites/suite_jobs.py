@@ -79,7 +79,7 @@ class SuiteJob(Job):
             "protocol": dataclasses.asdict(self.protocol),
         }
 
-    def described(self, state: Mapping[str, Any]) -> Self:
+    def with_description(self, state: Mapping[str, Any]) -> Self:
         protocol = {**state["protocol"], "milestones": tuple(state["protocol"]["milestones"])}
         return dataclasses.replace(
             self,
@@ -131,7 +131,7 @@ class SuiteJob(Job):
 
 
 @dataclass(frozen=True)
-class Request:
+class SuiteRequest:
     """What to train of a suite, and how to evaluate it."""
 
     suite: Suite
@@ -149,9 +149,9 @@ class Request:
     """Options of all agents, instead of the suite's."""
 
 
-def default_request(suite: Suite, quick: bool = False) -> Request:
+def default_request(suite: Suite, quick: bool = False) -> SuiteRequest:
     """All of a suite, or a miniature: small networks, few seeds, few steps."""
-    full = Request(
+    full = SuiteRequest(
         suite, tuple(suite.tasks), suite.agents, suite.levels, suite.seeds, suite.eval_every,
         suite.eval_episodes, suite.final_episodes,
     )  # fmt: skip
@@ -167,7 +167,7 @@ def default_request(suite: Suite, quick: bool = False) -> Request:
     )  # fmt: skip
 
 
-def protocol_of(request: Request, task: SuiteTask) -> EvaluationProtocol:
+def protocol_of(request: SuiteRequest, task: SuiteTask) -> EvaluationProtocol:
     """The protocol of a task; evaluations on the way come before its end."""
     asked = task.steps if request.steps is None else request.steps
     steps = checks.count("steps", asked, below=MAX_STEPS)
@@ -200,9 +200,9 @@ def _preset_options(task: SuiteTask) -> Mapping[str, Any]:
 
 
 def plan_suite(
-    request: Request, rows: RowFolder[SuiteRow], *, at_once: int, **how: Any
+    request: SuiteRequest, rows: RowFolder[SuiteRow], *, at_once: int, **job_fields: Any
 ) -> list[SuiteJob]:
-    """The jobs of a suite that are left, by `pending_jobs`; `how` are fields of `Job`.
+    """The jobs of a suite that are left, by `pending_jobs`; `job_fields` are those of `Job`.
 
     A folder with runs of another protocol is refused.
     """
@@ -213,7 +213,7 @@ def plan_suite(
         task = request.suite.tasks[name]
         protocol = protocol_of(request, task)
         for levels in request.levels:
-            whole = SuiteJob(
+            full_job = SuiteJob(
                 suite=request.suite.name,
                 task=name,
                 env=task.env,
@@ -221,16 +221,16 @@ def plan_suite(
                 runs=_runs(request, task),
                 protocol=protocol,
                 folder=str(folder.absolute()),
-                **how,
+                **job_fields,
             )
-            for run in whole.runs:
-                if whole.key(run) in done:
-                    _require_same(folder, done[whole.key(run)], run, protocol)
-            jobs += pending_jobs(whole, done, at_once)
+            for run in full_job.runs:
+                if full_job.key(run) in done:
+                    _require_same(folder, done[full_job.key(run)], run, protocol)
+            jobs += pending_jobs(full_job, done, at_once)
     return jobs
 
 
-def _runs(request: Request, task: SuiteTask) -> tuple[SuiteRun, ...]:
+def _runs(request: SuiteRequest, task: SuiteTask) -> tuple[SuiteRun, ...]:
     seeds = range(checks.count("seeds", request.seeds))
     found = []
     for agent, own in request.agents.items():

@@ -14,8 +14,8 @@ from numpy.typing import NDArray
 from scipy.stats import rankdata
 
 from tsallax.errors import InvalidInput
-from tsallax.paper.sweep.rows import Row
-from tsallax.paper.sweep.tasks import Task, Variant
+from tsallax.paper.sweep.sweep_rows import SweepRow
+from tsallax.paper.sweep.sweep_tasks import SweepTask, Variant
 from tsallax.statistics import Array, resample
 
 Cell = tuple[str, int | None]
@@ -53,11 +53,11 @@ class Times(NamedTuple):
 class SweepRuns:
     """The runs of one task, their numbers of actions and coefficients, and their threshold."""
 
-    task: Task
-    rows: tuple[Row, ...]
-    named: dict[Cell, tuple[Row, ...]]
+    task: SweepTask
+    rows: tuple[SweepRow, ...]
+    named: dict[Cell, tuple[SweepRow, ...]]
     """The runs by the paper's names."""
-    cells: dict[Cell, tuple[Row, ...]]
+    cells: dict[Cell, tuple[SweepRow, ...]]
     """The runs by algorithm."""
     actions: tuple[int, ...]
     alphas: tuple[float, ...]
@@ -69,7 +69,7 @@ class SweepRuns:
         return resample({cell: len(rows) for cell, rows in self.cells.items()})
 
     @cached_property
-    def algorithms(self) -> dict[str, Row]:
+    def algorithms(self) -> dict[str, SweepRow]:
         """A run of every algorithm with actions to choose among, by name."""
         return {cell[0]: rows[0] for cell, rows in self.cells.items() if cell != DDPG_CELL}
 
@@ -109,7 +109,7 @@ class SweepRuns:
         return [(algorithm_name(row.explore, row.update, row.alpha), actions) for row in mine]
 
 
-def gather(task: Task, rows: Sequence[Row]) -> SweepRuns:
+def gather(task: SweepTask, rows: Sequence[SweepRow]) -> SweepRuns:
     """Sort the runs of a task into cells, in the paper's order."""
     mine = [row for row in rows if row.task == task.name]
     if not mine:
@@ -119,8 +119,8 @@ def gather(task: Task, rows: Sequence[Row]) -> SweepRuns:
         both = f"{thresholds[0]:g} and {thresholds[-1]:g}"
         raise InvalidInput(f"runs of {task.name} have the thresholds {both}: keep one kind")
     mine.sort(key=_place)
-    named: dict[Cell, dict[int, Row]] = {}
-    cells: dict[Cell, dict[int, Row]] = {}
+    named: dict[Cell, dict[int, SweepRow]] = {}
+    cells: dict[Cell, dict[int, SweepRow]] = {}
     for row in mine:
         named.setdefault((row.algorithm, row.actions), {})[row.seed] = row
         cell = algorithm_name(row.explore, row.update, row.alpha), row.actions
@@ -136,13 +136,13 @@ def gather(task: Task, rows: Sequence[Row]) -> SweepRuns:
     )
 
 
-def _place(row: Row) -> tuple[int, int, float, int, int]:
+def _place(row: SweepRow) -> tuple[int, int, float, int, int]:
     ways = ("sparse", "soft", "epsilon", "hard", None)
     explore, update = ways.index(row.explore), ways.index(row.update)
     return explore, update, -(row.alpha or 0.0), row.actions or 0, row.seed
 
 
-def times_of(rows: Sequence[Row]) -> Times:
+def times_of(rows: Sequence[SweepRow]) -> Times:
     """The times to the threshold of some runs."""
     return Times(
         np.array([row.reached or row.episodes for row in rows], np.float64),

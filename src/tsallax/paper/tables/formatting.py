@@ -6,17 +6,17 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tsallax.paper.result import tidy
-from tsallax.paper.sweep.tasks import Task
+from tsallax.paper.sweep.sweep_tasks import SweepTask
 from tsallax.statistics import Estimate
 
 EXPLORERS = {"sparse": "sparse", "soft": "softmax", "epsilon": "epsilon-greedy"}
 UPDATES = {"sparse": "sparse", "soft": "soft", "hard": "hard"}
 
 
-def digits(task: Task) -> int:
+def digits(task: SweepTask) -> int:
     """Decimals of a return: hundredths of Reacher's few units, tenths of the pendulum's hundreds.
 
-    >>> from tsallax.paper.sweep.tasks import TASKS
+    >>> from tsallax.paper.sweep.sweep_tasks import TASKS
     >>> digits(TASKS["reacher"]), digits(TASKS["pendulum"])
     (2, 1)
     """

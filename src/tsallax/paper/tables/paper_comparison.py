@@ -3,7 +3,7 @@
 from collections.abc import Callable, Mapping, Sequence
 
 from tsallax.paper.result import Comparison, Line
-from tsallax.paper.sweep.tasks import EXPLORE, PaperResult, paper_results
+from tsallax.paper.sweep.sweep_tasks import EXPLORE, PaperResult, paper_results
 from tsallax.paper.tables.cells import DDPG_CELL, Cell, SweepRuns
 from tsallax.paper.tables.formatting import EXPLORERS, digits, episodes, joined_words, number, shown
 from tsallax.paper.tables.table_figures import OWN

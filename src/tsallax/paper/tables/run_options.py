@@ -5,8 +5,8 @@ from collections.abc import Iterable, Sequence
 from typing import Any
 
 from tsallax.paper.suites.suite_rows import SuiteRow
-from tsallax.paper.sweep.rows import Row
-from tsallax.paper.sweep.tasks import VARIANTS
+from tsallax.paper.sweep.sweep_rows import SweepRow
+from tsallax.paper.sweep.sweep_tasks import VARIANTS
 from tsallax.paper.tables.cells import DDPG_CELL, SweepRuns
 from tsallax.paper.tables.formatting import joined_words, span
 from tsallax.wording import plural
@@ -39,7 +39,7 @@ def parameters(sweep: SweepRuns) -> dict[str, Any]:
     }
 
 
-def options_of(rows: Sequence[Row]) -> tuple[dict[str, Any], dict[str, list[Any]]]:
+def options_of(rows: Sequence[SweepRow]) -> tuple[dict[str, Any], dict[str, list[Any]]]:
     """Options with one value in all rows that use them, and the values of the others."""
     same: dict[str, Any] = {}
     differ: dict[str, list[Any]] = {}
@@ -55,7 +55,7 @@ def options_of(rows: Sequence[Row]) -> tuple[dict[str, Any], dict[str, list[Any]
     return same, differ
 
 
-def hardware_of(rows: Sequence[Row | SuiteRow]) -> str | None:
+def hardware_of(rows: Sequence[SweepRow | SuiteRow]) -> str | None:
     """The devices and machines that the rows name."""
     names = (
         ", ".join(row.provenance[key] for key in HARDWARE if row.provenance.get(key))
@@ -64,13 +64,13 @@ def hardware_of(rows: Sequence[Row | SuiteRow]) -> str | None:
     return "; ".join(_distinct(names)) or None
 
 
-def versions_of(rows: Sequence[Row | SuiteRow]) -> dict[str, list[str]]:
+def versions_of(rows: Sequence[SweepRow | SuiteRow]) -> dict[str, list[str]]:
     """The versions of programs that the rows name, by program."""
     programs = sorted({key for row in rows for key in row.provenance} - {*HARDWARE, "date"})
     return {key: _distinct(row.provenance.get(key, "") for row in rows) for key in programs}
 
 
-def dates_of(rows: Sequence[Row | SuiteRow]) -> list[str]:
+def dates_of(rows: Sequence[SweepRow | SuiteRow]) -> list[str]:
     """The dates that the rows name, in order."""
     return sorted(_distinct(row.provenance.get("date", "") for row in rows))
 

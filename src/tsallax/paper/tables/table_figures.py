@@ -8,7 +8,7 @@ from matplotlib.axes import Axes
 from matplotlib.ticker import FuncFormatter
 
 from tsallax.paper.result import Picture
-from tsallax.paper.sweep.tasks import EXPLORE, paper_results
+from tsallax.paper.sweep.sweep_tasks import EXPLORE, paper_results
 from tsallax.paper.tables.cells import DDPG_CELL, TOP, Ranking, SweepRuns
 from tsallax.paper.tables.formatting import digits, joined_words, number
 from tsallax.paper.tables.mean_curves import DRAWS, training_returns

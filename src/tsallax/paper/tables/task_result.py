@@ -7,8 +7,8 @@ import numpy as np
 from tsallax.deep.linear_schedule import linear
 from tsallax.paper.experiments import EXPERIMENTS
 from tsallax.paper.result import Line, Result, Table
-from tsallax.paper.sweep.rows import Row
-from tsallax.paper.sweep.tasks import VARIANTS, PaperResult, Task, paper_results
+from tsallax.paper.sweep.sweep_rows import SweepRow
+from tsallax.paper.sweep.sweep_tasks import VARIANTS, PaperResult, SweepTask, paper_results
 from tsallax.paper.tables.cells import (
     DDPG_CELL,
     RULE,
@@ -42,7 +42,7 @@ from tsallax.statistics import MIN_RUNS, Array, iqm, mean_of, resample
 from tsallax.wording import plural
 
 
-def summarize_runs(task: Task, rows: Sequence[Row]) -> Result:
+def summarize_runs(task: SweepTask, rows: Sequence[SweepRow]) -> Result:
     """Tables, figures and verdicts of the runs of a task, next to the paper's.
 
     Rows of other tasks are left out; runs of the task may be missing, but not all of them.
@@ -181,7 +181,7 @@ def _names(sweep: SweepRuns) -> list[str]:
 def _wide(sweep: SweepRuns, weights: dict[Cell, Array], measure: str) -> tuple[Line, ...]:
     """A line for each algorithm, with our cell and the paper's for each number of actions."""
 
-    def ours(cell: Cell, runs: Sequence[Row]) -> str:
+    def ours(cell: Cell, runs: Sequence[SweepRow]) -> str:
         if measure == "expected_return":
             greedy = np.array([row.greedy for row in runs])
             return shown(mean_of(greedy, weights[cell]), digits(sweep.task))

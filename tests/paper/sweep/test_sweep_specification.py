@@ -7,8 +7,13 @@ import pytest
 from small_sweeps import NAME, small
 from tsallax import DeepQConfig
 from tsallax.errors import InvalidInput
-from tsallax.paper.sweep.specification import changed_sweep, learner_config, paper_sweep, runs_of
-from tsallax.paper.sweep.tasks import DDPG_VARIANT, PENDULUM, REACHER, choose_variants
+from tsallax.paper.sweep.sweep_specification import (
+    changed_sweep,
+    learner_config,
+    paper_sweep,
+    runs_of,
+)
+from tsallax.paper.sweep.sweep_tasks import DDPG_VARIANT, PENDULUM, REACHER, choose_variants
 
 
 def test_epsilon_greedy_with_the_plain_update_has_other_seeds_for_every_alpha():

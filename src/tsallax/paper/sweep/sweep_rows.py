@@ -7,7 +7,7 @@ import numpy as np
 
 from tsallax.deep.options import with_current_names
 from tsallax.paper.fleets.row_files import RowFormat, is_count, is_finite
-from tsallax.paper.sweep.tasks import EXPLORE, TASKS, UPDATE, Variant
+from tsallax.paper.sweep.sweep_tasks import EXPLORE, TASKS, UPDATE, Variant
 
 EVERY = 20
 """Training episodes that an entry of a row's `returns` averages."""
@@ -23,7 +23,7 @@ Key = tuple[str, str, int | None, int]
 
 
 @dataclass(frozen=True)
-class Row:
+class SweepRow:
     """One agent's run.
 
     Attributes:
@@ -136,4 +136,4 @@ def _converted(data: dict[str, Any]) -> dict[str, Any]:
     return {**data, "returns": returns, "config": with_current_names(data["config"])}
 
 
-SWEEP_ROWS = RowFormat(Row, ".jsonl", "a sweep", _invalid_field, _converted)
+SWEEP_ROWS = RowFormat(SweepRow, ".jsonl", "a sweep", _invalid_field, _converted)

@@ -14,7 +14,7 @@ ALPHAS = (1.0, 0.1, 0.01)
 
 
 @dataclass(frozen=True)
-class Task:
+class SweepTask:
     """An environment with the protocol of the paper."""
 
     name: str
@@ -52,11 +52,11 @@ class Task:
         return levels
 
 
-REACHER = Task(
+REACHER = SweepTask(
     "reacher", "Reacher", "Reacher-v5", 2, (9, 121, 961, 2601), 10_000, 500_000, -6.0, 50,
     "reacher",
 )  # fmt: skip
-PENDULUM = Task(
+PENDULUM = SweepTask(
     "pendulum", "Inverted pendulum", "InvertedPendulum-v5", 1, (3, 101, 1001, 2001), 3_000,
     400_000, 980.0, 1000, "inverted_pendulum", {"epsilon": "1:0.02:10000"},
 )  # fmt: skip
@@ -134,7 +134,7 @@ class PaperResult:
     """To the threshold, where the paper gives them."""
 
 
-def paper_results(task: Task) -> dict[tuple[str, int | None], PaperResult]:
+def paper_results(task: SweepTask) -> dict[tuple[str, int | None], PaperResult]:
     """The paper's numbers by algorithm and number of actions, None for DDPG's continuous ones."""
     text = (files("tsallax.paper.sweep") / "results.csv").read_text(encoding="utf-8")
     found = {}
