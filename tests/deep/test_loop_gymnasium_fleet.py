@@ -17,7 +17,6 @@ from gymnasium_versions import newest
 from refusals import refused
 from small_agents import SMALL_DDPG, TINY, Episodic, leaves, member
 from tsallax import DDPG, DDPGConfig, DeepQ, DeepQConfig, Fleet, Member
-from tsallax.deep import checkpoint
 from tsallax.deep.loop import episode_seed, step_keys
 from tsallax.deep.replay import ENDED, Transition
 from tsallax.envs.gymnasium.environment_workers import WorkerLost
@@ -255,27 +254,3 @@ def test_what_cannot_be_a_fleet_is_refused(tmp_path: Path):
     pair(Drift).learn(steps=5, save_to=path)
     with refused("without a way to make its environment: give it as env"):
         Fleet.load(path)
-
-
-@pytest.mark.parametrize(
-    ("name", "value", "words"),
-    [
-        ("begun", None, "incomplete: feed.begun missing"),
-        ("begun", np.array([-1, 1]), "damaged: its episodes have impossible numbers"),
-        ("length", np.array([99, 1]), "damaged: its episodes have impossible numbers"),
-        ("taken", np.zeros(1, np.int32), "feed.taken has type int32 and shape"),
-        ("observation", np.zeros((2, 4)), "feed.observation has type float64"),
-        ("action", np.zeros(2, np.float32), "feed.action has type float32"),
-        ("action", np.array([0, 2], np.int32), "damaged: feed.action has an action that is not"),
-    ],
-)
-def test_damaged_files_are_refused(name, value, words, tmp_path: Path):
-    path = tmp_path / "fleet.npz"
-    pair(Drift).learn(steps=4, save_to=path)
-    about, arrays = checkpoint.read(path)
-    del arrays[f"feed.{name}"]
-    if value is not None:
-        arrays[f"feed.{name}"] = value
-    checkpoint.write(path, about, arrays)
-    with refused(words):
-        Fleet.load(path, Drift)
