@@ -18,8 +18,8 @@ from tsallax.envs.action_format import ActionFormat
 from tsallax.envs.action_mask import mask_row
 from tsallax.envs.gymnasium import contract, spaces
 from tsallax.envs.gymnasium.environment_batch import MASK
+from tsallax.envs.gymnasium.gymnasium_make import make
 from tsallax.errors import InvalidInput
-from tsallax.planning import toy_text
 from tsallax.planning.forms import frozen
 from tsallax.planning.mdp import MDP
 from tsallax.tabular import kernel
@@ -112,7 +112,7 @@ class EnvironmentSource:
     """Samples of a Gymnasium environment with Discrete observations and actions.
 
     Args:
-        env: the environment, or its id.
+        env: the environment, its id, or `module:function`.
         limit: the number of steps after which an episode is truncated.
         masked: whether states allow some actions only; None: if the first state says which.
         action_mask: a function of the environment that says so in place of `info["action_mask"]`.
@@ -126,9 +126,11 @@ class EnvironmentSource:
         action_mask: Callable[[Any], Any] | None = None,
     ) -> None:
         self.opened = isinstance(env, str)
-        self.env = toy_text.make(env, {}) if isinstance(env, str) else env
+        self.env = make(env) if isinstance(env, str) else env
         spec = getattr(self.env, "spec", None)
-        self.name = getattr(spec, "id", None) or type(getattr(env, "unwrapped", env)).__name__
+        self.name = (
+            getattr(spec, "id", None) or type(getattr(self.env, "unwrapped", self.env)).__name__
+        )
         self.limit = limit
         try:
             states, self.first_state = self._discrete("observation")
