@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 
 DEFAULT_DISCOUNT = 0.99
-"""For a Gymnasium environment, which has no discount of its own."""
+"""The discount of a Gymnasium environment, which has none of its own."""
 PROBLEMS: dict[str, dict[str, Any]] = {
     "multigoal": {},
     "unicycle": {},

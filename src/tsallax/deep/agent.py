@@ -66,7 +66,7 @@ SEGMENT_SECONDS = 0.5
 CALLBACK_EVERY = 1_000
 """Steps from one call of a callback to the next."""
 RETURN_EVERY, RETURN_EPISODES = 1_000, 100
-"""`stop_at_return` is compared every so many steps with the mean of so many training episodes."""
+"""The steps between two comparisons with `stop_at_return`, and the training episodes averaged."""
 
 
 class Agent:
@@ -115,7 +115,7 @@ class Agent:
     def from_acting_state(
         cls, spec: EnvironmentSpec, config: Any, seed: int, state: Any, steps: int
     ) -> Self:
-        """An agent that acts like another one by its acting state after so many steps."""
+        """An agent that acts like another one by its acting state after `steps` steps."""
         agent = cls.__new__(cls)
         agent._start(spec, config, seed, partial(acting_learner, state))
         agent.steps, agent._has_replay = steps, False
@@ -282,12 +282,12 @@ class Agent:
         callback_every: int = CALLBACK_EVERY,
         progress: bool | None = None,
     ) -> Self:
-        """Learn until the agent has so many episodes or steps in all, whichever is reached first.
+        """Learn until the agent has `episodes` or `steps` in all, whichever is reached first.
 
         Args:
             episodes: finished episodes in all, those before this call included.
             steps: transitions in all; several environments make several at a time.
-            eval_every: evaluate after so many episodes, or steps where only steps are given.
+            eval_every: the episodes between two evaluations; steps where only steps are given.
             eval_episodes: episodes of an evaluation, which does not change the training.
             eval_env: the environment to evaluate in; default: another one like that of training.
             best_to: a file for the agent, without its replay memory, whenever its greedy return in

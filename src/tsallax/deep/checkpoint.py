@@ -140,7 +140,7 @@ def read_learner(
     key: jax.Array,
     hyperparameters: Any,
 ) -> Any:
-    """The learner in the arrays of a file, written after so many steps."""
+    """The learner in the arrays of a file, written after `steps` steps."""
     like = jax.eval_shape(algorithm.init, key, hyperparameters)
     arrays = old_files.with_integer_observations(like, arrays)
     return restore_learner(like, hyperparameters, arrays, steps)

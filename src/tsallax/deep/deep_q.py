@@ -58,12 +58,12 @@ MEMBER_OPTIONS = (
 """The options in which agents that share a compiled program may differ."""
 
 DENSE_OUTPUTS = 128
-"""With more outputs, Adam writes the moments of the output layer only in the rows of the batch's
-actions (`adam.update_rows`)."""
+"""The number of outputs above which Adam writes the moments of the output layer only in the rows of
+the batch's actions (`adam.update_rows`)."""
 ALPHA_RATE = 0.01
-"""How far log(alpha) moves with an update, times the missing share of the support."""
+"""The step of log(alpha) in an update, per missing share of the support."""
 MAX_LOG_ALPHA = 20.0
-"""Within it, squares of alpha and of its reciprocal are far from the limits of single precision."""
+"""The largest |log(alpha)|: squares of alpha and 1/alpha are far from the limits of float32."""
 
 Rule = tuple[str, float | None]
 
@@ -92,11 +92,11 @@ class Learner(NamedTuple):
     hyperparameters: Hyperparameters
     key: Array
     log_alpha: Array | None = None
-    """Where alpha follows the support."""
+    """The logarithm of an alpha that follows the support."""
     moments: Moments | None = None
-    """Of the observations, where they are normalised."""
+    """The moments of observations, where these are normalised."""
     rewards: RewardScale | None = None
-    """Where rewards are normalised."""
+    """The scale of rewards, where these are normalised."""
 
 
 ActingState = tuple[Network, Array | None, Moments | None]
@@ -287,7 +287,7 @@ class DeepQLearning:
     def _descend_rows(
         self, learner: Learner, batch: Batch, weight: Array, y: Array, rate: Array
     ) -> tuple[Network, Adam, Array, Array]:
-        """As `_descend_all`, from the rows of the batch's actions alone."""
+        """The same as `_descend_all`, from the rows of the batch's actions alone."""
         c, x = self.config, self._inputs(learner, batch.observation)
 
         def loss(body: Body, rows: Layer) -> tuple[Array, Array]:

@@ -230,7 +230,7 @@ class Fleet:
         callback: Callable[[Self], bool | None] | None = None,
         progress: bool | None = None,
     ) -> Self:
-        """Learn until every agent has so many episodes in all, or has made so many steps in all.
+        """Learn until every agent has `episodes` in all, or has made `steps` in all.
 
         An agent is finished, permanently, at the end of the segment, between two copies of the
         target network, in which it reaches its episodes. `callback` is called after each segment,

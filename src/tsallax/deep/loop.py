@@ -35,7 +35,7 @@ class Segment(NamedTuple):
     learner: Any
     log: CycleLog
     stepped: NDArray[np.bool_]
-    """Where an action was taken; False where a vector environment only reset itself."""
+    """Mask of the actions that were taken; False where a vector environment only reset itself."""
     error: BaseException | None = None
     """What the environment raised, if anything, in the cycle after the last one of the log."""
 
@@ -79,7 +79,7 @@ class FleetLog(NamedTuple):
     ended: NDArray[np.bool_]
     """Ends of episodes, (steps, agents)."""
     loss: NDArray[Any]
-    """Of the updates, or their sum, (any number, agents)."""
+    """The losses of the updates, or their sum, (any number, agents)."""
     error: Exception | None = None
     """What an environment raised, if anything, in the step after the last one of the log."""
     lost: Sequence[int] = ()

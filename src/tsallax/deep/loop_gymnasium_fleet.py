@@ -91,7 +91,7 @@ class GymnasiumFleetLoop:
         )
         self._row = row_type(observation, mask)
         self.learners: list[Any] = []
-        """By group: one learner with the agents as leading axis, or the learner of each agent."""
+        """The learners by group: one with the agents as leading axis, or that of each agent."""
         self.members = np.arange(len(seeds))
         """The numbers of the members that the learners belong to."""
         packed = jax.ShapeDtypeStruct((1, self._row.itemsize), jnp.uint8)

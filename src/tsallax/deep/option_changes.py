@@ -78,7 +78,7 @@ def _shapes(build: Build, spec: EnvironmentSpec, config: Any) -> Any:
 
 
 def from_plain(rows: Any, steps: int) -> list[Change]:
-    """The changes in a file of an agent that has made so many steps."""
+    """The changes in a file of an agent that has made `steps` steps."""
     changes = [Change(*row) for row in rows]
     last = 0
     for change in changes:

@@ -68,10 +68,10 @@ class Replay:
     masks: Array | None
     """The actions that s' allows, eight to a byte, where the environment masks actions."""
     size: int
-    """Of an observation in a row."""
+    """The size of an observation in a row."""
     action_shape: tuple[int, ...]
     dtype: Any
-    """Of an action; as a float it is exact up to 2^24."""
+    """The type of an action; as a float it is exact up to 2^24."""
     mask_size: int
 
     @property

@@ -19,7 +19,7 @@ from tsallax.errors import InvalidInput
 from tsallax.files import atomic
 
 FRAMES_PER_SECOND = 30
-"""For environments that do not name a rate."""
+"""The rate of environments that do not name one."""
 PAUSE_SECONDS = 0.4
 """How long the last frame of an episode is shown."""
 

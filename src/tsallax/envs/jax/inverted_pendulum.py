@@ -37,7 +37,7 @@ RAIL = 1.0
 
 CART_MASS, _ = capsule(radius=0.1, half_length=0.1)
 POLE_END = (0.001, 0.6)
-"""Where the upright pole ends: it leans a little."""
+"""The end of the upright pole, which leans a little."""
 CENTRE = (POLE_END[0] / 2, POLE_END[1] / 2)
 POLE_MASS, POLE_INERTIA = capsule(radius=0.049, half_length=math.hypot(*CENTRE))
 TOTAL_MASS = CART_MASS + POLE_MASS

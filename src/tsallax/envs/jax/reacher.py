@@ -36,7 +36,7 @@ ELBOW = 3.0
 """The largest angle of joint 2."""
 LINK = 0.1
 TIP = 0.11
-"""Where the fingertip is on the second link."""
+"""The distance of the fingertip from the second joint."""
 RESET_ANGLE, RESET_SPEED, TARGET_RADIUS = 0.1, 0.005, 0.2
 
 LINK_MASS, LINK_INERTIA = capsule(radius=0.01, half_length=LINK / 2)

@@ -28,7 +28,7 @@ from tsallax.paper.fleets.row_files import RowFormat
 
 J = TypeVar("J", bound="Job")
 SAVE_SECONDS = 120.0
-"""From one checkpoint of a fleet to the next, at least."""
+"""The least time from one checkpoint of a fleet to the next."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -36,16 +36,16 @@ class Job(ABC):
     """A fleet to train: runs of one task with one number of actions, which have a seed each."""
 
     format: ClassVar[RowFormat[Any]]
-    """Of the rows."""
+    """The format of the rows."""
     backend: ClassVar[str] = "auto"
-    """Of the environment, as `Fleet` takes it."""
+    """The backend of the environment, as `Fleet` takes it."""
     samples: ClassVar[bool] = False
     """Whether agents are also evaluated with actions drawn from the exploring policy."""
 
     env: str
     """The id of the environment."""
     levels: int | None
-    """Of each dimension of an action; None where there is no grid of actions."""
+    """The levels of each dimension of an action; None where there is no grid of actions."""
     runs: tuple[Any, ...]
     folder: str
     device: str | None = None
@@ -106,7 +106,7 @@ class Job(ABC):
 
     @property
     def curve_protocol(self) -> EvaluationProtocol | None:
-        """When curves have points, for rows that have curves."""
+        """The times of the points of curves, for rows that have curves."""
         return None
 
     @property

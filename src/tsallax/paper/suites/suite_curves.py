@@ -14,7 +14,7 @@ LABELS = {"training": "training return", "evaluations": "greedy return"}
 COLOURS = ("#0072B2", "#56B4E9", "#D55E00", "#E69F00", "#009E73", "#CC79A7", "#000000")
 COLUMNS = 3
 MIN_EVALUATIONS = 4
-"""Of each run, for a curve of them."""
+"""The least number of evaluations of each run for a curve of them."""
 
 
 def curves_kind(runs: SuiteRuns) -> str:

@@ -250,6 +250,6 @@ def _require_same(folder: Path, row: SuiteRow, run: SuiteRun, protocol: Evaluati
 
 
 def whole_cycles(steps: int, config: Mapping[str, Any]) -> int:
-    """The steps that a run makes where so many are asked for: those of whole cycles."""
+    """The steps that a run makes where `steps` are asked for: those of whole cycles."""
     cycle = config.get("train_freq", 1)
     return int(-(-steps // cycle) * cycle)

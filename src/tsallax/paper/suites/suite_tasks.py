@@ -24,7 +24,7 @@ class SuiteTask:
     milestones: tuple[int, ...] = ()
     """Steps after which an evaluation has as many episodes as the last one."""
     options: Mapping[str, Any] = field(default_factory=dict)
-    """Of the learners, instead of those of the environment's preset."""
+    """Options of the learners, instead of those of the environment's preset."""
 
 
 @dataclass(frozen=True)

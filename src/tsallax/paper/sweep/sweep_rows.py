@@ -17,7 +17,7 @@ WINDOW = 100
 FINITE = ("final", "greedy", "sampled", "threshold", "seconds")
 ERRORS = ("greedy_error", "sampled_error")
 MINIMA = {"seed": 0, "episodes": 1, "steps": 1, "evaluated": 1, "every": 1, "agents": 1}
-"""Of fields that are integers."""
+"""The least values of the fields that are integers."""
 
 Key = tuple[str, str, int | None, int]
 
@@ -35,7 +35,7 @@ class SweepRow:
         final: the mean return of the last 100 training episodes.
         greedy, greedy_error: mean return of evaluation episodes without exploration, and the
             standard error over these episodes, which says nothing about other runs.
-        sampled, sampled_error: likewise, with actions drawn from the exploring policy.
+        sampled, sampled_error: the same with actions drawn from the exploring policy.
         evaluated: the number of evaluation episodes of each kind.
         returns: mean returns of training episodes, `every` at a time; the last may be of fewer.
         seconds, agents: the time it took with the agents that learned beside it, and their number.

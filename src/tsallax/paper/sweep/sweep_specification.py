@@ -14,7 +14,7 @@ from tsallax.paper.sweep.sweep_tasks import ALPHAS, DDPG_VARIANT, VARIANTS, Swee
 
 QUICK_VARIANTS = {"Sparse+SparseBellman-0.1", "Soft+SoftBellman-0.1", "EpsGrdy+Bellman-0.1", "DDPG"}
 SEED_SHIFT = 1000
-"""By which the seeds of epsilon-greedy with the plain update differ from one alpha to the next."""
+"""The difference of the seeds of epsilon-greedy with the plain update from alpha to alpha."""
 
 
 @dataclass(frozen=True)

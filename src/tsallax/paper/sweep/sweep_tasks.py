@@ -21,12 +21,12 @@ class SweepTask:
     title: str
     env: str
     dimensions: int
-    """Of its actions."""
+    """The number of dimensions of its actions."""
     actions: tuple[int, ...]
     """The paper's discretisations: numbers of actions in all."""
     episodes: int
     steps: int
-    """After which a run ends, whatever its episodes."""
+    """The steps after which a run ends, whatever its episodes."""
     threshold: float
     """The return at which the task counts as learned."""
     length: int
@@ -34,10 +34,10 @@ class SweepTask:
     paper_name: str
     """Its name in the paper's tables."""
     options: Mapping[str, Any] = field(default_factory=dict)
-    """Of the learners, where the defaults do not suit the task; for all variants alike."""
+    """Options of the learners of all variants, where the defaults do not suit the task."""
 
     def levels(self, actions: int) -> int:
-        """Levels of each dimension that make so many actions.
+        """The levels of each dimension that make this number of actions.
 
         >>> TASKS["reacher"].levels(961)
         31
@@ -131,7 +131,7 @@ class PaperResult:
 
     expected_return: float
     episodes: int | None
-    """To the threshold, where the paper gives them."""
+    """The episodes to the threshold, where the paper gives them."""
 
 
 def paper_results(task: SweepTask) -> dict[tuple[str, int | None], PaperResult]:

@@ -159,9 +159,9 @@ class Ranking:
     top: Array
     """Which of them are among the first five; tied ones share the last places."""
     top_by_mean: Array
-    """Likewise by the paper's rule, the mean of their mean returns."""
+    """Which of them are the first five by the paper's rule, the mean of their mean returns."""
     first: Array | None
-    """As `top`, in bootstrap draws, (draws, names); None where a cell has one run."""
+    """`top` in bootstrap draws, (draws, names); None where a cell has one run."""
 
 
 def ranking(sweep: SweepRuns) -> Ranking:

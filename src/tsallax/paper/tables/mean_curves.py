@@ -13,7 +13,7 @@ from tsallax.statistics import Array, mean_curve
 
 POINTS = 80
 DRAWS = 1000
-"""Of the bootstrap at every point."""
+"""The number of bootstrap draws at every point."""
 
 
 def training_returns(rows: Sequence[SweepRow], points: int = POINTS) -> tuple[Array, Array]:
