@@ -77,7 +77,7 @@ def train(
     ] = None,
     eval_every: Annotated[
         int | None,
-        typer.Option(help="Evaluate after every N episodes, or steps where only --steps is given."),
+        typer.Option(help="Evaluate every N episodes, or N steps where only --steps is given."),
     ] = None,
     eval_episodes: Annotated[
         int | None, typer.Option(help="Episodes of an evaluation.  [default: 20]")

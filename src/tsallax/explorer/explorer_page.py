@@ -36,7 +36,7 @@ from tsallax.web.document import asset, render_document
 CHANCES = 65535
 """Probabilities of transitions are stored in units of one over this."""
 TYPES = {"uint16": "<u2", "int32": "<i4", "float32": "<f4"}
-"""The types of the arrays of a page, in the byte order in which they are stored."""
+"""Types of the arrays of a page, in the byte order in which they are stored."""
 
 
 @interruptible()
