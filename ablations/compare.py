@@ -12,8 +12,8 @@ from dataclasses import replace
 from pathlib import Path
 from statistics import median
 
-from tsallax.paper.sweep.rows import SWEEP_ROWS
-from tsallax.paper.sweep.tasks import TASKS
+from tsallax.paper.sweep.sweep_rows import SWEEP_ROWS
+from tsallax.paper.sweep.sweep_tasks import TASKS
 from tsallax.paper.tables.cells import gather
 from tsallax.paper.tables.formatting import shown
 from tsallax.paper.tables.improvement import improvement_between

@@ -12,6 +12,8 @@ from tsallax.cli import app
 
 OLD_RUN = Path(__file__).parent / "data" / "old_run"
 """A run of twelve episodes that version 0.1 wrote, with the names its options had then."""
+NEW_RUN = {"env": "MultiGoal-v0", "actions": 3, "net_arch": 8, "buffer_size": 256, "episodes": 5}
+"""The options of a small run."""
 
 
 class Output(NamedTuple):

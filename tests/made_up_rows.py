@@ -4,8 +4,8 @@ from functools import cache
 
 import numpy as np
 
-from tsallax.paper.sweep.rows import Row
-from tsallax.paper.sweep.tasks import ALPHAS, DDPG, REACHER, VARIANTS
+from tsallax.paper.sweep.sweep_rows import SweepRow
+from tsallax.paper.sweep.sweep_tasks import ALPHAS, DDPG_VARIANT, REACHER, VARIANTS
 from tsallax.paper.tables.cells import Ranking, gather, ranking
 from tsallax.paper.tables.verdicts import claims, updates
 
@@ -27,7 +27,7 @@ def made_up_row(task, variant, actions, seed, greedy, reached, **changes):
         "config": {"alpha": variant.alpha, "batch_size": 64, "gamma": 0.99},
         "provenance": {"tsallax": "0.1.0", "device": "gpu: H200", "machine": "x", "date": "d"},
     }  # fmt: skip
-    return Row(**(given | changes))
+    return SweepRow(**(given | changes))
 
 
 def made_up_sweep(task=REACHER, effect=None, seeds=3, noise=0.3, random=0):
@@ -45,7 +45,7 @@ def made_up_sweep(task=REACHER, effect=None, seeds=3, noise=0.3, random=0):
                 row = made_up_row(task, variant, actions, seed + shift, float(greedy), reached)
                 rows.append(row)
     rows += [
-        made_up_row(task, DDPG, None, s, task.threshold - 5 + float(rng.normal()), None)
+        made_up_row(task, DDPG_VARIANT, None, s, task.threshold - 5 + float(rng.normal()), None)
         for s in range(6)
     ]
     return rows

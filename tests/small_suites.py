@@ -7,7 +7,7 @@ from typing import Any
 
 from tsallax.paper.fleets.execution import train_missing
 from tsallax.paper.fleets.row_files import RowFolder
-from tsallax.paper.suites.suite_jobs import Request, SuiteJob, default_request, plan_suite
+from tsallax.paper.suites.suite_jobs import SuiteJob, SuiteRequest, default_request, plan_suite
 from tsallax.paper.suites.suite_rows import SUITE_ROWS, SuiteRow
 from tsallax.paper.suites.suite_tasks import CLASSIC
 
@@ -19,7 +19,7 @@ STEPS, EVERY = 200, 100
 MAY_DIFFER = ("seconds", "provenance")
 
 
-def small(**changes: Any) -> Request:
+def small(**changes: Any) -> SuiteRequest:
     """CartPole for 200 steps, evaluated after 100."""
     usual: dict[str, Any] = {
         "tasks": ["CartPole-v1"], "seeds": 2, "steps": STEPS, "options": OPTIONS,
@@ -28,12 +28,12 @@ def small(**changes: Any) -> Request:
     return dataclasses.replace(default_request(CLASSIC), **{**usual, **changes})
 
 
-def plan(folder: Path, request: Request | None = None, **options: Any) -> list[SuiteJob]:
+def plan(folder: Path, request: SuiteRequest | None = None, **options: Any) -> list[SuiteJob]:
     rows = RowFolder(folder, SUITE_ROWS)
     return plan_suite(request or small(), rows, **{"at_once": 2, **options})
 
 
-def train(request: Request, folder: Path, **options: Any) -> bool:
+def train(request: SuiteRequest, folder: Path, **options: Any) -> bool:
     """Train what a folder does not hold of a suite; whether that is all."""
     rows = RowFolder(folder, SUITE_ROWS)
     return train_missing([request], plan_suite, rows, progress=False, **options)

@@ -10,10 +10,10 @@ from tsallax.deep.options import to_mapping
 from tsallax.paper.fleets.execution import train_missing
 from tsallax.paper.fleets.job_status import Status, write_status
 from tsallax.paper.fleets.row_files import RowFolder
-from tsallax.paper.sweep.rows import SWEEP_ROWS, Row
-from tsallax.paper.sweep.specification import Sweep, learner_config
 from tsallax.paper.sweep.sweep_jobs import SweepJob, plan_sweep
-from tsallax.paper.sweep.tasks import REACHER, choose_variants
+from tsallax.paper.sweep.sweep_rows import SWEEP_ROWS, SweepRow
+from tsallax.paper.sweep.sweep_specification import SweepRequest, learner_config
+from tsallax.paper.sweep.sweep_tasks import REACHER, choose_variants
 
 NAME = "Sparse+SparseBellman-0.1"
 OPTIONS: dict[str, Any] = {
@@ -34,25 +34,25 @@ STATUS = Status(
 )
 
 
-def small(seeds: int = 2, episodes: int = EPISODES, **changes: Any) -> Sweep:
+def small(seeds: int = 2, episodes: int = EPISODES, **changes: Any) -> SweepRequest:
     """A sweep of one variant with nine actions."""
     variants = tuple(choose_variants([NAME]))
-    made = Sweep(REACHER, (9,), variants, seeds, episodes, 20_000, OPTIONS, evaluated=20)
+    made = SweepRequest(REACHER, (9,), variants, seeds, episodes, 20_000, OPTIONS, evaluated=20)
     return dataclasses.replace(made, **changes)
 
 
-def plan(sweep: Sweep, folder: Path, at_once: int = 2, **options: Any) -> list[SweepJob]:
+def plan(sweep: SweepRequest, folder: Path, at_once: int = 2, **options: Any) -> list[SweepJob]:
     return plan_sweep(sweep, RowFolder(folder, SWEEP_ROWS), at_once=at_once, **options)
 
 
-def train(sweep: Sweep, folder: Path, **options: Any) -> list[Row]:
+def train(sweep: SweepRequest, folder: Path, **options: Any) -> list[SweepRow]:
     """Train what a folder does not hold of a sweep, and give its rows."""
     rows = RowFolder(folder, SWEEP_ROWS)
     assert train_missing([sweep], plan_sweep, rows, progress=False, **options)
     return rows.read()
 
 
-def finished_row(seed: int, episodes: int = EPISODES, **changes: Any) -> Row:
+def finished_row(seed: int, episodes: int = EPISODES, **changes: Any) -> SweepRow:
     """The row of a run of the small sweep, made up."""
     (variant,) = choose_variants([NAME])
     config = to_mapping(learner_config(REACHER, variant, OPTIONS))

@@ -10,8 +10,8 @@ from command_line import assert_error, call
 from small_sweeps import EPISODES, NAME, OPTIONS, finished_folder
 from tsallax.cli.table_requests import sweep_request
 from tsallax.paper import report
-from tsallax.paper.experiments import EXPERIMENTS, PLANNING
-from tsallax.paper.sweep.rows import SWEEP_ROWS
+from tsallax.paper.experiments import EXPERIMENTS, FIGURE, names_of
+from tsallax.paper.sweep.sweep_rows import SWEEP_ROWS
 
 SET = " ".join(f"--set {k}={v[0] if k == 'net_arch' else v}" for k, v in OPTIONS.items())
 
@@ -52,7 +52,11 @@ def test_the_steps_of_a_sweep_are_scaled_with_its_episodes():
 
 @pytest.mark.parametrize(
     ("words", "names"),
-    [("theorems figure1 figure1", ["figure1", "theorems"]), ("all", PLANNING), ("", PLANNING)],
+    [
+        ("theorems figure1 figure1", ["figure1", "theorems"]),
+        ("all", names_of(FIGURE)),
+        ("", names_of(FIGURE)),
+    ],
 )
 def test_figures_are_computed_once_in_the_papers_order(
     monkeypatch, tmp_path: Path, capsys, words, names

@@ -18,12 +18,12 @@ SMALL = {"net_arch": TINY["net_arch"], "buffer_size": 96, "batch_size": 8}
 def test_an_acting_state_is_all_that_acting_depends_on(learner):
     continuous = learner.continuous_actions
     spec = make_spec(CORRIDOR, actions=None if continuous else 3, n_envs=1, continuous=continuous)
-    algorithm, (knobs,) = learner.build_algorithm(spec, [learner.Config(**SMALL)])
+    algorithm, (hyperparameters,) = learner.build_algorithm(spec, [learner.Config(**SMALL)])
 
     @jax.jit
     def actions(key):
         """Of a learner, and of another one with its acting state."""
-        both = jax.vmap(lambda k: algorithm.init(k, knobs))(jax.random.split(key))
+        both = jax.vmap(lambda k: algorithm.init(k, hyperparameters))(jax.random.split(key))
         one, other = (jax.tree.map(lambda leaf, i=i: leaf[i], both) for i in (0, 1))
         twin = algorithm.restore_acting(algorithm.acting_state(one), other)
         three = jax.tree.map(lambda *leaves: jnp.stack(leaves), one, twin, other)

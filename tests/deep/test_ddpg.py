@@ -13,7 +13,7 @@ import pytest
 from numpy_network import backward, double, forward
 from tsallax.deep import exploration_noise, network
 from tsallax.deep.algorithm import Metrics
-from tsallax.deep.ddpg import Knobs, Learner, PolicyGradient, knobs_of
+from tsallax.deep.ddpg import Hyperparameters, Learner, PolicyGradient, hyperparameters_of
 from tsallax.deep.ddpg_config import DDPGConfig
 from tsallax.deep.network import Network
 from tsallax.deep.replay import Transition
@@ -51,8 +51,8 @@ def row(i: int) -> Transition:
 
 
 @partial(jax.jit, static_argnums=0)
-def start(program: PolicyGradient, knobs: Knobs) -> Learner:
-    return program.init(jax.random.PRNGKey(0), knobs)
+def start(program: PolicyGradient, hyperparameters: Hyperparameters) -> Learner:
+    return program.init(jax.random.PRNGKey(0), hyperparameters)
 
 
 @partial(jax.jit, static_argnums=0)
@@ -78,7 +78,7 @@ def learn(program: PolicyGradient, learner: Learner, seed: int = 5) -> tuple[Lea
 
 def filled(program: PolicyGradient, **options: Any) -> Learner:
     """A learner whose memory holds exactly a batch, and whose targets differ from its networks."""
-    learner = start(program, knobs_of(DDPGConfig(**options)))
+    learner = start(program, hyperparameters_of(DDPGConfig(**options)))
     for i in range(program.config.batch_size):
         learner = store(program, learner, row(i), i)
     draw = np.random.default_rng(1)
@@ -193,7 +193,7 @@ def test_targets_keep_to_what_the_rewards_allow() -> None:
 def test_actions_keep_to_their_bounds_and_reach_them() -> None:
     seen = np.random.default_rng(0).normal(size=(MANY, SIZE)).astype(np.float32)
     program = algorithm()
-    learner = start(program, knobs_of(DDPGConfig(sigma=5.0)))
+    learner = start(program, hyperparameters_of(DDPGConfig(sigma=5.0)))
     for step in (0, MANY):
         wild, support, *others = act(program, learner, seen, step)
         assert np.isnan(support)
@@ -204,7 +204,7 @@ def test_actions_keep_to_their_bounds_and_reach_them() -> None:
 
 def test_the_first_actions_are_uniform_and_later_ones_have_the_noise_asked_for() -> None:
     program = algorithm()
-    learner = start(program, knobs_of(DDPGConfig(sigma="0.2:0.1:1000")))
+    learner = start(program, hyperparameters_of(DDPGConfig(sigma="0.2:0.1:1000")))
     for step, spread in ((9, 1 / np.sqrt(3)), (10, 0.2), (2000, 0.1)):
         taken, _, greedy, sampled = act(program, learner, np.zeros((MANY, SIZE), np.float32), step)
         np.testing.assert_allclose(halves(np.asarray(taken, float)).std(0), spread, rtol=0.05)
@@ -237,7 +237,7 @@ def test_parameter_noise_moves_actions_as_far_as_asked() -> None:
 
 def test_parameters_are_perturbed_anew_when_an_episode_ends() -> None:
     program = algorithm(other=True)
-    learner = start(program, knobs_of(DDPGConfig()))
+    learner = start(program, hyperparameters_of(DDPGConfig()))
     false, true = np.array([False]), np.array([True])
 
     def weight(terminated: np.ndarray, truncated: np.ndarray) -> np.ndarray:
@@ -253,5 +253,6 @@ def test_parameters_are_perturbed_anew_when_an_episode_ends() -> None:
 
 
 def test_the_actor_has_a_learning_rate_of_its_own_only_if_asked() -> None:
-    assert knobs_of(DDPGConfig(actor_learning_rate=1e-4)).actor_learning_rate == np.float32(1e-4)
-    assert knobs_of(DDPGConfig()).actor_learning_rate == np.float32(DDPGConfig().learning_rate)
+    both, own = DDPGConfig(), DDPGConfig(actor_learning_rate=1e-4)
+    assert hyperparameters_of(own).actor_learning_rate == np.float32(1e-4)
+    assert hyperparameters_of(both).actor_learning_rate == np.float32(both.learning_rate)

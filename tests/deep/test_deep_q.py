@@ -20,7 +20,7 @@ from scipy.stats import chisquare
 from numpy_network import Floats, backward, double, forward
 from tsallax.deep import adam, deep_q, replay
 from tsallax.deep.action_layout import ActionLayout
-from tsallax.deep.deep_q import DeepQLearning, Learner, knobs_of
+from tsallax.deep.deep_q import DeepQLearning, Learner, hyperparameters_of
 from tsallax.deep.deep_q_config import DeepQConfig
 from tsallax.deep.options import with_defaults
 from tsallax.deep.regularizer_choice import Choice
@@ -30,10 +30,11 @@ from tsallax.envs.observation_format import ObservationFormat
 INPUTS, ACTIONS, HIDDEN, STEPS = 3, 5, (8, 6), 40
 add = jax.jit(replay.add)
 sample = jax.jit(replay.sample, static_argnums=(2, 5, 6))
-init = jax.jit(lambda algorithm, key, knobs: algorithm.init(key, knobs), static_argnums=0)
+init = jax.jit(
+    lambda algorithm, key, hyperparameters: algorithm.init(key, hyperparameters), static_argnums=0
+)
 learn = jax.jit(lambda algorithm, *arguments: algorithm.learn(*arguments), static_argnums=0)
 values = jax.jit(lambda algorithm, *arguments: algorithm.values(*arguments), static_argnums=0)
-sample_rows = jax.jit(deep_q.sample_rows)
 RULES = (("sparse", None), ("hard", None), ("soft", None), ("tsallis", 1.5))
 
 
@@ -97,7 +98,7 @@ class Recorded:
         self.config = c = DeepQConfig(**{**common, **options})
         explore = "hard" if c.explore == "epsilon" else c.explore
         which = [[name for name, _ in rules].index(rule) for rule in (explore, c.update)]
-        choice, static = Choice(rules), with_defaults(c, deep_q.KNOBS)
+        choice, static = Choice(rules), with_defaults(c, deep_q.MEMBER_OPTIONS)
         layout = ActionLayout(choices, factored)
         self.algorithm = DeepQLearning(
             ObservationFormat.vector(INPUTS), layout, masked, HIDDEN, choice, choice, False, static
@@ -105,7 +106,7 @@ class Recorded:
         ends = np.cumsum(choices)
         self.dimensions = [np.arange(end - n, end) for n, end in zip(choices, ends, strict=True)]
         self.masked = masked
-        learner = init(self.algorithm, jax.random.PRNGKey(0), knobs_of(c, *which))
+        learner = init(self.algorithm, jax.random.PRNGKey(0), hyperparameters_of(c, *which))
         moved = np.random.default_rng(1).normal(size=64).astype(np.float32)
         shift = jax.tree.map(lambda x: np.asarray(x) + np.resize(0.2 * moved, x.shape), learner[0])
         self.learner: Learner = learner._replace(online=shift)
@@ -264,7 +265,7 @@ def check_updates(options: dict[str, Any]) -> None:
         if options.get("huber"):
             assert (np.abs(expected["error"]) > 0.5).any(), "the case must have large errors"
             assert (np.abs(expected["error"]) < 0.5).any(), "the case must have small errors"
-        for part in ("target", "knobs", "key"):
+        for part in ("target", "hyperparameters", "key"):
             jax.tree.map(np.testing.assert_array_equal, getattr(after, part), getattr(before, part))
 
 
@@ -329,27 +330,6 @@ def test_alpha_follows_its_schedule_when_acting():
         assert np.asarray(policy) == pytest.approx(policy_of("sparse", q[0], alpha), abs=1e-4)
 
 
-def test_draws_follow_the_probabilities():
-    p = np.random.default_rng(0).dirichlet(np.full(50, 2.0)) * (np.arange(50) % 3 > 0)
-    p /= p.sum()
-    rows = np.broadcast_to(p.astype(np.float32), (100_000, 50))
-    assert_drawn_from(p, sample_rows(jax.random.PRNGKey(0), rows))
-
-
-@pytest.mark.parametrize("n", [9, 961])
-def test_an_action_of_probability_zero_is_never_drawn_whatever_the_rounding(n, monkeypatch):
-    """Also by the smallest and largest numbers that a uniform draw can give."""
-    rng = np.random.default_rng(n)
-    p = rng.exponential(size=(500, n)) * (rng.random((500, n)) < 0.2)
-    p[:, 0] = p[:, n // 2 :] = 0
-    p[:, 1] = 1
-    p = (p / p.sum(-1, keepdims=True)).astype(np.float32)
-    monkeypatch.setattr(jax.random, "uniform", lambda key, shape: jnp.full(shape, key))
-    draw = jax.jit(lambda corner, p: deep_q.sample_rows(corner, p))
-    for corner in (0.0, 2**-23, 1 - 2**-22, 1 - 2**-23):
-        assert np.all(p[np.arange(500), draw(corner, p)] > 0)
-
-
 CRITICS = {"critics": 2, "huber": 0.5, "update": "sparse", "rules": RULES[:1]}
 
 
@@ -408,10 +388,10 @@ def test_alpha_follows_the_support_whatever_the_scale_of_the_values(scale):
         alpha="auto", support=0.4, learning_rate=1e-30, batch_size=32, buffer_size=64, gamma=0.9
     )
     choice = Choice((("sparse", None),))
-    static = with_defaults(config, deep_q.KNOBS)
+    static = with_defaults(config, deep_q.MEMBER_OPTIONS)
     layout, form = ActionLayout((4, 3), factored=True), ObservationFormat.vector(INPUTS)
     algorithm = DeepQLearning(form, layout, False, HIDDEN, choice, choice, True, static)
-    learner = init(algorithm, jax.random.PRNGKey(0), knobs_of(config))
+    learner = init(algorithm, jax.random.PRNGKey(0), hyperparameters_of(config))
     output = learner.online.output
     output = output._replace(weight=output.weight * np.float32(scale * 100))
     online = learner.online._replace(output=output)

@@ -30,7 +30,7 @@ def test_evaluation_plays_the_greedy_policy_to_the_end():
 def test_episodes_in_gymnasium_are_those_of_the_greedy_policy():
     import gymnasium
 
-    from tsallax.deep.loop_gymnasium import episode_seed
+    from tsallax.deep.loop import episode_seed
 
     agent, states = trained(cart_pole), []
     with gymnasium.make("CartPole-v1") as env:

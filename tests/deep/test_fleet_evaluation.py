@@ -5,7 +5,7 @@ import pytest
 
 from fleet_environments import Drift
 from tsallax.deep.fleet_evaluation import play_in_turn
-from tsallax.deep.loop_gymnasium import episode_seed
+from tsallax.deep.loop import episode_seed
 from tsallax.envs.gymnasium.environment_workers import EnvironmentWorkers, copies, row_type
 
 ROW = row_type(np.zeros((1, 4), np.float32))

@@ -31,17 +31,17 @@ def test_learners_are_found_by_name_and_by_their_options():
 
 
 @pytest.mark.parametrize("learner", LEARNERS.values())
-def test_members_of_a_fleet_share_an_algorithm_whatever_their_knobs(learner):
+def test_members_of_a_fleet_share_an_algorithm_whatever_their_hyperparameters(learner):
     options = {f.name for f in dataclasses.fields(learner.Config)}
     assert set(learner.member_options) <= options
     continuous = learner.continuous_actions
     spec = make_spec(CORRIDOR, actions=None if continuous else 3, n_envs=1, continuous=continuous)
     configs = [learner.Config(learning_rate=rate, beta=0.5) for rate in (0.1, 0.2)]
-    shared, knobs = learner.build_algorithm(spec, configs)
+    shared, hyperparameters = learner.build_algorithm(spec, configs)
     alone, _ = learner.build_algorithm(spec, configs[1:])
     assert shared == alone
     assert hash(shared) == hash(alone)
-    rates = [float(jax.tree.leaves(each.learning_rate)[0]) for each in knobs]
+    rates = [float(jax.tree.leaves(each.learning_rate)[0]) for each in hyperparameters]
     assert rates == pytest.approx([0.1, 0.2])
 
 

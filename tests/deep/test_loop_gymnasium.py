@@ -15,7 +15,7 @@ from refusals import refused
 from small_agents import TINY, VECTOR, Episodic, assert_history_is_that_of, stored
 from tsallax import DeepQ
 from tsallax.deep import loop_gymnasium
-from tsallax.deep.loop_gymnasium import episode_seed
+from tsallax.deep.loop import episode_seed
 
 
 def test_cart_pole_is_stored_as_it_happened():
@@ -106,12 +106,6 @@ def test_the_history_of_a_vector_environment_is_that_of_its_episodes(mode):
         assert (following["weight"] == 0) == (mode is None and row["ended"])
 
 
-def test_episodes_have_seeds_of_their_own():
-    seeds = {episode_seed(s, e, n) for s in (0, 1) for e in range(3) for n in range(50)}
-    assert len(seeds) == 300
-    assert all(0 <= seed < 2**31 for seed in seeds)
-
-
 @pytest.mark.parametrize(
     ("wrong", "message"),
     [
@@ -142,8 +136,8 @@ def test_a_compiled_step_does_not_copy_the_replay_memory(env):
     now, learner = agent._loop.episodes, agent._learner
     transition, _ = agent._loop._step(agent.spec.training_environment())
     program = loop_gymnasium._store_learn_act.lower(
-        agent._algorithm, True, learner._replace(knobs=None), learner.knobs, transition,
-        now.observation, 4, now.mask,
+        agent._algorithm, True, learner._replace(hyperparameters=None), learner.hyperparameters,
+        transition, now.observation, 4, now.mask,
     )  # fmt: skip
     largest = max(ring.nbytes for ring in jax.tree.leaves(learner.replay))
     assert program.compile().memory_analysis().temp_size_in_bytes < largest / 10

@@ -17,9 +17,7 @@ from gymnasium_versions import newest
 from refusals import refused
 from small_agents import SMALL_DDPG, TINY, Episodic, leaves, member
 from tsallax import DDPG, DDPGConfig, DeepQ, DeepQConfig, Fleet, Member
-from tsallax.deep import checkpoint
-from tsallax.deep.loop import step_keys
-from tsallax.deep.loop_gymnasium import episode_seed
+from tsallax.deep.loop import episode_seed, step_keys
 from tsallax.deep.replay import ENDED, Transition
 from tsallax.envs.gymnasium.environment_workers import WorkerLost
 from tsallax.errors import InvalidInput
@@ -70,11 +68,11 @@ def test_without_overlap_an_agent_learns_what_it_would_learn_alone(together):
 def test_with_overlap_an_agent_acts_before_it_learns_from_the_step():
     """The order of the calls, written down for one agent and one environment."""
     fleet, seed, steps = pair(), 1, 60
-    algorithm, knobs = fleet._loop.algorithm, fleet._loop._knobs[seed]
+    algorithm, hyperparameters = fleet._loop.algorithm, fleet._loop._hyperparameters[seed]
     init, act, store, learn = (
         jax.jit(getattr(algorithm, name)) for name in ("init", "act", "store", "learn")
     )
-    learner = init(jax.random.PRNGKey(seed), knobs)
+    learner = init(jax.random.PRNGKey(seed), hyperparameters)
     env, episode = gymnasium.make("CartPole-v1"), 0
     seen, _ = env.reset(seed=episode_seed(seed, 0, episode))
     action, _ = act(learner, seen[None], 0, step_keys(learner.key, 0)[0])
@@ -159,7 +157,7 @@ def test_an_error_of_an_environment_leaves_a_fleet_that_can_be_saved(make, error
     assert str(raised.value).startswith("Drift: ")
     assert str(raised.value).endswith(words)
     assert raised.value.__notes__ == [f"the fleet of 3 steps was saved to {path}"]
-    assert (fleet.steps, fleet.whole) == (3, True)
+    assert (fleet.steps, fleet.consistent) == (3, True)
     healthy = Fleet.load(path, Drift).learn(steps=50)
     assert_equal(healthy, pair(Drift).learn(steps=50))
 
@@ -256,27 +254,3 @@ def test_what_cannot_be_a_fleet_is_refused(tmp_path: Path):
     pair(Drift).learn(steps=5, save_to=path)
     with refused("without a way to make its environment: give it as env"):
         Fleet.load(path)
-
-
-@pytest.mark.parametrize(
-    ("name", "value", "words"),
-    [
-        ("begun", None, "incomplete: feed.begun missing"),
-        ("begun", np.array([-1, 1]), "damaged: its episodes have impossible numbers"),
-        ("length", np.array([99, 1]), "damaged: its episodes have impossible numbers"),
-        ("taken", np.zeros(1, np.int32), "feed.taken has type int32 and shape"),
-        ("observation", np.zeros((2, 4)), "feed.observation has type float64"),
-        ("action", np.zeros(2, np.float32), "feed.action has type float32"),
-        ("action", np.array([0, 2], np.int32), "damaged: feed.action has an action that is not"),
-    ],
-)
-def test_damaged_files_are_refused(name, value, words, tmp_path: Path):
-    path = tmp_path / "fleet.npz"
-    pair(Drift).learn(steps=4, save_to=path)
-    about, arrays = checkpoint.read(path)
-    del arrays[f"feed.{name}"]
-    if value is not None:
-        arrays[f"feed.{name}"] = value
-    checkpoint.write(path, about, arrays)
-    with refused(words):
-        Fleet.load(path, Drift)

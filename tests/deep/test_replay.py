@@ -15,7 +15,7 @@ import pytest
 from numpy.typing import NDArray
 from scipy.stats import chisquare
 
-from tsallax.deep import replay
+from tsallax.deep import categorical, replay
 from tsallax.deep.replay import Batch, Replay, Transition
 from tsallax.envs.observation_format import ObservationFormat
 
@@ -268,16 +268,16 @@ def test_draws_are_those_of_exact_sums_in_blocks_of_several_runs():
     """Priorities are integers, so that all sums are exact; most draws are at a seam."""
     rng, capacity, size = np.random.default_rng(7), 2000, 2048
     memory = of_priorities(rng.integers(0, 5, capacity) * (rng.random(capacity) < 0.6))
-    assert memory.priority.shape[1] > 2 * replay.RUN
+    assert memory.priority.shape[1] > 2 * categorical.RUN
     weight = np.asarray(memory.priority).ravel()
     for weights in np.asarray(memory.priority):
         u = rng.choice(np.arange(0, weights.sum() + 1, 0.5), 64).astype(np.float32)
-        found, drawn = replay._search_runs(jnp.tile(weights, (64, 1)), u)
+        found, drawn = categorical.search_runs(jnp.tile(weights, (64, 1)), u)
         expected = np.searchsorted(np.cumsum(weights), u, side="right")
         last = np.flatnonzero(weights).max()
         assert np.array_equal(found, np.minimum(expected, last))
         assert np.array_equal(drawn, weights[found])
-        assert np.array_equal(replay._search_runs(jnp.asarray(weights), u)[0], found)
+        assert np.array_equal(categorical.search_runs(jnp.asarray(weights), u)[0], found)
     index = np.asarray(sample(memory, jax.random.PRNGKey(0), size, capacity, 0.9).index)
     part = np.arange(size) * weight.sum() / size
     before, after = np.cumsum(weight) - weight, np.cumsum(weight)

@@ -10,7 +10,7 @@ import pytest
 from tsallax import DeepQConfig
 from tsallax.deep.options import to_mapping
 from tsallax.paper.fleets.row_files import RowFormat
-from tsallax.paper.sweep.rows import SWEEP_ROWS
+from tsallax.paper.sweep.sweep_rows import SWEEP_ROWS
 
 ROOT = Path(__file__).parents[2]
 DEFAULTS = to_mapping(DeepQConfig())

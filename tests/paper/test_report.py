@@ -10,8 +10,8 @@ from page_results import write
 from refusals import refused
 from tsallax.paper.report import reproduce, write_page, write_report, write_tables
 from tsallax.paper.result import read_csv
-from tsallax.paper.sweep.rows import SWEEP_ROWS
-from tsallax.paper.sweep.tasks import REACHER, VARIANTS
+from tsallax.paper.sweep.sweep_rows import SWEEP_ROWS
+from tsallax.paper.sweep.sweep_tasks import REACHER, VARIANTS
 
 
 @pytest.fixture(scope="module")

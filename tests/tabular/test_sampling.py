@@ -112,6 +112,12 @@ def learn(env, **options):
     return q_learning(env, Sparse(0.1), **{"discount": 0.9, "steps": 200, **options})
 
 
+def test_an_environment_is_made_by_a_function_of_a_module():
+    made = learn("gymnasium.envs.toy_text:FrozenLakeEnv")
+    given = learn(gymnasium.make("FrozenLake-v1").unwrapped)
+    np.testing.assert_array_equal(made.q, given.q)
+
+
 def test_taxi_moves_into_no_wall_unless_its_masks_are_ignored():
     env = gymnasium.make(newest("Taxi"))
     allowed = np.array([env.unwrapped.action_mask(s) for s in range(500)], bool)

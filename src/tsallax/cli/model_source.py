@@ -125,8 +125,10 @@ def search_current_folder(source: str | None) -> None:
 
     Only a source given on the command line may do so, never one that is read from a file.
     """
+    from tsallax.envs.gymnasium.gymnasium_make import names_module
+
     folder = os.getcwd()
-    if source is not None and ":" in source and folder not in sys.path:
+    if names_module(source) and folder not in sys.path:
         sys.path.insert(0, folder)
 
 

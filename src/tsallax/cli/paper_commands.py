@@ -11,15 +11,16 @@ import typer
 from tsallax.cli.output import print_line
 from tsallax.cli.table_requests import suite_request, sweep_request
 from tsallax.errors import InvalidInput
-from tsallax.paper.experiments import EXPERIMENTS, LEARNING, PLANNING, TABLES
+from tsallax.paper.experiments import EXPERIMENTS, FIGURE, SUITE, SWEEP, names_of
 
 if TYPE_CHECKING:
     from tsallax.paper.fleets.execution import Plan
     from tsallax.paper.fleets.row_files import RowFolder
 
+FIGURES, TRAINED = names_of(FIGURE), names_of(SWEEP, SUITE)
 USERS = {
-    **dict.fromkeys(("actions", "episodes"), LEARNING),
-    **dict.fromkeys(("tasks", "levels"), tuple(TABLES)),
+    **dict.fromkeys(("actions", "episodes"), names_of(SWEEP)),
+    **dict.fromkeys(("tasks", "levels"), names_of(SUITE)),
 }
 """The experiments that have an option of `reproduce`, where not all that train agents have it."""
 RESOURCES = ("device", "ray", "at_once", "processes", "time_limit")
@@ -30,7 +31,7 @@ UNFINISHED = 3
 
 def register(app: typer.Typer) -> None:
     """Add the commands to the program."""
-    lines = [f"{one.name:<10} {one.help}" for one in (*EXPERIMENTS.values(), *TABLES.values())]
+    lines = [f"{one.name:<10} {one.help}" for one in EXPERIMENTS.values()]
     app.command(
         short_help="Compute figures and tables of the paper again.",
         help=cleandoc(reproduce.__doc__ or "").replace("EXPERIMENTS", "\n".join(lines)),
@@ -43,8 +44,7 @@ def reproduce(
         list[str] | None,
         typer.Argument(
             metavar="NAME",
-            help=f"{', '.join(PLANNING)}, all (these four, the default), "
-            f"{', '.join((*LEARNING, *TABLES))}.",
+            help=f"{', '.join(FIGURES)}, all (these four, the default), {', '.join(TRAINED)}.",
         ),
     ] = None,
     out: Annotated[Path, typer.Option(help="The folder of the report.")] = Path("out/paper"),
@@ -137,11 +137,11 @@ def reproduce(
     one, on another machine too, and trains nothing twice.
     """
     names = what or ["all"]
-    known = (*EXPERIMENTS, *TABLES)
     for name in names:
-        if name not in (*known, "all"):
-            raise InvalidInput(f"cannot reproduce {name!r}: choose from {', '.join(known)}, all")
-    suites = [name for name in TABLES if name in names]
+        if name not in (*EXPERIMENTS, "all"):
+            known = ", ".join(EXPERIMENTS)
+            raise InvalidInput(f"cannot reproduce {name!r}: choose from {known}, all")
+    suites = [name for name in names_of(SUITE) if name in names]
     if suites and set(names) - set(suites):
         raise InvalidInput(f"reproduce {' and '.join(suites)} by itself")
     options = {
@@ -152,12 +152,12 @@ def reproduce(
     }  # fmt: skip
     given = {name: value for name, value in options.items() if value is not None}
     for option in given:
-        users = USERS.get(option, (*LEARNING, *TABLES))
+        users = USERS.get(option, TRAINED)
         if not set(users) & set(names):
             flag = f"--{option.replace('_', '-')}"
             raise InvalidInput(f"{flag} is for {', '.join(users)}: name one of them")
-    figures = [name for name in PLANNING if name in names or "all" in names]
-    trained = [name for name in (*LEARNING, *TABLES) if name in names]
+    figures = [name for name in FIGURES if name in names or "all" in names]
+    trained = [name for name in TRAINED if name in names]
     try:
         _reproduce(figures, trained, out, quick, given)
     except KeyboardInterrupt:
@@ -200,14 +200,14 @@ def _requests(
     """What the options ask to train of the named tables, how it is planned, and the rows."""
     from tsallax.paper.fleets.row_files import RowFolder
 
-    if names[0] in TABLES:
+    if EXPERIMENTS[names[0]].kind == SUITE:
         from tsallax.paper.suites.suite_jobs import plan_suite
         from tsallax.paper.suites.suite_rows import SUITE_ROWS
 
         requests = [suite_request(name, quick, given) for name in names]
         return requests, plan_suite, RowFolder(out, SUITE_ROWS)
-    from tsallax.paper.sweep.rows import SWEEP_ROWS
     from tsallax.paper.sweep.sweep_jobs import plan_sweep
+    from tsallax.paper.sweep.sweep_rows import SWEEP_ROWS
 
     sweeps = [sweep_request(name, quick, given) for name in names]
     return sweeps, plan_sweep, RowFolder(out, SWEEP_ROWS)

@@ -9,14 +9,14 @@ from tsallax.cli.arguments import key_values, separated
 from tsallax.errors import InvalidInput
 
 if TYPE_CHECKING:
-    from tsallax.paper.suites.suite_jobs import Request
-    from tsallax.paper.sweep.specification import Sweep
+    from tsallax.paper.suites.suite_jobs import SuiteRequest
+    from tsallax.paper.sweep.sweep_specification import SweepRequest
 
 
-def sweep_request(name: str, quick: bool, given: dict[str, Any]) -> Sweep:
+def sweep_request(name: str, quick: bool, given: dict[str, Any]) -> SweepRequest:
     """The sweep of a task of the paper; `given` are the options of the command line."""
-    from tsallax.paper.sweep.specification import changed_sweep, paper_sweep
-    from tsallax.paper.sweep.tasks import TASKS, choose_variants
+    from tsallax.paper.sweep.sweep_specification import changed_sweep, paper_sweep
+    from tsallax.paper.sweep.sweep_tasks import TASKS, choose_variants
 
     task = TASKS[name]
     usual = paper_sweep(task, quick)
@@ -38,11 +38,10 @@ def sweep_request(name: str, quick: bool, given: dict[str, Any]) -> Sweep:
     return changed_sweep(usual, changes)
 
 
-def suite_request(name: str, quick: bool, given: dict[str, Any]) -> Request:
+def suite_request(name: str, quick: bool, given: dict[str, Any]) -> SuiteRequest:
     """The request for `classic` or `control`; `given` are the options of the command line."""
     from tsallax.paper.suites.suite_jobs import default_request
     from tsallax.paper.suites.suite_tasks import (
-        CLASSIC,
         DEFAULT_ALPHAS,
         OURS,
         SUITES,
@@ -60,16 +59,16 @@ def suite_request(name: str, quick: bool, given: dict[str, Any]) -> Request:
     changes: dict[str, Any] = {key: given[key] for key in ("seeds", "steps") if key in given}
     changes["tasks"] = choose("task", words.get("tasks"), list(suite.tasks))
     options = {**usual.options, **key_values("--set", given.get("set"))}
-    if suite is not CLASSIC or "variants" in words or "alphas" in words:
-        ours: dict[str, dict[str, Any]] = {OURS: {}} if suite is CLASSIC else {}
-        agents = {**ours, **suite_agents(words.get("alphas", DEFAULT_ALPHAS))}
+    preset = {name: own for name, own in suite.agents.items() if name == OURS}
+    if not preset or "variants" in words or "alphas" in words:
+        agents = {**preset, **suite_agents(words.get("alphas", DEFAULT_ALPHAS))}
         chosen = choose("variant", words.get("variants"), list(agents))
         changes["agents"] = {agent: agents[agent] for agent in chosen}
         for option in options:
             if option in ("explore", "update", "alpha"):
                 raise InvalidInput(f"--set {option}: not an option that all variants share")
     if "levels" in words:
-        if suite is CLASSIC:
+        if suite.levels == (None,):
             raise InvalidInput("--levels is for control: the actions of classic are discrete")
         changes["levels"] = tuple(_level(word) for word in words["levels"])
     return dataclasses.replace(usual, **changes, options=options)

@@ -152,7 +152,7 @@ def train(
     with warnings_as_notes():
         from tsallax.deep.options import with_current_names
         from tsallax.files import yaml_text
-        from tsallax.runs.training import folder_to_resume, open_run
+        from tsallax.runs.run_opening import folder_to_resume, open_run
 
         if out is None and resume and env is not None:
             out = folder_to_resume(env)

@@ -1,1 +1,1 @@
-"""Learning from samples: tabular and deep Q-learning."""
+"""Deep Q-learning and DDPG: agents, fleets and their training loops."""

@@ -47,7 +47,7 @@ class ActionLayout:
 
     @property
     def shape(self) -> tuple[int, ...]:
-        """Of an action."""
+        """The shape of an action."""
         return (len(self.choices),) if self.factored else ()
 
     def split(self, outputs: Array) -> Array:

@@ -117,7 +117,7 @@ def moved(p: Array, m: Array, v: Array, age: Array, *scale: Array) -> Array:
 
 
 def decayed(mean: Array, square: Array, age: Array) -> tuple[Array, Array]:
-    """The moments of rows so many updates after they were written, all without a gradient."""
+    """The moments of rows a number of updates after they were written, all without a gradient."""
     n = age.astype(jnp.float32)
     return jnp.exp(math.log(BETA1) * n) * mean, jnp.exp(math.log(BETA2) * n) * square
 

@@ -29,10 +29,16 @@ from tsallax.deep import checkpoint, options
 from tsallax.deep.algorithm import Algorithm, acting_learner, init_learner
 from tsallax.deep.environment_description import from_description
 from tsallax.deep.environment_spec import EnvironmentSpec, make_spec
-from tsallax.deep.evaluation_episodes import Episodes, choose_actions, evaluation_seed, play_jax
+from tsallax.deep.evaluation_episodes import (
+    Episodes,
+    choose_actions,
+    evaluation_seed,
+    play_gymnasium,
+    play_jax,
+)
 from tsallax.deep.history import History, read_history
 from tsallax.deep.loop import Loop, Segment
-from tsallax.deep.loop_gymnasium import GymnasiumLoop, episode_seed
+from tsallax.deep.loop_gymnasium import GymnasiumLoop
 from tsallax.deep.loop_jax import JaxLoop
 from tsallax.deep.memory_size import require_memory
 from tsallax.deep.option_changes import (
@@ -60,7 +66,7 @@ SEGMENT_SECONDS = 0.5
 CALLBACK_EVERY = 1_000
 """Steps from one call of a callback to the next."""
 RETURN_EVERY, RETURN_EPISODES = 1_000, 100
-"""`stop_at_return` is compared every so many steps with the mean of so many training episodes."""
+"""The steps between two comparisons with `stop_at_return`, and the training episodes averaged."""
 
 
 class Agent:
@@ -109,7 +115,7 @@ class Agent:
     def from_acting_state(
         cls, spec: EnvironmentSpec, config: Any, seed: int, state: Any, steps: int
     ) -> Self:
-        """An agent that acts like another one by its acting state after so many steps."""
+        """An agent that acts like another one by its acting state after `steps` steps."""
         agent = cls.__new__(cls)
         agent._start(spec, config, seed, partial(acting_learner, state))
         agent.steps, agent._has_replay = steps, False
@@ -151,7 +157,7 @@ class Agent:
     def build_algorithm(
         spec: EnvironmentSpec, configs: Sequence[Any]
     ) -> tuple[Algorithm, list[Any]]:
-        """The algorithm that agents with these options share, and the knobs of each."""
+        """The algorithm that agents with these options share, and the hyperparameters of each."""
         raise NotImplementedError
 
     @staticmethod
@@ -163,12 +169,12 @@ class Agent:
     ) -> tuple[Algorithm, Any]:
         """The algorithm and the learner."""
         try:
-            algorithm, (knobs,) = self.build_algorithm(self.spec, [self.config])
+            algorithm, (hyperparameters,) = self.build_algorithm(self.spec, [self.config])
             key = jax.random.PRNGKey(self.seed)
             if make_learner is None:
-                shapes = jax.eval_shape(algorithm.init, key, knobs)
+                shapes = jax.eval_shape(algorithm.init, key, hyperparameters)
                 require_memory(self.spec.name, shapes, self.config.buffer_size)
-            learner = (make_learner or init_learner)(algorithm, key, knobs)
+            learner = (make_learner or init_learner)(algorithm, key, hyperparameters)
             return algorithm, jax.block_until_ready(learner)
         except (MemoryError, RuntimeError) as error:
             if not isinstance(error, MemoryError) and "RESOURCE_EXHAUSTED" not in str(error):
@@ -213,9 +219,9 @@ class Agent:
         new = options.make_config(self.Config, self._config, given)
         require_same_shapes(self.build_algorithm, self.spec, self._config, new)
         self.changes += changes_between(self.steps, self._config, new)
-        self._algorithm, (knobs,) = self.build_algorithm(self.spec, [new])
+        self._algorithm, (hyperparameters,) = self.build_algorithm(self.spec, [new])
         self._config, self._loop.algorithm = new, self._algorithm
-        self._learner = self._learner._replace(knobs=knobs)
+        self._learner = self._learner._replace(hyperparameters=hyperparameters)
         return self
 
     def parameters(self) -> dict[str, NDArray[np.float32]]:
@@ -276,12 +282,12 @@ class Agent:
         callback_every: int = CALLBACK_EVERY,
         progress: bool | None = None,
     ) -> Self:
-        """Learn until the agent has so many episodes or steps in all, whichever is reached first.
+        """Learn until the agent has `episodes` or `steps` in all, whichever is reached first.
 
         Args:
             episodes: finished episodes in all, those before this call included.
             steps: transitions in all; several environments make several at a time.
-            eval_every: evaluate after so many episodes, or steps where only steps are given.
+            eval_every: the episodes between two evaluations; steps where only steps are given.
             eval_episodes: episodes of an evaluation, which does not change the training.
             eval_env: the environment to evaluate in; default: another one like that of training.
             best_to: a file for the agent, without its replay memory, whenever its greedy return in
@@ -550,24 +556,16 @@ class Agent:
         on_state: Callable[[bool], None] = lambda over: None,
     ) -> Episodes:
         """Play episodes in a Gymnasium environment; `on_state(over)` is called in each state."""
-        returns, lengths = [], []
-        for episode in range(episodes):
-            seen = environment.reset([episode_seed(seed, 0, episode)])
-            total, length, over = 0.0, 0, False
-            on_state(over)
-            while not over:
-                key = None
-                if not deterministic:
-                    key = jax.random.PRNGKey(episode_seed(seed, length + 1, episode))
-                state = self._learner, seen, self.steps
-                action = choose_actions(self._algorithm, *state, key, environment.mask)
-                seen, reward, terminated, truncated = environment.step(np.asarray(action))
-                total, length = total + float(reward[0]), length + 1
-                over = bool(terminated[0] or truncated[0])
-                on_state(over)
-            returns.append(total)
-            lengths.append(length)
-        return Episodes(np.array(returns), np.array(lengths, np.int64))
+        return play_gymnasium(
+            self._algorithm,
+            environment,
+            self._learner,
+            step=self.steps,
+            episodes=episodes,
+            deterministic=deterministic,
+            seed=seed,
+            on_state=on_state,
+        )
 
     def _record_evaluation(self, episodes: int, env: Any) -> None:
         greedy = self.evaluate(episodes, env=env)

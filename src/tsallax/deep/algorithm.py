@@ -12,9 +12,9 @@ from tsallax.deep.replay import Transition
 
 
 @partial(jax.jit, static_argnums=0)
-def init_learner(algorithm: "Algorithm", key: Array, knobs: Any) -> Any:
+def init_learner(algorithm: "Algorithm", key: Array, hyperparameters: Any) -> Any:
     """The learner before the first step, compiled."""
-    return algorithm.init(key, knobs)
+    return algorithm.init(key, hyperparameters)
 
 
 class Metrics(NamedTuple):
@@ -27,14 +27,23 @@ class Metrics(NamedTuple):
 class Algorithm(Protocol):
     """A learning algorithm as frozen data; its state is a learner, which every method takes.
 
-    A learner is a pytree: networks, optimiser, replay memory, numeric options and random key.
+    A learner is a named tuple of pytrees. Agents, fleets, loops and files know four of its fields:
+
+        online            the networks that learn, the arrays of `Agent.parameters`
+        replay            the memory, a `Replay`
+        hyperparameters   the options in which members of a fleet may differ; None in files
+        key               the random key, from which `loop.step_keys` makes those of each step
     """
 
     @property
     def config(self) -> Any:
-        """The options that shape the compiled program."""
+        """The options that shape the compiled program.
 
-    def init(self, key: Array, knobs: Any) -> Any:
+        Of them, agents, fleets and loops read n_envs, train_freq, learning_starts,
+        target_update_interval, buffer_size and batch_size.
+        """
+
+    def init(self, key: Array, hyperparameters: Any) -> Any:
         """The learner before the first step."""
 
     def act(
@@ -76,14 +85,14 @@ class Algorithm(Protocol):
         """Copy the online network to the target network."""
 
     def acting_state(self, learner: Any) -> Any:
-        """The part of a learner, beside its knobs, that `greedy` and `sample` depend on."""
+        """What `greedy` and `sample` depend on beside the hyperparameters."""
 
     def restore_acting(self, state: Any, learner: Any) -> Any:
         """The learner with an acting state put in: it acts like the one the state came from."""
 
 
-def acting_learner(state: Any, algorithm: Algorithm, key: jax.Array, knobs: Any) -> Any:
+def acting_learner(state: Any, algorithm: Algorithm, key: jax.Array, hyperparameters: Any) -> Any:
     """A learner with an acting state, and a memory of one transition."""
     least = dataclasses.replace(algorithm.config, buffer_size=1, batch_size=1)
     small: Any = dataclasses.replace(algorithm, config=least)  # type: ignore[type-var]
-    return algorithm.restore_acting(state, init_learner(small, key, knobs))
+    return algorithm.restore_acting(state, init_learner(small, key, hyperparameters))

@@ -102,11 +102,11 @@ def restore(prefix: str, like: T, arrays: dict[str, Any]) -> T:
 
 
 def flatten_learner(learner: Any, steps: int, many: bool = False) -> dict[str, NDArray[Any]]:
-    """The arrays of a learner after so many steps, without its knobs and the empty replay rows.
+    """The arrays of a learner, without hyperparameters and the rows of its memory after `steps`.
 
     `many` learners have the agents as the first axis of all arrays.
     """
-    arrays = flatten(LEARNER, learner._replace(knobs=None))
+    arrays = flatten(LEARNER, learner._replace(hyperparameters=None))
     for name in _rings(arrays):
         rows = arrays[name]
         arrays[name] = rows[:, :steps] if many else rows[:steps]
@@ -114,9 +114,9 @@ def flatten_learner(learner: Any, steps: int, many: bool = False) -> dict[str, N
 
 
 def restore_learner(
-    like: Any, knobs: Any, arrays: dict[str, Any], steps: int, many: bool = False
+    like: Any, hyperparameters: Any, arrays: dict[str, Any], steps: int, many: bool = False
 ) -> Any:
-    """A learner of the same shapes as `like`, with these knobs, from `flatten_learner`.
+    """A learner of the same shapes as `like`, with these hyperparameters, from `flatten_learner`.
 
     Its replay memory is filled up with empty rows.
     """
@@ -128,25 +128,31 @@ def restore_learner(
         if rows.ndim > axis and rows.shape[axis] == min(steps, capacity) < capacity:
             empty = (*rows.shape[:axis], capacity - rows.shape[axis], *rows.shape[axis + 1 :])
             arrays[name] = np.concatenate([rows, np.zeros(empty, rows.dtype)], axis)
-    return restore(LEARNER, like._replace(knobs=None), arrays)._replace(knobs=knobs)
+    return restore(LEARNER, like._replace(hyperparameters=None), arrays)._replace(
+        hyperparameters=hyperparameters
+    )
 
 
 def read_learner(
-    arrays: dict[str, NDArray[Any]], steps: int, algorithm: Algorithm, key: jax.Array, knobs: Any
+    arrays: dict[str, NDArray[Any]],
+    steps: int,
+    algorithm: Algorithm,
+    key: jax.Array,
+    hyperparameters: Any,
 ) -> Any:
-    """The learner in the arrays of a file, written after so many steps."""
-    like = jax.eval_shape(algorithm.init, key, knobs)
+    """The learner in the arrays of a file, written after `steps` steps."""
+    like = jax.eval_shape(algorithm.init, key, hyperparameters)
     arrays = old_files.with_integer_observations(like, arrays)
-    return restore_learner(like, knobs, arrays, steps)
+    return restore_learner(like, hyperparameters, arrays, steps)
 
 
 def read_acting_learner(
-    arrays: dict[str, NDArray[Any]], algorithm: Algorithm, key: jax.Array, knobs: Any
+    arrays: dict[str, NDArray[Any]], algorithm: Algorithm, key: jax.Array, hyperparameters: Any
 ) -> Any:
     """A learner with the acting state in the arrays of a file."""
-    like = jax.eval_shape(lambda: algorithm.acting_state(algorithm.init(key, knobs)))
+    like = jax.eval_shape(lambda: algorithm.acting_state(algorithm.init(key, hyperparameters)))
     state = restore(LEARNER, like, arrays)
-    return acting_learner(state, algorithm, key, knobs)
+    return acting_learner(state, algorithm, key, hyperparameters)
 
 
 def _rings(arrays: dict[str, Any]) -> list[str]:

@@ -42,7 +42,7 @@ from tsallax.envs.observation_format import ObservationFormat
 from tsallax.errors import InvalidInput
 
 
-class Knobs(NamedTuple):
+class Hyperparameters(NamedTuple):
     """The options in which agents that share a compiled program may differ, as numbers."""
 
     sigma: Linear
@@ -53,7 +53,7 @@ class Knobs(NamedTuple):
     action_penalty: Array
 
 
-KNOBS = Knobs._fields
+MEMBER_OPTIONS = Hyperparameters._fields
 
 
 class Pair(NamedTuple):
@@ -75,12 +75,12 @@ class Learner(NamedTuple):
     rewards: Array
     """The smallest and the largest reward so far, and 0."""
     noise: Noise
-    knobs: Knobs
+    hyperparameters: Hyperparameters
     key: Array
 
 
 class ActingState(NamedTuple):
-    """What acting depends on beside the knobs."""
+    """What acting depends on beside the hyperparameters."""
 
     actor: Network
     moments: Moments | None
@@ -96,14 +96,14 @@ class PolicyGradient:
     high: tuple[float, ...]
     config: DDPGConfig
 
-    def init(self, key: Array, knobs: Knobs) -> Learner:
+    def init(self, key: Array, hyperparameters: Hyperparameters) -> Learner:
         """theta^- = theta, phi^- = phi and an empty memory."""
         key, for_actor, for_critic, for_noise = jax.random.split(key, 4)
         c, size, d = self.config, self.observation_size, len(self.low)
         actor = network.init(for_actor, size, c.net_arch, d, c.output_scale)
         critic = network.init(for_critic, size + d, c.net_arch, 1, c.output_scale)
         vectors = ObservationFormat.vector(size)
-        online, sigma = Pair(actor, critic), knobs.sigma.start
+        online, sigma = Pair(actor, critic), hyperparameters.sigma.start
         noise = exploration_noise.init(c.noise, for_noise, (c.n_envs, d), actor, sigma)
         return Learner(
             online=online,
@@ -114,7 +114,7 @@ class PolicyGradient:
             moments=running_moments.init(size) if c.normalize else None,
             rewards=jnp.zeros(2),
             noise=noise,
-            knobs=knobs,
+            hyperparameters=hyperparameters,
             key=key,
         )
 
@@ -181,14 +181,14 @@ class PolicyGradient:
 
     def learn(self, learner: Learner, written: ArrayLike, key: Array) -> tuple[Learner, Metrics]:
         """One update of theta, phi and their targets, from `written` transitions."""
-        c, knobs, memory = self.config, learner.knobs, learner.replay
+        c, hyperparameters, memory = self.config, learner.hyperparameters, learner.replay
         key, other = jax.random.split(key)
         batch = replay.sample(memory, key, c.batch_size, written, c.gamma, c.n_envs, c.n_step)
         s, a = self._inputs(learner, batch.observation), self._scaled(batch.action)
         y = self._target(learner, batch)
         weight = jnp.ones(())
         if c.priority > 0:
-            beta = linear_schedule.at(knobs.beta, written)
+            beta = linear_schedule.at(hyperparameters.beta, written)
             weight = replay.importance(batch, written, memory.capacity, beta)
 
         def loss(critic: Network) -> tuple[Array, Array]:
@@ -198,19 +198,25 @@ class PolicyGradient:
         actor, critic = learner.online
         (mean, error), slope = jax.value_and_grad(loss, has_aux=True)(critic)
         slope = adam.clip_by_norm(slope, c.max_grad_norm)
-        critic, critic_adam = adam.update(learner.critic_adam, critic, slope, knobs.learning_rate)
+        critic, critic_adam = adam.update(
+            learner.critic_adam, critic, slope, hyperparameters.learning_rate
+        )
 
         def cost(actor: Network) -> Array:
             u = network.values(actor, s)
-            penalty = knobs.action_penalty * jnp.mean(u**2)
+            penalty = hyperparameters.action_penalty * jnp.mean(u**2)
             return penalty - jnp.mean(self._q(critic, s, jnp.tanh(u)))
 
         slope = adam.clip_by_norm(jax.grad(cost)(actor), c.max_grad_norm)
-        actor, actor_adam = adam.update(learner.actor_adam, actor, slope, knobs.actor_learning_rate)
+        actor, actor_adam = adam.update(
+            learner.actor_adam, actor, slope, hyperparameters.actor_learning_rate
+        )
         online = Pair(actor, critic)
         learner = learner._replace(
             online=online,
-            target=jax.tree.map(lambda t, o: t + knobs.tau * (o - t), learner.target, online),
+            target=jax.tree.map(
+                lambda t, o: t + hyperparameters.tau * (o - t), learner.target, online
+            ),
             actor_adam=actor_adam,
             critic_adam=critic_adam,
         )
@@ -219,7 +225,10 @@ class PolicyGradient:
             learner = learner._replace(replay=memory)
         if learner.noise.size is not None:
             moved = self._mu(exploration_noise.perturb(actor, learner.noise.size, other), s)
-            apart, sigma = moved - self._mu(actor, s), linear_schedule.at(knobs.sigma, written)
+            apart, sigma = (
+                moved - self._mu(actor, s),
+                linear_schedule.at(hyperparameters.sigma, written),
+            )
             size = exploration_noise.adapt(learner.noise.size, apart, sigma)
             learner = learner._replace(noise=learner.noise._replace(size=size))
         return learner, Metrics(mean, jnp.mean(y))
@@ -252,7 +261,7 @@ class PolicyGradient:
             return self._mu(learner.noise.actor, s)
         mean = self._mu(actor, s)
         draw = jax.random.normal(key, mean.shape) if process is None else process
-        return mean + linear_schedule.at(learner.knobs.sigma, step) * draw
+        return mean + linear_schedule.at(learner.hyperparameters.sigma, step) * draw
 
     def _target(self, learner: Learner, batch: Batch) -> Array:
         """y = r + gamma Q(s', mu(s'; phi^-); theta^-), between min r and max r over 1 - gamma."""
@@ -289,8 +298,8 @@ class PolicyGradient:
 
 def build_algorithm(
     spec: EnvironmentSpec, configs: Sequence[DDPGConfig]
-) -> tuple[PolicyGradient, list[Knobs]]:
-    """The algorithm of agents whose options differ only in KNOBS, and the knobs of each."""
+) -> tuple[PolicyGradient, list[Hyperparameters]]:
+    """The algorithm of agents that differ only in MEMBER_OPTIONS, and their hyperparameters."""
     if spec.choices is not None:
         raise InvalidInput("DDPG needs real actions", source=spec.name)
     actions = spec.action.space
@@ -301,13 +310,13 @@ def build_algorithm(
                 "bounds, such as those of gymnasium.wrappers.RescaleAction",
                 source=spec.name,
             )
-    static = with_defaults(configs[0], KNOBS)
+    static = with_defaults(configs[0], MEMBER_OPTIONS)
     algorithm = PolicyGradient(spec.observation.size, actions.low, actions.high, static)
-    return algorithm, [knobs_of(config) for config in configs]
+    return algorithm, [hyperparameters_of(config) for config in configs]
 
 
-def knobs_of(config: DDPGConfig) -> Knobs:
-    """The knobs of one agent's configuration."""
-    numbers = {name: getattr(config, name) for name in KNOBS}
+def hyperparameters_of(config: DDPGConfig) -> Hyperparameters:
+    """The hyperparameters of one agent's configuration."""
+    numbers = {name: getattr(config, name) for name in MEMBER_OPTIONS}
     numbers["actor_learning_rate"] = config.actor_learning_rate or config.learning_rate
-    return Knobs(**jax.tree.map(jnp.float32, numbers))
+    return Hyperparameters(**jax.tree.map(jnp.float32, numbers))

@@ -33,7 +33,7 @@ class DDPG(Agent):
     kind = "ddpg"
     Config: ClassVar[type] = DDPGConfig
     build_algorithm = staticmethod(ddpg.build_algorithm)
-    member_options = ddpg.KNOBS
+    member_options = ddpg.MEMBER_OPTIONS
     continuous_actions = True
     config: DDPGConfig
 

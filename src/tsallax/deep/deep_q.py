@@ -27,7 +27,15 @@ import jax.numpy as jnp
 from jax import Array, lax
 from jax.typing import ArrayLike
 
-from tsallax.deep import adam, linear_schedule, network, replay, reward_scale, running_moments
+from tsallax.deep import (
+    adam,
+    categorical,
+    linear_schedule,
+    network,
+    replay,
+    reward_scale,
+    running_moments,
+)
 from tsallax.deep.action_layout import ActionLayout
 from tsallax.deep.adam import Adam
 from tsallax.deep.algorithm import Metrics
@@ -43,25 +51,25 @@ from tsallax.deep.running_moments import Moments
 from tsallax.envs.observation_format import ObservationFormat
 from tsallax.errors import InvalidInput
 
-KNOBS = (
+MEMBER_OPTIONS = (
     "explore", "update", "alpha", "support", "explore_q", "update_q", "epsilon", "uniform_share",
     "beta", "learning_rate",
 )  # fmt: skip
 """The options in which agents that share a compiled program may differ."""
 
 DENSE_OUTPUTS = 128
-"""With more outputs, Adam writes the moments of the output layer only in the rows of the batch's
-actions (`adam.update_rows`)."""
+"""The number of outputs above which Adam writes the moments of the output layer only in the rows of
+the batch's actions (`adam.update_rows`)."""
 ALPHA_RATE = 0.01
-"""How far log(alpha) moves with an update, times the missing share of the support."""
+"""The step of log(alpha) in an update, per missing share of the support."""
 MAX_LOG_ALPHA = 20.0
-"""Within it, squares of alpha and of its reciprocal are far from the limits of single precision."""
+"""The largest |log(alpha)|: squares of alpha and 1/alpha are far from the limits of float32."""
 
 Rule = tuple[str, float | None]
 
 
-class Knobs(NamedTuple):
-    """The options named in KNOBS as numbers, which are arguments of the compiled program."""
+class Hyperparameters(NamedTuple):
+    """The MEMBER_OPTIONS as numbers, which are arguments of the compiled program."""
 
     alpha: Linear
     uniform: Linear
@@ -81,18 +89,18 @@ class Learner(NamedTuple):
     target: Network
     adam: Adam
     replay: Replay
-    knobs: Knobs
+    hyperparameters: Hyperparameters
     key: Array
     log_alpha: Array | None = None
-    """Where alpha follows the support."""
+    """The logarithm of an alpha that follows the support."""
     moments: Moments | None = None
-    """Of the observations, where they are normalised."""
+    """The moments of observations, where these are normalised."""
     rewards: RewardScale | None = None
-    """Where rewards are normalised."""
+    """The scale of rewards, where these are normalised."""
 
 
 ActingState = tuple[Network, Array | None, Moments | None]
-"""Network, log(alpha) and moments: what acting depends on beside the knobs."""
+"""Network, log(alpha) and moments: what acting depends on beside the hyperparameters."""
 
 
 @dataclass(frozen=True)
@@ -109,7 +117,7 @@ class DeepQLearning:
     """Whether alpha follows the support, in some of the agents."""
     config: DeepQConfig
 
-    def init(self, key: Array, knobs: Knobs) -> Learner:
+    def init(self, key: Array, hyperparameters: Hyperparameters) -> Learner:
         """theta = theta^- and an empty memory."""
         key, sub = jax.random.split(key)
         c, layout = self.config, self.layout
@@ -131,7 +139,7 @@ class DeepQLearning:
             target=jax.tree.map(jnp.copy, online),
             adam=adam.init(online, layout.n_outputs if self._updates_rows else None),
             replay=memory,
-            knobs=knobs,
+            hyperparameters=hyperparameters,
             key=key,
             log_alpha=jnp.zeros(()) if self.adaptive else None,
             moments=running_moments.init(self.observation.size) if normalize else None,
@@ -166,13 +174,13 @@ class DeepQLearning:
         q = self._rows(learner.online, learner, observation, mask)
         p, allowed = self._explore(learner, q, step), q > -jnp.inf
         key, coin, other = jax.random.split(key, 3)
-        share = linear_schedule.at(learner.knobs.uniform, step)
+        share = linear_schedule.at(learner.hyperparameters.uniform, step)
         uniform = jax.random.bernoulli(coin, share, p.shape[:-2])
         if mask is None:
             anything = jax.random.randint(other, p.shape[:-1], 0, self.layout.sizes)
         else:
-            anything = sample_rows(other, allowed.astype(p.dtype))
-        action = jnp.where(uniform[..., None], anything, sample_rows(key, p))
+            anything = categorical.sample(other, allowed.astype(p.dtype))
+        action = jnp.where(uniform[..., None], anything, categorical.sample(key, p))
         return self.layout.numbers(action), jnp.sum(p > 0) / jnp.sum(allowed)
 
     def sample(
@@ -185,7 +193,7 @@ class DeepQLearning:
     ) -> Array:
         """An action of explore.policy for each observation, without the uniform share."""
         q = self._rows(learner.online, learner, observation, mask)
-        return self.layout.numbers(sample_rows(key, self._explore(learner, q, step)))
+        return self.layout.numbers(categorical.sample(key, self._explore(learner, q, step)))
 
     def store(self, learner: Learner, transition: Transition, step: ArrayLike) -> Learner:
         """Add a transition of each environment to the memory and to the running moments."""
@@ -224,7 +232,7 @@ class DeepQLearning:
         """One step of Adam for theta, and the new priorities of its batch."""
         c, memory = self.config, learner.replay
         batch = replay.sample(memory, key, c.batch_size, written, c.gamma, c.n_envs, c.n_step)
-        beta = linear_schedule.at(learner.knobs.beta, written)
+        beta = linear_schedule.at(learner.hyperparameters.beta, written)
         weight = replay.importance(batch, written, memory.capacity, beta)
         reward = batch.reward
         if learner.rewards is not None:
@@ -232,7 +240,7 @@ class DeepQLearning:
         value, share = self._value(learner, batch, written)
         y = reward + batch.discount * value
         descend = self._descend_rows if self._uses_rows else self._descend_all
-        rate = linear_schedule.at(learner.knobs.learning_rate, written)
+        rate = linear_schedule.at(learner.hyperparameters.learning_rate, written)
         online, moments, mean, error = descend(learner, batch, weight, y, rate)
         if c.priority > 0:
             memory = replay.prioritize(memory, batch.index, error, c.priority)
@@ -241,7 +249,7 @@ class DeepQLearning:
             moved = jax.tree.map(lambda t, o: t + c.tau * (o - t), learner.target, online)
             learner = learner._replace(target=moved)
         if learner.log_alpha is not None:
-            missing = linear_schedule.at(learner.knobs.support, written) - share
+            missing = linear_schedule.at(learner.hyperparameters.support, written) - share
             moved = learner.log_alpha + ALPHA_RATE * missing
             moved = jnp.clip(moved, -MAX_LOG_ALPHA, MAX_LOG_ALPHA)
             learner = learner._replace(log_alpha=moved)
@@ -279,7 +287,7 @@ class DeepQLearning:
     def _descend_rows(
         self, learner: Learner, batch: Batch, weight: Array, y: Array, rate: Array
     ) -> tuple[Network, Adam, Array, Array]:
-        """As `_descend_all`, from the rows of the batch's actions alone."""
+        """The same as `_descend_all`, from the rows of the batch's actions alone."""
         c, x = self.config, self._inputs(learner, batch.observation)
 
         def loss(body: Body, rows: Layer) -> tuple[Array, Array]:
@@ -361,16 +369,16 @@ class DeepQLearning:
 
     def alpha(self, learner: Learner, step: ArrayLike) -> Array:
         """The coefficient of the entropy."""
-        fixed = linear_schedule.at(learner.knobs.alpha, step)
+        fixed = linear_schedule.at(learner.hyperparameters.alpha, step)
         if learner.log_alpha is None:
             return fixed
-        return jnp.where(learner.knobs.adaptive, jnp.exp(learner.log_alpha), fixed)
+        return jnp.where(learner.hyperparameters.adaptive, jnp.exp(learner.log_alpha), fixed)
 
     def _explore(self, learner: Learner, q: Array, step: ArrayLike) -> Array:
         """explore.policy of each dimension of q (..., dimensions, choices)."""
         rows = q.reshape(-1, q.shape[-1])
         alpha = self.alpha(learner, step)
-        return self.explore.policy(rows, learner.knobs.explore, alpha).reshape(q.shape)
+        return self.explore.policy(rows, learner.hyperparameters.explore, alpha).reshape(q.shape)
 
     def _value(self, learner: Learner, batch: Batch, step: ArrayLike) -> tuple[Array, Array]:
         """mean_d update.value(Q_d(s', .; theta^-)), and the effective share of the support.
@@ -379,7 +387,7 @@ class DeepQLearning:
         explores or of the policy of the update, whichever is larger; where no state has a choice,
         the one that is asked for.
         """
-        alpha, which = self.alpha(learner, step), learner.knobs.update
+        alpha, which = self.alpha(learner, step), learner.hyperparameters.update
         after = batch.next_observation, batch.mask
         q = self._rows(learner.target, learner, *after)
         shape = q.shape[:-1]
@@ -398,12 +406,14 @@ class DeepQLearning:
         share = jnp.zeros(())
         if self.adaptive:
             policies = (
-                self.explore.policy(chooses, learner.knobs.explore, alpha),
+                self.explore.policy(chooses, learner.hyperparameters.explore, alpha),
                 self.update.policy(chooses, which, alpha),
             )
             share = jnp.maximum(*(_support_share(p, allowed) for p in policies))
             share = jnp.where(
-                jnp.any(allowed > 1), share, linear_schedule.at(learner.knobs.support, step)
+                jnp.any(allowed > 1),
+                share,
+                linear_schedule.at(learner.hyperparameters.support, step),
             )
         return jnp.mean(value.reshape(shape), -1), share
 
@@ -425,23 +435,16 @@ def _cost(error: Array, huber: float | None) -> Array:
     return jnp.where(size <= huber, error**2, huber * (2 * size - huber))
 
 
-def sample_rows(key: Array, p: Array) -> Array:
-    """A random index from each distribution p (..., n); never one of probability zero."""
-    cumulative = jnp.cumsum(p, -1)
-    u = jax.random.uniform(key, p.shape[:-1]) * cumulative[..., -1]
-    return replay.search(p, cumulative, u)
-
-
 def build_algorithm(
     spec: EnvironmentSpec, configs: Sequence[DeepQConfig]
-) -> tuple[DeepQLearning, list[Knobs]]:
-    """The algorithm of agents whose options differ only in KNOBS, and the knobs of each."""
+) -> tuple[DeepQLearning, list[Hyperparameters]]:
+    """The algorithm of agents that differ only in MEMBER_OPTIONS, and their hyperparameters."""
     if spec.choices is None:
         raise InvalidInput("DeepQ needs a finite number of actions", source=spec.name)
     _check_network(spec, configs[0].network)
     rules = [_rules(config) for config in configs]
     explore, update = (tuple(dict.fromkeys(column)) for column in zip(*rules))
-    names = (*KNOBS, "learning_starts", "target_update_interval")
+    names = (*MEMBER_OPTIONS, "learning_starts", "target_update_interval")
     algorithm = DeepQLearning(
         observation=spec.observation,
         layout=ActionLayout(spec.choices, spec.factored),
@@ -452,11 +455,11 @@ def build_algorithm(
         adaptive=any(config.alpha == AUTO for config in configs),
         config=with_defaults(configs[0], names),
     )
-    knobs = [
-        knobs_of(config, explore.index(e), update.index(u))
+    hyperparameters = [
+        hyperparameters_of(config, explore.index(e), update.index(u))
         for config, (e, u) in zip(configs, rules)
     ]
-    return algorithm, knobs
+    return algorithm, hyperparameters
 
 
 def check_effects(spec: EnvironmentSpec, config: DeepQConfig) -> None:
@@ -482,8 +485,8 @@ def _rules(c: DeepQConfig) -> tuple[Rule, Rule]:
     return ("hard" if c.explore == "epsilon" else c.explore, c.explore_q), (c.update, c.update_q)
 
 
-def knobs_of(config: DeepQConfig, explore: int = 0, update: int = 0) -> Knobs:
-    """The knobs of one agent's configuration; `explore` and `update` index its regularisers."""
+def hyperparameters_of(config: DeepQConfig, explore: int = 0, update: int = 0) -> Hyperparameters:
+    """The hyperparameters of one agent; `explore` and `update` index its regularisers."""
     share = config.epsilon if config.explore == "epsilon" else config.uniform_share
     adaptive = config.alpha == AUTO
     alpha = Linear(1.0, 1.0, 0) if adaptive else config.alpha
@@ -495,4 +498,6 @@ def knobs_of(config: DeepQConfig, explore: int = 0, update: int = 0) -> Knobs:
         "support": config.support,
     }
     which = {"explore": jnp.int32(explore), "update": jnp.int32(update)}
-    return Knobs(**jax.tree.map(jnp.float32, schedules), **which, adaptive=jnp.asarray(adaptive))
+    return Hyperparameters(
+        **jax.tree.map(jnp.float32, schedules), **which, adaptive=jnp.asarray(adaptive)
+    )

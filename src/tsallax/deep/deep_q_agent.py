@@ -40,7 +40,7 @@ class DeepQ(Agent):
     Config: ClassVar[type] = DeepQConfig
     build_algorithm = staticmethod(deep_q.build_algorithm)
     check_effects = staticmethod(deep_q.check_effects)
-    member_options = deep_q.KNOBS
+    member_options = deep_q.MEMBER_OPTIONS
     continuous_actions = False
     config: DeepQConfig
     _algorithm: deep_q.DeepQLearning

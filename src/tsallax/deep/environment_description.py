@@ -7,7 +7,7 @@ from tsallax import checks
 from tsallax.deep import old_files
 from tsallax.deep.environment_spec import EnvironmentSpec, make_spec, require_same
 from tsallax.envs.action_format import ActionFormat
-from tsallax.envs.gymnasium.gymnasium_make import makes_environments, names_function
+from tsallax.envs.gymnasium.gymnasium_make import makes_environments, names_function, names_module
 from tsallax.envs.jax.catalogue import jax_environment
 from tsallax.envs.jax.environment import Environment
 from tsallax.envs.observation_encoding import ObservationEncoding
@@ -26,7 +26,7 @@ def from_description(
     if env is not None:
         return _replacement(about, env, action_mask)
     name = str(about["name"])
-    by_id = bool(about["by_name"]) and ":" not in name
+    by_id = bool(about["by_name"]) and not names_module(name)
     spec = EnvironmentSpec(
         name=name,
         encoding=ObservationEncoding.from_description(about["observations"]),

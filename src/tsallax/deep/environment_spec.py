@@ -18,7 +18,7 @@ from tsallax import checks
 from tsallax.envs.action_format import ActionFormat
 from tsallax.envs.action_mask import mask_rows
 from tsallax.envs.gymnasium.adapter import GymnasiumAdapter
-from tsallax.envs.gymnasium.gymnasium_make import makes_environments
+from tsallax.envs.gymnasium.gymnasium_make import makes_environments, names_module
 from tsallax.envs.gymnasium.second_environment import make_again
 from tsallax.envs.gymnasium.wrapper_statistics import Statistics
 from tsallax.envs.jax.catalogue import jax_environment
@@ -202,7 +202,7 @@ class EnvironmentSpec:
     def _known_source(self) -> Any:
         if self.source is None:
             problem = "this agent was saved without a way to make its environment: load it with one"
-            example = self.name if ":" in self.name else "module:Name-v0"
+            example = self.name if names_module(self.name) else "module:Name-v0"
             raise InvalidInput(problem, source=self.name, add=("env", example))
         return self.source
 

@@ -1,6 +1,7 @@
 """Episodes without learning: their returns and lengths, seeds and actions."""
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
@@ -14,6 +15,8 @@ from numpy.typing import NDArray
 
 from tsallax.deep import loop_jax
 from tsallax.deep.algorithm import Algorithm
+from tsallax.deep.loop import episode_seed
+from tsallax.envs.gymnasium.adapter import GymnasiumAdapter
 from tsallax.envs.jax.environment import Environment
 
 
@@ -119,3 +122,34 @@ def _play_jax(
     start = jnp.zeros((), jnp.int32), begun, total, length, jnp.ones(episodes, bool)
     _, _, total, length, _ = lax.while_loop(unfinished, body, start)
     return total, length
+
+
+def play_gymnasium(
+    algorithm: Algorithm,
+    environment: GymnasiumAdapter,
+    learner: Any,
+    *,
+    step: int,
+    episodes: int,
+    deterministic: bool,
+    seed: int,
+    on_state: Callable[[bool], None] = lambda over: None,
+) -> Episodes:
+    """Play episodes in a Gymnasium environment; `on_state(over)` is called in each state."""
+    returns, lengths = [], []
+    for episode in range(episodes):
+        seen = environment.reset([episode_seed(seed, 0, episode)])
+        total, length, over = 0.0, 0, False
+        on_state(over)
+        while not over:
+            key = None
+            if not deterministic:
+                key = jax.random.PRNGKey(episode_seed(seed, length + 1, episode))
+            action = choose_actions(algorithm, learner, seen, step, key, environment.mask)
+            seen, reward, terminated, truncated = environment.step(np.asarray(action))
+            total, length = total + float(reward[0]), length + 1
+            over = bool(terminated[0] or truncated[0])
+            on_state(over)
+        returns.append(total)
+        lengths.append(length)
+    return Episodes(np.array(returns), np.array(lengths, np.int64))

@@ -40,7 +40,7 @@ from tsallax.deep.training_schedule import (
     passes_multiple,
 )
 from tsallax.envs.gymnasium.environment_workers import copies, default_workers
-from tsallax.envs.gymnasium.gymnasium_make import makes_environments
+from tsallax.envs.gymnasium.gymnasium_make import makes_environments, names_module
 from tsallax.envs.jax.environment import Environment
 from tsallax.errors import InvalidInput
 from tsallax.interrupts import deferred
@@ -51,7 +51,7 @@ SETTINGS: dict[str, Any] = {"together": None, "workers": None, "overlap": True}
 
 
 @dataclass
-class Record:
+class MemberRecord:
     """The training of a member so far: the returns of its episodes and its position."""
 
     returns: list[float]
@@ -154,9 +154,9 @@ class Fleet:
         self.steps = 0
         self.seconds = 0.0
         """Time spent learning."""
-        self.whole = True
+        self.consistent = True
         """False after an exception within a segment of training: the state is not consistent."""
-        self.records = [Record([]) for _ in self.members]
+        self.records = [MemberRecord([]) for _ in self.members]
         self._slots = list(range(len(self.members)))
         """The number of the member in each slot of the arrays' leading axis."""
         self._loop = self._make_loop()
@@ -164,14 +164,14 @@ class Fleet:
     def _make_loop(self) -> JaxFleetLoop | GymnasiumFleetLoop:
         """The loop in the environment."""
         configs, spec = [member.config for member in self.members], self.spec
-        algorithm, knobs = self._kind.build_algorithm(spec, configs)
-        shapes = jax.eval_shape(algorithm.init, jax.random.PRNGKey(0), knobs[0])
+        algorithm, hyperparameters = self._kind.build_algorithm(spec, configs)
+        shapes = jax.eval_shape(algorithm.init, jax.random.PRNGKey(0), hyperparameters[0])
         require_memory(spec.name, shapes, self.config.buffer_size, len(configs))
         together, workers = self._settings["together"], self._settings["workers"]
         self.together = jax.default_backend() != "cpu" if together is None else together
         shared: dict[str, Any] = {
             "seeds": [member.seed for member in self.members],
-            "knobs": knobs,
+            "hyperparameters": hyperparameters,
             "together": self.together,
         }
         if spec.jax is not None:
@@ -191,6 +191,7 @@ class Fleet:
             copies(spec.source, options=spec.options, **spec.adapter_options),
             observation=like.reset([0]),
             mask=like.mask,
+            action_format=spec.action,
             workers=default_workers(n) if workers is None else min(workers, n),
             overlap=self._settings["overlap"],
             **shared,
@@ -229,7 +230,7 @@ class Fleet:
         callback: Callable[[Self], bool | None] | None = None,
         progress: bool | None = None,
     ) -> Self:
-        """Learn until every agent has so many episodes in all, or has made so many steps in all.
+        """Learn until every agent has `episodes` in all, or has made `steps` in all.
 
         An agent is finished, permanently, at the end of the segment, between two copies of the
         target network, in which it reaches its episodes. `callback` is called after each segment,
@@ -250,10 +251,10 @@ class Fleet:
         with bar(f"{len(self.members)} agents", progress) as report, deferred() as interrupted:
             while self.learning and self.steps < last_step and not interrupted():
                 before, begin = self.steps, time.perf_counter()
-                self.whole = False
+                self.consistent = False
                 error = self._run_segment(last_step)
                 self._finish(episodes, last_step)
-                self.whole = True
+                self.consistent = True
                 self.seconds += time.perf_counter() - begin
                 if error is not None:
                     self._save_on_error(save_to, error)
@@ -436,7 +437,7 @@ class Fleet:
 
     def save(self, path: str | PathLike[str]) -> None:
         """Write the fleet to a file, from which it continues exactly where it was."""
-        if not self.whole:
+        if not self.consistent:
             raise InvalidInput("a fleet interrupted within a segment of training cannot be saved")
         about = {
             "kind": "fleet",
@@ -486,7 +487,7 @@ class Fleet:
                 for m in about["members"]
             ]
             world, name = about["world"], str(about["world"]["name"])
-            if env is None and (not world["by_name"] or ":" in name):
+            if env is None and (not world["by_name"] or names_module(name)):
                 raise InvalidInput("saved without a way to make its environment: give it as env")
             settings = {key: about.get(key, default) for key, default in SETTINGS.items()}
             settings |= {} if workers is None else {"workers": workers}
@@ -525,10 +526,6 @@ class Fleet:
         if not known or (len(ends), len(stops)) != (n, n) or not 0 <= self.steps < MAX_STEPS:
             raise InvalidInput("damaged: its description is of another fleet")
         self._loop.restore(arrays, slots, self.steps)
-        if self.spec.jax is None:
-            for name in ("action", "taken"):
-                if not self.spec.action.has(arrays.get(f"feed.{name}", 0)):
-                    raise InvalidInput(f"damaged: feed.{name} has an action that is not there")
         one = jax.eval_shape(lambda: self._loop.acting_state(0))
         for i, record in enumerate(self.records):
             returns, running = (arrays.get(f"record.{i}.{x}") for x in ("returns", "running"))

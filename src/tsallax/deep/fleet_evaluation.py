@@ -7,7 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tsallax.deep.evaluation_episodes import Episodes
-from tsallax.deep.loop_gymnasium import episode_seed
+from tsallax.deep.loop import episode_seed
 from tsallax.envs.gymnasium.environment_workers import EnvironmentWorkers
 
 Choose = Callable[[NDArray[np.uint8], NDArray[np.uint32] | None], Any]
@@ -22,7 +22,7 @@ def play_in_turn(
     episodes: int,
     deterministic: bool,
 ) -> list[Episodes]:
-    """So many episodes of each of the agents, which have these seeds.
+    """Play `episodes` episodes with each of the agents, which have these seeds.
 
     The agents have equal shares of the slots, slot i that of agent i modulo their number; the
     environments of an agent take its episodes in turn.

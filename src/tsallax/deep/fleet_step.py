@@ -146,12 +146,13 @@ def choose_all(
 ) -> Array:
     """An action for each row: of the stochastic policy by its seed, or the best.
 
-    `agents` are acting state, knobs and step of one agent, or with `many` of one for each row.
+    `agents` are acting state, hyperparameters and step of one agent, or with `many` of one for each
+    row.
     """
 
     def one(agent: tuple[Any, Any, Any], rows: Array, seed: Any) -> Array:
-        state, knobs, step = agent
-        actor = algorithm.restore_acting(state, learner._replace(knobs=knobs))
+        state, hyperparameters, step = agent
+        actor = algorithm.restore_acting(state, learner._replace(hyperparameters=hyperparameters))
         observation, mask = unpack(row, "observation", rows), _mask(row, "mask", rows)
         if seed is None:
             return algorithm.greedy(actor, observation, mask)
@@ -173,6 +174,6 @@ def end_episodes(algorithm: Algorithm, together: bool, learner: Any, lost: Array
 
 
 @partial(jax.jit, static_argnums=0)
-def init_learners(algorithm: Algorithm, keys: Array, knobs: Any) -> Any:
-    """The learners, those of an agent alone for each key and knobs."""
-    return jax.vmap(algorithm.init)(keys, knobs)
+def init_learners(algorithm: Algorithm, keys: Array, hyperparameters: Any) -> Any:
+    """The learners, those of an agent alone for each key and hyperparameters."""
+    return jax.vmap(algorithm.init)(keys, hyperparameters)

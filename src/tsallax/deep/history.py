@@ -155,7 +155,7 @@ class History:
 
 
 def read_history(arrays: Mapping[str, NDArray[Any]], steps: int, n_envs: int) -> History:
-    """The history in the arrays of a file, after so many steps of so many environments."""
+    """The history in the arrays of a file, after `steps` steps of `n_envs` environments."""
     named = {k.removeprefix("history."): v for k, v in arrays.items() if k[:8] == "history."}
     try:
         history = History.from_arrays(named)

@@ -1,7 +1,7 @@
 """`LEARNERS`, the one list of the kinds of agents, and `load_agent`, which reads any of them.
 
-What else differs between learners (options, algorithm, kind of actions) are class attributes of
-the agents, see `Agent`.
+A kind of agent is a subclass of `Agent`: its class attributes are its name in files, the class of
+its options, `build_algorithm`, which makes its `Algorithm`, and whether its actions are real.
 """
 
 from os import PathLike

@@ -15,6 +15,8 @@ from numpy.typing import NDArray
 
 MAX_CYCLES = 1000
 """The most cycles of a segment."""
+EPISODES_PREFIX = "feed."
+"""The prefix, in files, of the arrays of the episodes in progress."""
 
 
 class CycleLog(NamedTuple):
@@ -33,7 +35,7 @@ class Segment(NamedTuple):
     learner: Any
     log: CycleLog
     stepped: NDArray[np.bool_]
-    """Where an action was taken; False where a vector environment only reset itself."""
+    """Mask of the actions that were taken; False where a vector environment only reset itself."""
     error: BaseException | None = None
     """What the environment raised, if anything, in the cycle after the last one of the log."""
 
@@ -77,7 +79,7 @@ class FleetLog(NamedTuple):
     ended: NDArray[np.bool_]
     """Ends of episodes, (steps, agents)."""
     loss: NDArray[Any]
-    """Of the updates, or their sum, (any number, agents)."""
+    """The losses of the updates, or their sum, (any number, agents)."""
     error: Exception | None = None
     """What an environment raised, if anything, in the step after the last one of the log."""
     lost: Sequence[int] = ()
@@ -88,3 +90,9 @@ def step_keys(key: Array, step: ArrayLike) -> tuple[Array, Array, Array]:
     """The random keys of a step: to act, to learn and to reset with."""
     act, learn, reset = jax.random.split(jax.random.fold_in(key, step), 3)
     return act, learn, reset
+
+
+def episode_seed(seed: int, environment: int, episode: int) -> int:
+    """The seed of an episode, by the agent's seed and the numbers of environment and episode."""
+    words = np.random.SeedSequence([seed, environment, episode]).generate_state(1)
+    return int(words[0]) >> 1

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from tsallax.deep import checkpoint, loop_jax
 from tsallax.deep.algorithm import Algorithm
 from tsallax.deep.evaluation_episodes import Episodes, play_jax
-from tsallax.deep.loop import CycleLog, FleetLog
+from tsallax.deep.loop import EPISODES_PREFIX, CycleLog, FleetLog
 from tsallax.deep.loop_jax import JaxEpisodes
 from tsallax.envs.jax.environment import Environment
 
@@ -42,12 +42,12 @@ class JaxFleetLoop:
         *,
         action_table: Array | None,
         seeds: Sequence[int],
-        knobs: Sequence[Any],
+        hyperparameters: Sequence[Any],
         together: bool,
     ) -> None:
         self.algorithm, self.environment, self.action_table = algorithm, environment, action_table
         self.together, self._seeds = together, seeds
-        self._knobs = stack(knobs)
+        self._hyperparameters = stack(hyperparameters)
         self.learners: Any = None
         self.episodes: Any = None
 
@@ -57,7 +57,7 @@ class JaxFleetLoop:
 
     def _first_state(self) -> Carry:
         keys = jnp.stack([jax.random.PRNGKey(seed) for seed in self._seeds])
-        first: Carry = start(self.algorithm, self.environment, keys, self._knobs)
+        first: Carry = start(self.algorithm, self.environment, keys, self._hyperparameters)
         return first
 
     def run(self, learning: bool, step: int, steps: int, active: Sequence[bool]) -> FleetLog:
@@ -92,7 +92,9 @@ class JaxFleetLoop:
         self, state: Any, *, member: int, step: int, episodes: int, deterministic: bool, seed: int
     ) -> Episodes:
         """Play episodes with the acting state of a member; the same as those of an agent alone."""
-        learner = take(self.learners, 0)._replace(knobs=take(self._knobs, member))
+        learner = take(self.learners, 0)._replace(
+            hyperparameters=take(self._hyperparameters, member)
+        )
         learner = self.algorithm.restore_acting(state, learner)
         return play_jax(
             self.algorithm,
@@ -108,16 +110,18 @@ class JaxFleetLoop:
     def arrays(self, step: int) -> dict[str, NDArray[Any]]:
         """The learners and the episodes in progress after `step` steps, as named arrays."""
         found = checkpoint.flatten_learner(self.learners, step, many=True)
-        return found | checkpoint.flatten(loop_jax.ARRAYS, self.episodes)
+        return found | checkpoint.flatten(EPISODES_PREFIX, self.episodes)
 
     def restore(self, arrays: dict[str, NDArray[Any]], slots: Sequence[int], step: int) -> None:
         """Take the state from the arrays of a file, of the members `slots` after `step` steps."""
         learners, episodes = jax.eval_shape(
             lambda: jax.tree.map(lambda x: x[: len(slots)], self._first_state())
         )
-        knobs = take(self._knobs, jnp.asarray(slots))
-        self.learners = checkpoint.restore_learner(learners, knobs, arrays, step, many=True)
-        self.episodes = checkpoint.restore(loop_jax.ARRAYS, episodes, arrays)
+        hyperparameters = take(self._hyperparameters, jnp.asarray(slots))
+        self.learners = checkpoint.restore_learner(
+            learners, hyperparameters, arrays, step, many=True
+        )
+        self.episodes = checkpoint.restore(EPISODES_PREFIX, episodes, arrays)
 
     def close(self) -> None:
         """Do nothing: there are no processes to end."""
@@ -135,15 +139,17 @@ def stack(trees: Sequence[Any]) -> Any:
 
 
 @partial(jax.jit, static_argnums=(0, 1))
-def start(algorithm: Algorithm, environment: Environment, keys: Array, knobs: Any) -> Carry:
-    """The learners and the first episodes, those of an agent alone for each key and knobs."""
+def start(
+    algorithm: Algorithm, environment: Environment, keys: Array, hyperparameters: Any
+) -> Carry:
+    """The learners and the first episodes, those of agents alone with these keys."""
 
-    def one(key: Array, knobs: Any) -> Carry:
+    def one(key: Array, hyperparameters: Any) -> Carry:
         first_key = jax.random.fold_in(key, 1)
         episodes = loop_jax.start_episodes(environment, 1, first_key)
-        return algorithm.init(key, knobs), episodes
+        return algorithm.init(key, hyperparameters), episodes
 
-    return jax.vmap(one)(keys, knobs)
+    return jax.vmap(one)(keys, hyperparameters)
 
 
 def _run_cycles(

@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 
 from tsallax.deep.algorithm import Algorithm
 from tsallax.deep.environment_spec import EnvironmentSpec
-from tsallax.deep.loop import CycleLog, Segment, step_keys
+from tsallax.deep.loop import CycleLog, Segment, episode_seed, step_keys
 from tsallax.deep.replay import Transition
 from tsallax.envs.gymnasium.adapter import GymnasiumAdapter
 from tsallax.errors import InvalidInput
@@ -79,7 +79,7 @@ class GymnasiumLoop:
         ended, stepped = np.zeros((2, cycles, k, n), bool)
         supports: list[Any] = []
         metrics: list[Any] = []
-        knobs, state = learner.knobs, learner._replace(knobs=None)
+        hyperparameters, state = learner.hyperparameters, learner._replace(hyperparameters=None)
         done = ends = 0
         error: BaseException | None = None
         try:
@@ -87,7 +87,7 @@ class GymnasiumLoop:
                 for i in range(k):
                     at = step + (done * k + i) * n
                     if now.action is None:
-                        learner = state._replace(knobs=knobs)
+                        learner = state._replace(hyperparameters=hyperparameters)
                         now.action, now.support = _act(
                             self.algorithm, learner, now.observation, at, now.mask
                         )
@@ -99,7 +99,7 @@ class GymnasiumLoop:
                     update = learning and i == k - 1
                     after = now.observation, at, now.mask
                     state, now.action, now.support, found = _store_learn_act(
-                        self.algorithm, update, state, knobs, transition, *after
+                        self.algorithm, update, state, hyperparameters, transition, *after
                     )
                 metrics.append(found)
                 done += 1
@@ -109,7 +109,7 @@ class GymnasiumLoop:
         numbers = [np.asarray(x) for pair in metrics for x in pair]
         loss, value = np.array(numbers, np.float64).reshape(done, 2).T
         log = CycleLog(reward[:done], ended[:done], support, loss, value)
-        return Segment(state._replace(knobs=knobs), log, stepped[:done], error)
+        return Segment(state._replace(hyperparameters=hyperparameters), log, stepped[:done], error)
 
     def _step(self, environment: GymnasiumAdapter) -> tuple[Transition, NDArray[np.float64]]:
         """Take the chosen actions, and start new episodes where one ended."""
@@ -208,12 +208,6 @@ class GymnasiumLoop:
         self.episodes.taken, self._saved = list(taken), observation
 
 
-def episode_seed(seed: int, environment: int, episode: int) -> int:
-    """The seed of an episode, by the agent's seed and the numbers of environment and episode."""
-    words = np.random.SeedSequence([seed, environment, episode]).generate_state(1)
-    return int(words[0]) >> 1
-
-
 def _copy(mask: NDArray[np.bool_] | None) -> NDArray[np.bool_] | None:
     return None if mask is None else mask.copy()
 
@@ -230,7 +224,7 @@ def _store_learn_act(
     algorithm: Algorithm,
     learning: bool,
     state: Any,
-    knobs: Any,
+    hyperparameters: Any,
     transition: Transition,
     observation: Array,
     step: Array,
@@ -238,13 +232,13 @@ def _store_learn_act(
 ) -> tuple[Any, Array, Array, Any]:
     """Store the transition of `step`, learn, and act on the observation that follows.
 
-    `state` is a learner without its knobs, which no step changes.
+    `state` is a learner without its hyperparameters, which no step changes.
     """
     n = len(observation)
-    learner = algorithm.store(state._replace(knobs=knobs), transition, step)
+    learner = algorithm.store(state._replace(hyperparameters=hyperparameters), transition, step)
     metrics = (jnp.zeros(()), jnp.zeros(()))
     if learning:
         learner, metrics = algorithm.learn(learner, step + n, step_keys(learner.key, step)[1])
     key = step_keys(learner.key, step + n)[0]
     action, support = algorithm.act(learner, observation, step + n, key, mask)
-    return learner._replace(knobs=None), action, support, tuple(metrics)
+    return learner._replace(hyperparameters=None), action, support, tuple(metrics)

@@ -22,7 +22,6 @@ import time
 import warnings
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
@@ -34,6 +33,7 @@ from numpy.typing import NDArray
 from tsallax.deep import checkpoint
 from tsallax.deep.algorithm import Algorithm, init_learner
 from tsallax.deep.evaluation_episodes import Episodes
+from tsallax.deep.fleet_episodes import EpisodeLayout, FleetEpisodes
 from tsallax.deep.fleet_evaluation import play_in_turn
 from tsallax.deep.fleet_step import (
     act_one,
@@ -42,41 +42,12 @@ from tsallax.deep.fleet_step import (
     end_episodes,
     init_learners,
 )
-from tsallax.deep.loop import FleetLog
+from tsallax.deep.loop import FleetLog, episode_seed
 from tsallax.deep.loop_fleet import stack, take
-from tsallax.deep.loop_gymnasium import MAX_REPEATED, episode_seed
+from tsallax.envs.action_format import ActionFormat
 from tsallax.envs.gymnasium.adapter import GymnasiumAdapter
 from tsallax.envs.gymnasium.environment_workers import EnvironmentWorkers, WorkerLost, row_type
 from tsallax.errors import InvalidInput
-
-ARRAYS = "feed."
-"""The prefix, in files, of the arrays of the episodes."""
-
-
-@dataclass
-class FleetEpisodes:
-    """The episodes in progress, one for each agent that learns."""
-
-    begun: NDArray[np.int64]
-    """The number of episodes that each agent has begun."""
-    length: NDArray[np.int64]
-    """The number of steps of each episode so far."""
-    taken: NDArray[Any]
-    """The actions of each episode so far, (agents, at least the largest length, ...)."""
-    rows: list[Any]
-    """The present rows of the environments, as bytes, by group; empty before the first episode."""
-    action: list[Any]
-    """The actions chosen for them, by group."""
-
-    def record(self, action: NDArray[Any], ended: NDArray[np.bool_]) -> None:
-        """Add the actions of a step; a new episode begins where one ended."""
-        n, capacity = self.taken.shape[:2]
-        if self.length.max() >= capacity and capacity < MAX_REPEATED:
-            self.taken = np.concatenate([self.taken, np.zeros_like(self.taken)], 1)
-            capacity *= 2
-        self.taken[np.arange(n), np.minimum(self.length, capacity - 1)] = action
-        self.length = np.where(ended, 0, self.length + 1)
-        self.begun += ended
 
 
 class GymnasiumFleetLoop:
@@ -88,8 +59,9 @@ class GymnasiumFleetLoop:
         make: makes an environment for one agent, in a worker process if there are any.
         observation: an array like the observation of one agent, (1, ...).
         mask: an array like its mask, (1, ...), None where actions are not masked.
+        action_format: that of the actions.
         seeds: those of the agents.
-        knobs: those of the agents.
+        hyperparameters: those of the agents.
         together: make each step with all agents at once.
         overlap: act before learning, see above.
         workers: the number of worker processes, 0 for none.
@@ -103,25 +75,31 @@ class GymnasiumFleetLoop:
         *,
         observation: NDArray[Any],
         mask: NDArray[np.bool_] | None,
+        action_format: ActionFormat,
         seeds: Sequence[int],
-        knobs: Sequence[Any],
+        hyperparameters: Sequence[Any],
         together: bool,
         overlap: bool,
         workers: int,
     ) -> None:
         self.algorithm, self.name, self.overlap, self.workers = algorithm, name, overlap, workers
-        self.together, self.seeds, self._knobs, self._make = together, seeds, knobs, make
+        self.together, self.seeds, self._hyperparameters, self._make = (
+            together,
+            seeds,
+            hyperparameters,
+            make,
+        )
         self._row = row_type(observation, mask)
-        self._seen = ("observation",) if mask is None else ("observation", "mask")
         self.learners: list[Any] = []
-        """By group: one learner with the agents as leading axis, or the learner of each agent."""
+        """The learners by group: one with the agents as leading axis, or that of each agent."""
         self.members = np.arange(len(seeds))
         """The numbers of the members that the learners belong to."""
         packed = jax.ShapeDtypeStruct((1, self._row.itemsize), jnp.uint8)
-        like = jax.eval_shape(algorithm.init, jax.random.PRNGKey(0), knobs[0])
+        like = jax.eval_shape(algorithm.init, jax.random.PRNGKey(0), hyperparameters[0])
         action, _ = jax.eval_shape(partial(act_one, algorithm, self._row, step=0), like, packed)
         self._action = np.zeros(action.shape[1:], action.dtype)
-        self.episodes = self._no_episodes(len(seeds))
+        self._layout = EpisodeLayout(self._row, self._action, action_format, together)
+        self.episodes = FleetEpisodes.none(self._layout, len(seeds))
         self.lost: list[int] = []
         """The members that lost an episode in the last `run`."""
         self.seconds = {"environments": 0.0, "device": 0.0, "dispatch": 0.0}
@@ -136,21 +114,14 @@ class GymnasiumFleetLoop:
         """Make the learners."""
         keys = [jax.random.PRNGKey(seed) for seed in self.seeds]
         if self.together:
-            self.learners = [init_learners(self.algorithm, jnp.stack(keys), stack(self._knobs))]
+            self.learners = [
+                init_learners(self.algorithm, jnp.stack(keys), stack(self._hyperparameters))
+            ]
         else:
             self.learners = [
-                init_learner(self.algorithm, key, knobs)
-                for key, knobs in zip(keys, self._knobs, strict=True)
+                init_learner(self.algorithm, key, hyperparameters)
+                for key, hyperparameters in zip(keys, self._hyperparameters, strict=True)
             ]
-
-    def _no_episodes(self, n: int) -> FleetEpisodes:
-        taken = np.zeros((n, 64, *self._action.shape), self._action.dtype)
-        return FleetEpisodes(np.zeros(n, np.int64), np.zeros(n, np.int64), taken, [], [])
-
-    def _groups(self) -> list[slice]:
-        """The agents of each learner."""
-        n = len(self.members)
-        return [slice(0, n)] if self.together else [slice(i, i + 1) for i in range(n)]
 
     def run(self, learning: bool, step: int, steps: int, active: Any = None) -> FleetLog:
         """Make `steps` steps from `step`; an error of an environment ends them.
@@ -159,7 +130,7 @@ class GymnasiumFleetLoop:
         """
         n, k = len(self.members), self.algorithm.config.train_freq
         reward, ended = np.zeros((steps, n)), np.zeros((steps, n), np.bool_)
-        loss: list[Any] = [np.zeros(g.stop - g.start, np.float32) for g in self._groups()]
+        loss: list[Any] = [np.zeros(g.stop - g.start, np.float32) for g in self.episodes.groups]
         done, error = 0, None
         try:
             pool = self._resume(step)
@@ -186,7 +157,7 @@ class GymnasiumFleetLoop:
     def _send(self, pool: EnvironmentWorkers) -> NDArray[Any]:
         """Send the chosen actions to the environments, and return them."""
         action = np.empty((len(self.members), *self._action.shape), self._action.dtype)
-        for group, chosen in zip(self._groups(), self.episodes.action, strict=True):
+        for group, chosen in zip(self.episodes.groups, self.episodes.action, strict=True):
             begin = time.perf_counter()
             action[group] = np.asarray(chosen).reshape(action[group].shape)
             sending = time.perf_counter()
@@ -216,7 +187,7 @@ class GymnasiumFleetLoop:
         """
         program, now = compiled_step(jax.default_backend()), self.episodes
         choices = self.algorithm, self._row, self.together
-        new, given = self._by_group(outcome), list(zip(now.rows, now.action, strict=True))
+        new, given = self._layout.by_group(outcome), list(zip(now.rows, now.action, strict=True))
         if self._separate:
             with self._timed("dispatch"):
                 for i, rows in enumerate(new):
@@ -243,17 +214,6 @@ class GymnasiumFleetLoop:
         begin = time.perf_counter()
         yield
         self.seconds[part] += time.perf_counter() - begin
-
-    def _by_group(self, rows: NDArray[Any]) -> list[NDArray[np.uint8]]:
-        """The bytes of rows, (agents of the group, 1, bytes), or (1, bytes) for one by one."""
-        packed = np.ascontiguousarray(rows).view(np.uint8).reshape(-1, 1, self._row.itemsize)
-        return [packed] if self.together else list(packed)
-
-    def _present(self) -> NDArray[Any]:
-        """The present rows of the environments."""
-        return np.concatenate(
-            [np.asarray(rows).reshape(-1).view(self._row) for rows in self.episodes.rows]
-        )
 
     def _open(self) -> EnvironmentWorkers:
         """The environments, made if need be."""
@@ -288,7 +248,9 @@ class GymnasiumFleetLoop:
         act = partial(
             compiled_step(jax.default_backend()).act, self.algorithm, self._row, self.together
         )
-        found = [act(*pair) for pair in zip(self.learners, self._by_group(rows), strict=True)]
+        found = [
+            act(*pair) for pair in zip(self.learners, self._layout.by_group(rows), strict=True)
+        ]
         return [rows for _, rows in found], [action for action, _ in found]
 
     def _begin(self, pool: EnvironmentWorkers, agents: NDArray[np.int64]) -> None:
@@ -309,7 +271,7 @@ class GymnasiumFleetLoop:
 
     def _repeat(self, pool: EnvironmentWorkers) -> NDArray[np.int64]:
         """Repeat the episodes in progress from their seeds and actions; return the lost ones."""
-        now, expected = self.episodes, self._present()
+        now, expected = self.episodes, self.episodes.present()
         same = now.length <= now.taken.shape[1]
         agents = np.flatnonzero(same)
         pool.reset(self.members[agents], self._seeds(agents, now.begun[agents] - 1))
@@ -320,7 +282,7 @@ class GymnasiumFleetLoop:
             rows = pool.rows[self.members[agents]]
             same[agents] &= ~(rows["terminated"] | rows["truncated"])
         found = pool.rows[self.members]
-        for name in self._seen:
+        for name in self._layout.seen:
             axes = tuple(range(1, found[name].ndim))
             same &= (found[name] == expected[name]).all(axes)
         return np.flatnonzero(~same)
@@ -333,12 +295,12 @@ class GymnasiumFleetLoop:
             "repeated from their seeds and actions, and are lost: learning goes on with new ones",
             stacklevel=5,
         )
-        rows, chosen = self._present(), self.episodes.action
+        rows, chosen = self.episodes.present(), self.episodes.action
         self._begin(pool, lost)
         rows[lost] = pool.rows[self.members[lost]]
         rows["step"] = step
         is_lost = np.isin(np.arange(len(rows)), lost)
-        parts = [is_lost[group] for group in self._groups()]
+        parts = [is_lost[group] for group in self.episodes.groups]
         self.learners = [
             end_episodes(self.algorithm, self.together, learner, part, step)
             for learner, part in zip(self.learners, parts, strict=True)
@@ -367,77 +329,31 @@ class GymnasiumFleetLoop:
 
     def keep(self, slots: Sequence[int]) -> None:
         """Keep the agents in these slots only."""
-        chosen, now = np.asarray(slots), self.episodes
-        rows, action = (self._present(), self._chosen()) if now.rows else (None, None)
+        chosen = np.asarray(slots)
         self.learners = (
             [take(self.learners[0], chosen)]
             if self.together
             else [self.learners[slot] for slot in slots]
         )
         self.members = self.members[chosen]
-        now.begun, now.length, now.taken = now.begun[chosen], now.length[chosen], now.taken[chosen]
-        if rows is not None and action is not None:
-            self._set_present(rows[chosen], action[chosen])
-
-    def _chosen(self) -> NDArray[Any]:
-        """The actions chosen for the next step, (agents, ...)."""
-        shape = (-1, *self._action.shape)
-        return np.concatenate([np.asarray(a).reshape(shape) for a in self.episodes.action])
-
-    def _set_present(self, rows: NDArray[Any], action: NDArray[Any]) -> None:
-        self.episodes.rows = list(self._by_group(rows))
-        self.episodes.action = [action[:, None]] if self.together else list(action[:, None])
+        self.episodes.keep(chosen)
 
     def arrays(self, step: int) -> dict[str, NDArray[Any]]:
         """The learners and the episodes in progress after `step` steps, as named arrays."""
         learners = self.learners[0] if self.together else _stack_on_host(self.learners)
-        now = self.episodes
         found = checkpoint.flatten_learner(learners, step, many=True)
-        found |= {f"{ARRAYS}begun": now.begun, f"{ARRAYS}length": now.length}
-        if now.rows:
-            rows, kept = self._present(), np.minimum(now.length, now.taken.shape[1])
-            found |= {f"{ARRAYS}{name}": rows[name] for name in self._seen}
-            found[f"{ARRAYS}action"] = self._chosen()
-            found[f"{ARRAYS}taken"] = np.concatenate(
-                [taken[:length] for taken, length in zip(now.taken, kept, strict=True)]
-            )
-        return found
+        return found | self.episodes.arrays()
 
     def restore(self, arrays: dict[str, NDArray[Any]], slots: Sequence[int], step: int) -> None:
         """Take the state from the arrays of a file, of the members `slots` after `step` steps."""
-        n, row = len(slots), self._row
+        n = len(slots)
         self.members = np.asarray(slots)
-        knobs = stack([self._knobs[i] for i in slots])
+        hyperparameters = stack([self._hyperparameters[i] for i in slots])
         keys = jax.ShapeDtypeStruct((n, 2), jnp.uint32)
-        like = jax.eval_shape(partial(init_learners, self.algorithm), keys, knobs)
-        learners = checkpoint.restore_learner(like, knobs, arrays, step, many=True)
+        like = jax.eval_shape(partial(init_learners, self.algorithm), keys, hyperparameters)
+        learners = checkpoint.restore_learner(like, hyperparameters, arrays, step, many=True)
         self.learners = [learners] if self.together else [take(learners, i) for i in range(n)]
-        counts = {"begun": ((n,), np.int64), "length": ((n,), np.int64)}
-        begun, length = (_array(arrays, *item) for item in counts.items())
-        some = begun.any() and not begun.all()
-        if some or (begun < 0).any() or (length < 0).any() or (length > step).any():
-            raise InvalidInput("damaged: its episodes have impossible numbers or lengths")
-        self.episodes = now = self._no_episodes(n)
-        now.begun, now.length = begun, length
-        if not begun.any():
-            return
-        kept = np.minimum(length, MAX_REPEATED)
-        taken = _array(
-            arrays, "taken", ((int(kept.sum()), *self._action.shape), self._action.dtype)
-        )
-        capacity = 64
-        while capacity < kept.max():
-            capacity *= 2
-        now.taken = np.zeros((n, capacity, *self._action.shape), self._action.dtype)
-        for i, part in enumerate(np.split(taken, np.cumsum(kept)[:-1])):
-            now.taken[i, : len(part)] = part
-        rows = np.zeros(n, row)
-        rows["step"] = step
-        for name in self._seen:
-            kind, shape = rows[name].dtype, rows[name].shape
-            rows[name] = _array(arrays, name, (shape, kind))
-        action = _array(arrays, "action", ((n, *self._action.shape), self._action.dtype))
-        self._set_present(rows, action)
+        self.episodes = FleetEpisodes.restore(self._layout, arrays, n, step)
 
     def play(
         self, state: Any, *, member: int, step: int, episodes: int, deterministic: bool, seed: int
@@ -448,7 +364,7 @@ class GymnasiumFleetLoop:
         machine.
         """
         environments = np.arange(min(episodes, len(self.seeds)))
-        agent = state, self._knobs[member], step
+        agent = state, self._hyperparameters[member], step
         return self._play(False, agent, environments, [seed], episodes, deterministic)[0]
 
     def play_all(
@@ -462,8 +378,8 @@ class GymnasiumFleetLoop:
         seeds: Sequence[int],
     ) -> list[Episodes]:
         """`play` of several members at the same time, each in an environment of its own."""
-        knobs = [self._knobs[member] for member in members]
-        agents = stack(states), stack(knobs), jnp.asarray(steps)
+        hyperparameters = [self._hyperparameters[member] for member in members]
+        agents = stack(states), stack(hyperparameters), jnp.asarray(steps)
         return self._play(True, agents, np.asarray(members), seeds, episodes, deterministic)
 
     def _play(
@@ -477,22 +393,12 @@ class GymnasiumFleetLoop:
     ) -> list[Episodes]:
         """Episodes of each of the agents, in as many of the environments for each.
 
-        `agents` are acting state, knobs and step of one, or with `many` of several on a leading
-        axis.
+        `agents` are acting state, hyperparameters and step of one, or with `many` of several on a
+        leading axis.
         """
         choose = partial(choose_all, self.algorithm, self._row, many, self.learners[0], agents)
         slots = environments + len(self.seeds)
         return play_in_turn(self._open(), slots, choose, seeds, episodes, deterministic)
-
-
-def _array(arrays: dict[str, NDArray[Any]], name: str, like: tuple[Any, Any]) -> NDArray[Any]:
-    """An array of a file, refused if its shape or type is another."""
-    found = arrays.get(ARRAYS + name)
-    if found is None:
-        raise InvalidInput(f"incomplete: {ARRAYS}{name} missing")
-    if (found.shape, found.dtype) != like:
-        raise InvalidInput(f"{ARRAYS}{name} has type {found.dtype} and shape {found.shape}")
-    return found
 
 
 def _stack_on_host(trees: Sequence[Any]) -> Any:

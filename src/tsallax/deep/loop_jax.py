@@ -15,12 +15,9 @@ from numpy.typing import NDArray
 
 from tsallax.deep import checkpoint
 from tsallax.deep.algorithm import Algorithm
-from tsallax.deep.loop import MAX_CYCLES, CycleLog, Segment, step_keys
+from tsallax.deep.loop import EPISODES_PREFIX, MAX_CYCLES, CycleLog, Segment, step_keys
 from tsallax.deep.replay import Transition
 from tsallax.envs.jax.environment import Environment
-
-ARRAYS = "feed."
-"""The prefix, in files, of the arrays of `JaxEpisodes`."""
 
 
 class JaxEpisodes(NamedTuple):
@@ -72,11 +69,11 @@ class JaxLoop:
         self.episodes = None
 
     def arrays(self, between_episodes: bool) -> dict[str, NDArray[Any]]:
-        return {} if self.episodes is None else checkpoint.flatten(ARRAYS, self.episodes)
+        return {} if self.episodes is None else checkpoint.flatten(EPISODES_PREFIX, self.episodes)
 
     def restore(self, arrays: dict[str, NDArray[Any]], learner: Any, finished: int) -> None:
-        if f"{ARRAYS}observation" in arrays:
-            self.episodes = checkpoint.restore(ARRAYS, jax.eval_shape(self._start), arrays)
+        if f"{EPISODES_PREFIX}observation" in arrays:
+            self.episodes = checkpoint.restore(EPISODES_PREFIX, jax.eval_shape(self._start), arrays)
 
 
 def first_key(seed: int) -> Array:

@@ -71,14 +71,14 @@ def _reshapes(name: str, build: Build, spec: EnvironmentSpec, old: Any, new: Any
 
 def _shapes(build: Build, spec: EnvironmentSpec, config: Any) -> Any:
     """The structure, shapes and types of a learner with these options."""
-    algorithm, (knobs,) = build(spec, [config])
-    like = jax.eval_shape(algorithm.init, jax.random.PRNGKey(0), knobs)
+    algorithm, (hyperparameters,) = build(spec, [config])
+    like = jax.eval_shape(algorithm.init, jax.random.PRNGKey(0), hyperparameters)
     leaves, structure = jax.tree.flatten(like)
     return structure, [(leaf.shape, leaf.dtype) for leaf in leaves]
 
 
 def from_plain(rows: Any, steps: int) -> list[Change]:
-    """The changes in a file of an agent that has made so many steps."""
+    """The changes in a file of an agent that has made `steps` steps."""
     changes = [Change(*row) for row in rows]
     last = 0
     for change in changes:

@@ -21,11 +21,10 @@ import jax.numpy as jnp
 from jax import Array
 from jax.typing import ArrayLike
 
+from tsallax.deep import categorical
 from tsallax.envs.observation_format import ObservationFormat
 
 TERMINATED, ENDED = 1, 2
-RUN = 16
-"""How many priorities of a block are added up before they are searched one by one."""
 RINGS = ("rows", "observations", "masks")
 """The arrays of a memory that have a row for each transition."""
 
@@ -69,10 +68,10 @@ class Replay:
     masks: Array | None
     """The actions that s' allows, eight to a byte, where the environment masks actions."""
     size: int
-    """Of an observation in a row."""
+    """The size of an observation in a row."""
     action_shape: tuple[int, ...]
     dtype: Any
-    """Of an action; as a float it is exact up to 2^24."""
+    """The type of an action; as a float it is exact up to 2^24."""
     mask_size: int
 
     @property
@@ -208,9 +207,9 @@ def sample(
     """
     cumulative = jnp.cumsum(replay.sums)
     u = (jnp.arange(size) + jax.random.uniform(key, (size,))) * (cumulative[-1] / size)
-    block, _ = _search_runs(replay.sums, u)
+    block, _ = categorical.search_runs(replay.sums, u)
     rest = u - (cumulative - replay.sums)[block]
-    where, weight = _search_runs(replay.priority[block], rest)
+    where, weight = categorical.search_runs(replay.priority[block], rest)
     index = block * replay.priority.shape[1] + where
     first = replay.rows[index]
     reward, last, at, last_index = first[:, -2], first, index, index
@@ -237,38 +236,6 @@ def sample(
     probability = weight / cumulative[-1]
     drawn = observation, action, reward, following_observation, factor, index, probability
     return Batch(*drawn, mask)
-
-
-def search(weight: Array, cumulative: Array, u: Array) -> Array:
-    """The first index of positive weight whose cumulative sum exceeds u.
-
-    Cumulative sums are rounded and may rise where the weight is zero: no such index is returned.
-    """
-    indices = jnp.arange(weight.shape[-1])
-    last = jnp.max(jnp.where(weight > 0, indices, 0), -1, keepdims=True)
-    return jnp.min(jnp.where((weight > 0) & (cumulative > u[..., None]), indices, last), -1)
-
-
-def _search_runs(weight: Array, u: Array) -> tuple[Array, Array]:
-    """As `search` for the cumulative sums of weights (n,), or of a row (len(u), n) for each u.
-
-    Returned are the indices and their weights.
-
-    It finds a run of RUN weights first and then one of its weights, so that few sums are made and
-    compared. They do not decrease within a run: the first run whose last sum exceeds u holds the
-    first sum that does.
-    """
-    padded = jnp.pad(weight, [(0, 0)] * (weight.ndim - 1) + [(0, -weight.shape[-1] % RUN)])
-    runs = padded.reshape(*weight.shape[:-1], -1, RUN)
-    total = runs[..., 0]
-    for i in range(1, RUN):
-        total = total + runs[..., i]
-    before = jnp.concatenate([jnp.zeros_like(total[..., :1]), jnp.cumsum(total, -1)[..., :-1]], -1)
-    run = search(total, before + total, u)
-    at = (run,) if weight.ndim == 1 else (jnp.arange(len(u)), run)
-    inside = runs[at]
-    where = search(inside, before[at][:, None] + jnp.cumsum(inside, 1), u)
-    return run * RUN + where, jnp.take_along_axis(inside, where[:, None], 1)[:, 0]
 
 
 def _has(rows: Array, flag: int) -> Array:

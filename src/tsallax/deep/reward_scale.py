@@ -27,7 +27,7 @@ def init(n_envs: int) -> RewardScale:
 
 
 def update(scale: RewardScale, transition: Transition, gamma: float) -> RewardScale:
-    """With the rewards of one transition of each environment."""
+    """Update the scale with the rewards of one transition of each environment."""
     sums = gamma * scale.sums + transition.reward
     moments = running_moments.update(scale.moments, sums[:, None], transition.valid)
     ended = transition.terminated | transition.truncated
@@ -35,7 +35,7 @@ def update(scale: RewardScale, transition: Transition, gamma: float) -> RewardSc
 
 
 def end_episodes(scale: RewardScale) -> RewardScale:
-    """With new episodes in all environments."""
+    """Begin new episodes in all environments."""
     return scale._replace(sums=jnp.zeros_like(scale.sums))
 
 

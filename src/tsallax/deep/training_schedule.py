@@ -13,7 +13,7 @@ MAX_STEPS = 2**30
 SAVE_SECONDS = 60.0
 """The time between two files where no number of steps is given."""
 MAX_SAVE_DELAY = 10
-"""For how many intervals a file waits for the end of an episode."""
+"""The most intervals that a file waits for the end of an episode."""
 
 
 class TrainingSchedule:
@@ -77,7 +77,7 @@ class TrainingSchedule:
 
 
 class SaveSchedule:
-    """When to write the next file: every so many steps, or once a minute.
+    """The time of the next file: every n steps, or once a minute.
 
     A file is due at the end of each interval. Where an environment cannot be saved within an
     episode it waits for the end of the episode, until it is overdue.

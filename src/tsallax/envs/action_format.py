@@ -25,7 +25,7 @@ from tsallax.envs.space_description import SpaceDescription
 from tsallax.errors import InvalidInput
 
 FACTORED_BOX = 3
-"""A Box of so many dimensions is factored unless asked for otherwise."""
+"""The number of dimensions from which a Box is factored unless asked for otherwise."""
 
 
 @dataclass(frozen=True)

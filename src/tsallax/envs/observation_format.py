@@ -24,7 +24,7 @@ class ObservationFormat:
 
     kind: str
     shape: tuple[int, ...]
-    """Of one stored observation: (size,), () or (height, width, channels)."""
+    """The shape of one stored observation: (size,), () or (height, width, channels)."""
     size: int
     """The length of a vector, the limit of an integer, or the number of bytes of an image."""
 

@@ -16,7 +16,7 @@ from tsallax import checks
 from tsallax.errors import InvalidInput
 
 INTEGERS = ("discrete", "multi_discrete", "multi_binary")
-"""The kinds whose elements are integers with so many values each."""
+"""The kinds whose elements are integers with a given number of values each."""
 STRUCTURES = ("tuple", "dict")
 """The kinds that consist of other spaces."""
 KINDS = ("box", *INTEGERS, *STRUCTURES)
@@ -32,9 +32,9 @@ class SpaceDescription:
 
     kind: str
     shape: tuple[int, ...] = ()
-    """Of an array."""
+    """The shape of an array."""
     dtype: str = ""
-    """Of an array, as NumPy names it."""
+    """The type of an array, as NumPy names it."""
     sizes: tuple[int, ...] = ()
     """The number of values of each element, where they are integers."""
     start: tuple[int, ...] = ()

@@ -1,11 +1,8 @@
 """The registry of experiments: everything that lists or names one reads it here.
 
-An experiment of planning is a module of `tsallax.paper.figures` with a function
-`compute(report, **options) -> Result`; one of learning is a task, of which a sweep trains agents.
-Those are the paper's; the tables of `tsallax.paper.suites` are further ones.
-
->>> [experiment.name for experiment in EXPERIMENTS.values() if experiment.task is None]
-['figure1', 'figure2a', 'figure2b', 'theorems']
+A figure is a module of `tsallax.paper.figures` with a function `compute(report, **options) ->
+Result`. A sweep trains agents for a task of the paper, of `sweep.sweep_tasks`; a suite, of
+`suites.suite_tasks`, trains them for a table that is not in the paper.
 """
 
 from collections.abc import Mapping
@@ -14,35 +11,33 @@ from importlib import import_module
 from typing import Any
 
 from tsallax.paper.result import Progress, Result
-from tsallax.paper.suites.suite_tasks import CLASSIC, CONTROL, Suite
-from tsallax.paper.sweep.tasks import PENDULUM, REACHER, Task
+from tsallax.paper.suites.suite_tasks import CLASSIC, CONTROL
+from tsallax.paper.sweep.sweep_tasks import PENDULUM, REACHER
+
+FIGURE, SWEEP, SUITE = "figure", "sweep", "suite"
+"""The kinds of experiments."""
 
 
 @dataclass(frozen=True)
 class Experiment:
-    """One experiment of the paper; `name` is the stem of its files."""
+    """An experiment; `name` is the stem of its files."""
 
     name: str
+    kind: str
     section: str
     """Its entry in the menu of the page."""
     title: str
     help: str
     quick: Mapping[str, Any] = field(default_factory=dict)
-    """Options of `compute` with which it takes seconds."""
+    """Options of `compute` with which a figure takes seconds."""
     module: str = ""
-    """Its module in `tsallax.paper.figures`, where that has another name."""
-    task: Task | None = None
-    """What agents learn; None for an experiment of planning."""
+    """The module of a figure in `tsallax.paper.figures`, where that has another name."""
 
     def compute(self, report: Progress, *, quick: bool = False) -> Result:
-        """Run an experiment of planning."""
+        """Compute a figure."""
         module = import_module(f"tsallax.paper.figures.{self.module or self.name}")
         result: Result = module.compute(report, **(self.quick if quick else {}))
         return replace(result, title=self.title, quick=quick)
-
-
-def _learning(task: Task, figure: str, help: str) -> Experiment:
-    return Experiment(task.name, task.title, f"{figure}: {task.title}", help, task=task)
 
 
 EXPERIMENTS: Mapping[str, Experiment] = {
@@ -50,6 +45,7 @@ EXPERIMENTS: Mapping[str, Experiment] = {
     for experiment in (
         Experiment(
             "figure1",
+            FIGURE,
             "Figure 1",
             "Figure 1: sparse and softmax policies as the number of actions grows",
             "multi-goal point mass: sparse and softmax policies of 9 and 49 actions",
@@ -57,6 +53,7 @@ EXPERIMENTS: Mapping[str, Experiment] = {
         ),
         Experiment(
             "figure2a",
+            FIGURE,
             "Figure 2a",
             "Figure 2a: performance gap against the number of actions",
             "unicycle: the cost of regularisation against the number of actions",
@@ -64,6 +61,7 @@ EXPERIMENTS: Mapping[str, Experiment] = {
         ),
         Experiment(
             "figure2b",
+            FIGURE,
             "Figure 2b",
             "Figure 2b: support ratio against alpha",
             "unicycle: the support ratio against alpha",
@@ -71,37 +69,50 @@ EXPERIMENTS: Mapping[str, Experiment] = {
         ),
         Experiment(
             "theorems",
+            FIGURE,
             "Theorems",
             "Every lemma and theorem, checked",
             "every lemma and theorem, checked on many random MDPs",
             {"cases": 6},
             module="theorem_table",
         ),
-        _learning(
-            REACHER,
-            "Figure 4",
+        Experiment(
+            REACHER.name,
+            SWEEP,
+            REACHER.title,
+            f"Figure 4: {REACHER.title}",
             "27 variants of deep Q-learning and DDPG: 327 runs of 10,000 episodes",
         ),
-        _learning(PENDULUM, "Figure 3", "likewise, inverted pendulum"),
+        Experiment(
+            PENDULUM.name,
+            SWEEP,
+            PENDULUM.title,
+            f"Figure 3: {PENDULUM.title}",
+            "inverted pendulum: the same variants, 327 runs of 3,000 episodes",
+        ),
+        Experiment(
+            CLASSIC.name,
+            SUITE,
+            CLASSIC.title,
+            CLASSIC.title,
+            "presets on CartPole, Acrobot, LunarLander, Taxi, ..., 10 seeds each",
+        ),
+        Experiment(
+            CONTROL.name,
+            SUITE,
+            CONTROL.title,
+            CONTROL.title,
+            "factored actions on eight MuJoCo tasks, 1 million steps, 5 seeds",
+        ),
     )
 }
-"""The paper's experiments by name, in the order of the page."""
-
-PLANNING = tuple(name for name, experiment in EXPERIMENTS.items() if experiment.task is None)
-"""Names of the experiments of planning."""
-LEARNING = tuple(name for name in EXPERIMENTS if name not in PLANNING)
-"""Names of the experiments of learning."""
+"""The experiments by name, in the order of the page."""
 
 
-def _beyond(suite: Suite, help: str) -> Experiment:
-    return Experiment(suite.name, suite.title, suite.title, help)
+def names_of(*kinds: str) -> tuple[str, ...]:
+    """The names of the experiments of these kinds, in the order of the page.
 
-
-TABLES: Mapping[str, Experiment] = {
-    table.name: table
-    for table in (
-        _beyond(CLASSIC, "presets on CartPole, Acrobot, LunarLander, Taxi, ..., 10 seeds each"),
-        _beyond(CONTROL, "factored actions on eight MuJoCo tasks, 1 million steps, 5 seeds"),
-    )
-}
-"""Tables of learning beyond the paper's, by name."""
+    >>> names_of(FIGURE)
+    ('figure1', 'figure2a', 'figure2b', 'theorems')
+    """
+    return tuple(name for name, experiment in EXPERIMENTS.items() if experiment.kind in kinds)

@@ -17,18 +17,17 @@ from typing import Any
 from tsallax import checks, provenance
 from tsallax.errors import InvalidInput
 from tsallax.files.atomic import atomic_path, write_text
-from tsallax.paper.experiments import EXPERIMENTS, PLANNING
+from tsallax.paper.experiments import EXPERIMENTS, FIGURE, SUITE, SWEEP, names_of
 from tsallax.paper.page.html_page import files_of, render_page
 from tsallax.paper.result import Result, write_csv
 from tsallax.paper.suites.suite_rows import SUITE_ROWS, SuiteRow
-from tsallax.paper.suites.suite_tasks import SUITES
-from tsallax.paper.sweep.rows import SWEEP_ROWS, Row
-from tsallax.paper.sweep.tasks import TASKS
+from tsallax.paper.sweep.sweep_rows import SWEEP_ROWS, SweepRow
+from tsallax.paper.sweep.sweep_tasks import TASKS
 from tsallax.progress import bar
 
 
 def reproduce(
-    names: Sequence[str] = PLANNING,
+    names: Sequence[str] = names_of(FIGURE),
     out: str | os.PathLike[str] = "report",
     *,
     progress: bool | None = None,
@@ -49,10 +48,11 @@ def reproduce(
     >>> reproduce(["figure2b"], "report", quick=True)  # doctest: +SKIP
     PosixPath('report/index.html')
     """
+    known = names_of(FIGURE)
     for name in names:
-        checks.one_of("experiment", name, PLANNING)
+        checks.one_of("experiment", name, known)
     if not names:
-        raise InvalidInput(f"name at least one experiment: {', '.join(PLANNING)}")
+        raise InvalidInput(f"name at least one experiment: {', '.join(known)}")
     folder = checks.output_folder(out)
     for name in dict.fromkeys(names):
         begin = time.perf_counter()
@@ -77,7 +77,7 @@ def write_report(
         if not source.is_dir():
             what = "is a file: give its folder" if source.exists() else "no such folder"
             raise InvalidInput(what, source=source)
-    rows: list[Row | SuiteRow] = [*SWEEP_ROWS.read(*sources), *SUITE_ROWS.read(*sources)]
+    rows: list[SweepRow | SuiteRow] = [*SWEEP_ROWS.read(*sources), *SUITE_ROWS.read(*sources)]
     if not rows and not any(files_of(source) for source in sources):
         names = " and ".join(map(str, sources))
         remedy = f"tsallax reproduce all --out {sources[0]} makes some"
@@ -96,9 +96,9 @@ def write_report(
     return write_page(target)
 
 
-def write_tables(rows: Sequence[Row | SuiteRow], folder: Path) -> None:
-    """Write the results of every task and suite that has rows."""
-    for name in (*TASKS, *SUITES):
+def write_tables(rows: Sequence[SweepRow | SuiteRow], folder: Path) -> None:
+    """Write the results of every sweep and suite that has rows."""
+    for name in names_of(SWEEP, SUITE):
         mine = [row for row in rows if row.table == name]
         if mine:
             begin = time.perf_counter()
@@ -107,8 +107,8 @@ def write_tables(rows: Sequence[Row | SuiteRow], folder: Path) -> None:
 
 
 def _summarized(name: str, rows: Sequence[Any]) -> Result:
-    """The result of the rows of a task or suite; Matplotlib is not imported without rows."""
-    if name in TASKS:
+    """The result of the rows of a sweep or suite; Matplotlib is not imported without rows."""
+    if EXPERIMENTS[name].kind == SWEEP:
         from tsallax.paper.tables.task_result import summarize_runs
 
         return summarize_runs(TASKS[name], rows)

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 Value = str | int | float
 Line = Mapping[str, Value]
-"""Of a table: values by the names of their columns."""
+"""A line of a table: values by the names of their columns."""
 Progress = Callable[[float], None]
 """Called with the share of the work that is done, 0 to 1."""
 
@@ -97,7 +97,7 @@ class Result:
     title: str = ""
     """The heading of its section; that of planning results is in the registry of experiments."""
     hardware: str | None = None
-    """Of the runs, where it is not this machine."""
+    """The hardware of the runs, where it is not this machine."""
     quick: bool = False
     """Whether less was computed, or learned, than in the full experiment."""
 

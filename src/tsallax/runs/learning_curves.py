@@ -31,7 +31,7 @@ WINDOWS = (1, 2, 5, 10, 20, 50, 100)
 MAX_NAMED = 4
 """Options in the name of a curve; runs that differ in more are named by their folders."""
 POINTS = 400
-"""At which a curve is drawn."""
+"""The number of points at which a curve is drawn."""
 
 
 @dataclass(frozen=True)

@@ -14,12 +14,12 @@ from numpy.typing import NDArray
 from tsallax import checks
 from tsallax.deep.agent import Agent
 from tsallax.deep.evaluation_episodes import Episodes
-from tsallax.deep.loop_gymnasium import episode_seed
+from tsallax.deep.loop import episode_seed
 from tsallax.errors import InvalidInput
 from tsallax.files import atomic
 
 FRAMES_PER_SECOND = 30
-"""For environments that do not name a rate."""
+"""The rate of environments that do not name one."""
 PAUSE_SECONDS = 0.4
 """How long the last frame of an episode is shown."""
 

@@ -24,7 +24,7 @@ _NONE = np.uint64(0)
 Floats = NDArray[np.float64]
 
 
-class Table(NamedTuple):
+class QTable(NamedTuple):
     """Q and the number of visits of every pair; `p` and `at` are scratch space for one row."""
 
     pointer: NDArray[np.uint64]
@@ -35,20 +35,20 @@ class Table(NamedTuple):
 
 
 class Rule(NamedTuple):
-    """The parameters: alpha and index ("shape") of the regularisers of update and exploration,
+    """The parameters: alpha and index q of the regularisers of update and exploration,
     the share of uniform actions, gamma, and the two parameters of eta."""
 
     alpha: float
-    shape: float
+    q: float
     explore_alpha: float
-    explore_shape: float
+    explore_q: float
     epsilon: float
     discount: float
     scale: float
     omega: float
 
 
-class MDPArrays(NamedTuple):
+class SamplingArrays(NamedTuple):
     """An MDP to sample: `chances` and `starts` are cumulative, along each row and the states."""
 
     indptr: NDArray[np.uint64]
@@ -117,9 +117,9 @@ def choose(t: Any, rule: Any, s: Any, u: Any) -> Any:
     u = (u - rule.epsilon) / (1.0 - rule.epsilon)
     if rule.explore_alpha == 0.0:
         return first + _greedy(row, u)
-    alpha, shape = rule.explore_alpha, rule.explore_shape
+    alpha, q = rule.explore_alpha, rule.explore_q
     top = row.max()
-    _, _, _, k = regularized_maximum(row, n, top, alpha, shape, 0.0, t.p, t.at)
+    _, _, _, k = regularized_maximum(row, n, top, alpha, q, 0.0, t.p, t.at)
     x = u
     for i in range(k - _ONE):
         x -= t.p[i]
@@ -136,7 +136,7 @@ def _value(t: Any, rule: Any, s: Any) -> Any:
         return 0.0
     row = t.q[first:last]
     top = row.max()
-    return regularized_maximum(row, last - first, top, rule.alpha, rule.shape, 0.0, t.p, t.at)[1]
+    return regularized_maximum(row, last - first, top, rule.alpha, rule.q, 0.0, t.p, t.at)[1]
 
 
 @njit()
@@ -197,6 +197,6 @@ def values_and_policy(t: Any, rule: Any, value: Any, policy: Any) -> None:
         n = last - first
         row = t.q[first:last]
         top = row.max()
-        _, value[s], _, k = regularized_maximum(row, n, top, rule.alpha, rule.shape, 0.0, t.p, t.at)
+        _, value[s], _, k = regularized_maximum(row, n, top, rule.alpha, rule.q, 0.0, t.p, t.at)
         for i in range(k):
             policy[first + np.uint64(t.at[i])] = t.p[i]

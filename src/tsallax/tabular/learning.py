@@ -54,8 +54,9 @@ def q_learning(
     """Learn Q* of a regularised MDP from samples.
 
     Args:
-        source: an `MDP`; or a Gymnasium environment, or its id, with Discrete observations and
-            actions. `terminated` ends the bootstrap there, `truncated` does not.
+        source: an `MDP`; or a Gymnasium environment, its id, or the `module:function` that makes
+            it, with Discrete observations and actions. `terminated` ends the bootstrap there,
+            `truncated` does not.
         regularizer: the regulariser of the update, such as `Hard()`, `Soft(alpha)`,
             `Sparse(alpha)` or `Tsallis(alpha, q)`.
         discount: gamma; default: that of the MDP.
@@ -185,7 +186,7 @@ def _read_limit(given: Any) -> int | None:
     return NO_LIMIT if unlimited else checks.count("limit", given)
 
 
-def _read_initial(given: Any, samples: Source) -> tuple[kernel.Table, TabularResult | None]:
+def _read_initial(given: Any, samples: Source) -> tuple[kernel.QTable, TabularResult | None]:
     """The initial table of Q and visits, and the earlier result that it continues."""
     before = given if isinstance(given, TabularResult) else None
     shape = (samples.n_states, samples.n_actions)
@@ -203,7 +204,7 @@ def _read_initial(given: Any, samples: Source) -> tuple[kernel.Table, TabularRes
     visits = np.zeros(len(q), np.int64)
     width = int(np.diff(samples.pointer).max())
     scratch = np.empty(int(padded_length(width))), np.empty(width, np.uint32)
-    table = kernel.Table(samples.pointer, q, visits, *scratch)
+    table = kernel.QTable(samples.pointer, q, visits, *scratch)
     if before is not None:
         visits += samples.flatten(before.visits)
         samples.restore(table, lacking)

@@ -18,12 +18,12 @@ from tsallax.envs.action_format import ActionFormat
 from tsallax.envs.action_mask import mask_row
 from tsallax.envs.gymnasium import contract, spaces
 from tsallax.envs.gymnasium.environment_batch import MASK
+from tsallax.envs.gymnasium.gymnasium_make import make
 from tsallax.errors import InvalidInput
-from tsallax.planning import toy_text
 from tsallax.planning.forms import frozen
 from tsallax.planning.mdp import MDP
 from tsallax.tabular import kernel
-from tsallax.tabular.kernel import Rule, Table
+from tsallax.tabular.kernel import QTable, Rule
 
 Floats = NDArray[np.float64]
 Chunk = tuple[int, Floats, NDArray[np.int64]]
@@ -58,7 +58,7 @@ class MDPSource:
         """Mask (S,) of the terminal states."""
         return self.mdp.terminal
 
-    def restore(self, table: Table, lacking: NDArray[np.bool_]) -> None:
+    def restore(self, table: QTable, lacking: NDArray[np.bool_]) -> None:
         """Do nothing: the MDP defines its terminal states and the pairs of all others."""
 
     def to_table(self, values: NDArray[Any], fill: float = 0.0) -> NDArray[Any]:
@@ -69,7 +69,7 @@ class MDPSource:
         """The per-pair vector of a table (S, A)."""
         return self.mdp.flatten(table)
 
-    def chunks(self, table: Table, rule: Rule, steps: int, seed: int) -> Iterator[Chunk]:
+    def chunks(self, table: QTable, rule: Rule, steps: int, seed: int) -> Iterator[Chunk]:
         """Take the steps in chunks of about 0.05 s, with one stream of random numbers."""
         arrays = self._arrays()
         rng = np.random.default_rng(seed)
@@ -91,13 +91,13 @@ class MDPSource:
     def close(self) -> None:
         """Do nothing: an MDP needs no closing."""
 
-    def _arrays(self) -> kernel.MDPArrays:
+    def _arrays(self) -> kernel.SamplingArrays:
         t = self.mdp.transitions
         indptr = t.indptr.astype(np.uint64)
         chances = np.empty_like(t.data)
         kernel.cumulative_rows(indptr, frozen(t.data), chances)
         termination = self.mdp.termination
-        return kernel.MDPArrays(
+        return kernel.SamplingArrays(
             indptr,
             frozen(t.indices.view(np.uint32 if t.indices.itemsize == 4 else np.uint64)),
             chances,
@@ -112,7 +112,7 @@ class EnvironmentSource:
     """Samples of a Gymnasium environment with Discrete observations and actions.
 
     Args:
-        env: the environment, or its id.
+        env: the environment, its id, or `module:function`.
         limit: the number of steps after which an episode is truncated.
         masked: whether states allow some actions only; None: if the first state says which.
         action_mask: a function of the environment that says so in place of `info["action_mask"]`.
@@ -126,9 +126,11 @@ class EnvironmentSource:
         action_mask: Callable[[Any], Any] | None = None,
     ) -> None:
         self.opened = isinstance(env, str)
-        self.env = toy_text.make(env, {}) if isinstance(env, str) else env
+        self.env = make(env) if isinstance(env, str) else env
         spec = getattr(self.env, "spec", None)
-        self.name = getattr(spec, "id", None) or type(getattr(env, "unwrapped", env)).__name__
+        self.name = (
+            getattr(spec, "id", None) or type(getattr(self.env, "unwrapped", self.env)).__name__
+        )
         self.limit = limit
         try:
             states, self.first_state = self._discrete("observation")
@@ -151,7 +153,7 @@ class EnvironmentSource:
         """Mask (S,) of the states in which episodes ended and from which none continued."""
         return self.entered & ~self.left
 
-    def restore(self, table: Table, lacking: NDArray[np.bool_]) -> None:
+    def restore(self, table: QTable, lacking: NDArray[np.bool_]) -> None:
         """Restore the visited, terminal and masked states of a run whose Q lacked these pairs."""
         shape = self.n_states, self.n_actions
         lacking = lacking.reshape(shape)
@@ -173,7 +175,7 @@ class EnvironmentSource:
     def flatten(self, table: NDArray[Any]) -> NDArray[Any]:
         return table.reshape(-1)
 
-    def chunks(self, table: Table, rule: Rule, steps: int, seed: int) -> Iterator[Chunk]:
+    def chunks(self, table: QTable, rule: Rule, steps: int, seed: int) -> Iterator[Chunk]:
         """Take the steps: `terminated` cuts the bootstrap, `truncated` and the limit do not."""
         rng = np.random.default_rng(seed)
         state = self._enter(table, *contract.reset(self.name, self.env, seed=seed))
@@ -211,7 +213,7 @@ class EnvironmentSource:
             self.env.close()
 
     def _enter(
-        self, table: Table, observation: Any, info: Mapping[str, Any], ended: bool = False
+        self, table: QTable, observation: Any, info: Mapping[str, Any], ended: bool = False
     ) -> int:
         """The state of an observation; Q of the actions that it does not allow becomes -inf."""
         state = self._state(observation)
@@ -238,7 +240,7 @@ class EnvironmentSource:
             problem = f"{name} in state {observation} {error.problem}"
             raise InvalidInput(problem, source=self.name) from None
 
-    def _allow(self, table: Table, state: int, mask: NDArray[np.bool_]) -> None:
+    def _allow(self, table: QTable, state: int, mask: NDArray[np.bool_]) -> None:
         """Allow these actions of a state alone; they must be the same whenever it is met."""
         before = self.allowed.setdefault(state, mask)
         if not np.array_equal(before, mask):

@@ -1,6 +1,7 @@
 """The JAX environments pass Gymnasium's checks and have the spaces of the originals."""
 
 import warnings
+from dataclasses import replace
 
 import gymnasium
 import numpy as np
@@ -11,6 +12,7 @@ from refusals import refused
 from tsallax import envs
 from tsallax.envs import GymnasiumAdapter
 from tsallax.envs.gymnasium import registration
+from tsallax.envs.jax.catalogue import BY_ID
 
 OURS = ["tsallax/InvertedPendulum-v5", "tsallax/Reacher-v5", "tsallax/MultiGoal-v0"]
 
@@ -61,3 +63,10 @@ def test_steps_before_a_reset_and_unknown_names_are_refused() -> None:
         registration.JaxEnv("Hopper-v5")
     with refused("unknown render_mode 'human'"):
         registration.JaxEnv("Reacher-v5", render_mode="human")
+
+
+def test_an_environment_without_pictures_is_not_drawn(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(BY_ID, "Reacher-v5", replace(envs.Reacher, draw=None))
+    assert registration.JaxEnv("Reacher-v5").render() is None
+    with refused("Reacher-v5: cannot be drawn"):
+        registration.JaxEnv("Reacher-v5", render_mode="rgb_array")

@@ -8,7 +8,8 @@ import pytest
 from refusals import refused
 from tsallax import problems
 from tsallax.envs import MultiGoal
-from tsallax.envs.jax.multigoal_env import multigoal
+from tsallax.envs.jax.canvas import INK
+from tsallax.envs.jax.multigoal_env import draw, multigoal
 from tsallax.problems.multigoal_mdp import multigoal_axis, multigoal_state
 
 
@@ -47,3 +48,11 @@ def test_the_noise_of_the_point_mass_is_new_at_every_step() -> None:
     assert not np.allclose(first.location, second.location - first.location)
     again, *_ = step(state, jnp.zeros(2))
     np.testing.assert_array_equal(first.location, again.location)
+
+
+def test_the_point_mass_is_drawn_where_the_state_has_it() -> None:
+    state = jax.jit(MultiGoal.reset)(jax.random.key(0))
+    picture = draw(state._replace(location=jnp.array([-1.6, 1.6])))
+    row, column = np.argwhere((picture == INK).all(-1)).mean(0)
+    assert column == pytest.approx(90, abs=1)
+    assert row == pytest.approx(90, abs=1)

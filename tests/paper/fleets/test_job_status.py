@@ -18,9 +18,9 @@ from tsallax.paper.fleets.job_status import (
     table_rows,
     write_status,
 )
-from tsallax.paper.sweep.specification import Run
 from tsallax.paper.sweep.sweep_jobs import SweepJob
-from tsallax.paper.sweep.tasks import DDPG, Variant
+from tsallax.paper.sweep.sweep_specification import SweepRun
+from tsallax.paper.sweep.sweep_tasks import DDPG_VARIANT, Variant
 
 DONE = dataclasses.replace(STATUS, share=1.0, finished=2)
 
@@ -61,8 +61,8 @@ def test_a_damaged_file_or_one_of_an_earlier_version_is_no_status(job):
 
 
 def shown_job(actions=9, seed=0):
-    variant = DDPG if actions is None else Variant("sparse", "sparse", 0.1)
-    runs = (Run(variant, actions, seed), Run(variant, actions, seed + 1))
+    variant = DDPG_VARIANT if actions is None else Variant("sparse", "sparse", 0.1)
+    runs = (SweepRun(variant, actions, seed), SweepRun(variant, actions, seed + 1))
     return SweepJob(sweep=small(), env="Reacher-v5", levels=3, runs=runs, folder="folder")
 
 

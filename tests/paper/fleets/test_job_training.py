@@ -23,9 +23,9 @@ from tsallax.paper.fleets.job_training import train_in_process, train_job
 from tsallax.paper.fleets.jobs import Job
 from tsallax.paper.fleets.row_files import RowFolder, RowFormat
 from tsallax.paper.suites.suite_rows import SUITE_ROWS
-from tsallax.paper.sweep.rows import SWEEP_ROWS, compact
-from tsallax.paper.sweep.specification import learner_config
-from tsallax.paper.sweep.tasks import REACHER, choose_variants
+from tsallax.paper.sweep.sweep_rows import SWEEP_ROWS, compact
+from tsallax.paper.sweep.sweep_specification import learner_config
+from tsallax.paper.sweep.sweep_tasks import REACHER, choose_variants
 
 
 @pytest.fixture

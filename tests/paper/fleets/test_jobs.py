@@ -57,7 +57,7 @@ def test_the_checkpoint_of_finished_runs_is_removed(whole: Job):
 
 
 def test_a_description_is_plain_data_of_the_same_job(whole: Job):
-    assert whole.described(json.loads(json.dumps(whole.description))) == whole
+    assert whole.with_description(json.loads(json.dumps(whole.description))) == whole
 
 
 def test_names_depend_on_the_runs(whole: Job):

@@ -14,7 +14,7 @@ from small_sweeps import outcome, plan, small, train
 from tsallax.errors import InvalidInput
 from tsallax.paper.fleets import processes
 from tsallax.paper.fleets.job_training import train_in_process
-from tsallax.paper.fleets.processes import Worker, train_side_by_side
+from tsallax.paper.fleets.processes import JobProcess, train_side_by_side
 
 
 @pytest.mark.slow
@@ -33,7 +33,7 @@ def test_the_error_of_a_process_is_raised(code, error, tmp_path: Path):
     (job,) = plan(small(), tmp_path)
     receiver, sender = multiprocessing.Pipe(duplex=False)
     sender.send("the text of the error")
-    worker = Worker(SimpleNamespace(exitcode=code), job.name, receiver)
+    worker = JobProcess(SimpleNamespace(exitcode=code), job.name, receiver)
     if error is None:
         processes._check_exit(worker)
         return

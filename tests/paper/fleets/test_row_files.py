@@ -10,7 +10,7 @@ from small_suites import example_row
 from small_sweeps import finished_row
 from tsallax.paper.fleets.row_files import RowFolder, RowFormat
 from tsallax.paper.suites.suite_rows import SUITE_ROWS
-from tsallax.paper.sweep.rows import SWEEP_ROWS
+from tsallax.paper.sweep.sweep_rows import SWEEP_ROWS
 
 KINDS = [(SWEEP_ROWS, finished_row), (SUITE_ROWS, lambda seed: example_row(seed=seed))]
 both_kinds = pytest.mark.parametrize(("kind", "make"), KINDS, ids=["sweep", "suite"])

@@ -7,10 +7,10 @@ from tsallax.cli.app import commands
 from tsallax.cli.table_requests import suite_request
 from tsallax.paper.suites import suite_commands
 from tsallax.paper.suites.suite_cells import gather_suite
-from tsallax.paper.suites.suite_jobs import Request, agent_options, protocol_of, whole_cycles
+from tsallax.paper.suites.suite_jobs import SuiteRequest, agent_options, protocol_of, whole_cycles
 
 
-def rows_of(request: Request) -> list[Any]:
+def rows_of(request: SuiteRequest) -> list[Any]:
     """Rows of all runs that a request asks for."""
     found = []
     for name in request.tasks:
@@ -31,7 +31,7 @@ def rows_of(request: Request) -> list[Any]:
     return found
 
 
-def asked(command: str) -> Request:
+def asked(command: str) -> SuiteRequest:
     """The request of a command."""
     given = commands().commands["reproduce"].make_context("reproduce", command.split()[2:]).params
     options = {name.rstrip("_"): value for name, value in given.items() if value is not None}
@@ -39,7 +39,7 @@ def asked(command: str) -> Request:
     return suite_request(name, options["quick"], options)
 
 
-def commands_of(*requests: Request) -> list[str]:
+def commands_of(*requests: SuiteRequest) -> list[str]:
     rows = [row for request in requests for row in rows_of(request)]
     return suite_commands.commands_for_suite(gather_suite(requests[0].suite.name, rows))
 

@@ -8,8 +8,8 @@ import pytest
 from refusals import refused
 from small_sweeps import EPISODES, NAME, OPTIONS, begun_folder, finished_folder, plan, small
 from tsallax.errors import InvalidInput
-from tsallax.paper.sweep.specification import changed_sweep, paper_sweep
-from tsallax.paper.sweep.tasks import TASKS, choose_variants
+from tsallax.paper.sweep.sweep_specification import changed_sweep, paper_sweep
+from tsallax.paper.sweep.sweep_tasks import TASKS, choose_variants
 
 OTHER_PROTOCOLS = [
     ({"options": {**OPTIONS, "batch_size": 4}}, "batch_size 8, not 4"),

@@ -7,8 +7,8 @@ import pytest
 
 from made_up_rows import judged, made_up_sweep
 from tsallax.errors import InvalidInput
-from tsallax.paper.sweep.tasks import PENDULUM, REACHER
-from tsallax.paper.tables.cells import PLAIN, gather, ranking
+from tsallax.paper.sweep.sweep_tasks import PENDULUM, REACHER
+from tsallax.paper.tables.cells import PLAIN_EPSILON_GREEDY, gather, ranking
 
 
 def test_the_top_five_are_those_that_were_made_best():
@@ -47,12 +47,12 @@ def test_ties_share_the_last_of_the_top_five_however_they_are_listed():
 
 
 def test_epsilon_greedy_with_the_plain_update_is_one_algorithm(whole, data):
-    assert len(data.cells[PLAIN, 9]) == 9
+    assert len(data.cells[PLAIN_EPSILON_GREEDY, 9]) == 9
     assert len(data.algorithms) == 25
     assert len(data.matches("explore", "sparse", "epsilon", 9)) == 9
-    assert data.of("explore", "epsilon", 9).count((PLAIN, 9)) == 3
+    assert data.cells_of_kind("explore", "epsilon", 9).count((PLAIN_EPSILON_GREEDY, 9)) == 3
     same = [dataclasses.replace(r, seed=r.seed % 1000) for r in whole]
-    assert len(gather(REACHER, same).cells[PLAIN, 9]) == 3
+    assert len(gather(REACHER, same).cells[PLAIN_EPSILON_GREEDY, 9]) == 3
 
 
 def test_matched_cells_differ_in_one_way_alone(data):

@@ -2,8 +2,8 @@
 
 from made_up_rows import made_up_row
 from tsallax.deep.options import to_mapping
-from tsallax.paper.sweep.specification import learner_config
-from tsallax.paper.sweep.tasks import DDPG, REACHER, VARIANTS
+from tsallax.paper.sweep.sweep_specification import learner_config
+from tsallax.paper.sweep.sweep_tasks import DDPG_VARIANT, REACHER, VARIANTS
 from tsallax.paper.tables.commands import commands_for
 
 
@@ -32,7 +32,7 @@ def test_the_command_of_a_small_sweep_has_all_that_was_asked_for():
 
 def test_the_command_has_options_of_q_learning_alone_beside_ddpg():
     given = {"target_update_interval": 500, "batch_size": 32}
-    cells = [(v, n) for v in VARIANTS for n in REACHER.actions] + [(DDPG, None)]
+    cells = [(v, n) for v in VARIANTS for n in REACHER.actions] + [(DDPG_VARIANT, None)]
     configs = {v: to_mapping(learner_config(REACHER, v, given)) for v, _ in cells}
     rows = [
         made_up_row(REACHER, v, n, seed, -9.0, None, config=configs[v])

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from scipy.stats import mannwhitneyu
 
-from tsallax.paper.sweep.tasks import REACHER
+from tsallax.paper.sweep.sweep_tasks import REACHER
 from tsallax.paper.tables.cells import gather
 from tsallax.paper.tables.improvement import (
     all_improvements,

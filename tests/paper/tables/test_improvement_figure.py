@@ -4,7 +4,7 @@ import numpy as np
 from matplotlib.colors import to_hex
 
 from tsallax.paper.page.dark_figure import DARK
-from tsallax.paper.sweep.tasks import REACHER
+from tsallax.paper.sweep.sweep_tasks import REACHER
 from tsallax.paper.tables.cells import gather
 from tsallax.paper.tables.improvement import all_improvements
 from tsallax.paper.tables.improvement_figure import draw_improvements

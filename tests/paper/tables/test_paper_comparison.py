@@ -1,7 +1,7 @@
 """The best algorithms next to the best of the paper."""
 
 from made_up_rows import table
-from tsallax.paper.sweep.tasks import REACHER, paper_results
+from tsallax.paper.sweep.sweep_tasks import REACHER, paper_results
 from tsallax.paper.tables.paper_comparison import comparison
 
 

@@ -4,7 +4,7 @@ import dataclasses
 
 import pytest
 
-from tsallax.paper.sweep.tasks import REACHER
+from tsallax.paper.sweep.sweep_tasks import REACHER
 from tsallax.paper.tables.cells import gather
 from tsallax.paper.tables.run_options import missing, parameters
 

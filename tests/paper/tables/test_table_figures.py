@@ -4,7 +4,7 @@ import dataclasses
 
 import numpy as np
 
-from tsallax.paper.sweep.tasks import REACHER
+from tsallax.paper.sweep.sweep_tasks import REACHER
 from tsallax.paper.tables.cells import gather, ranking
 from tsallax.paper.tables.table_figures import OWN, chosen_curves, curves_figure, returns_figure
 from tsallax.plotting import paper_style

@@ -9,8 +9,8 @@ import pytest
 
 from made_up_rows import made_up_sweep, table
 from tsallax.paper.report import write_result
-from tsallax.paper.sweep.tasks import DDPG, PENDULUM, REACHER, VARIANTS, paper_results
-from tsallax.paper.tables.cells import PLAIN
+from tsallax.paper.sweep.sweep_tasks import DDPG_VARIANT, PENDULUM, REACHER, VARIANTS, paper_results
+from tsallax.paper.tables.cells import PLAIN_EPSILON_GREEDY
 from tsallax.paper.tables.task_result import summarize_runs
 from tsallax.statistics import INCONCLUSIVE
 
@@ -21,7 +21,7 @@ FEW = "Soft+Bellman-1"
 def test_wide_tables_have_the_papers_names_and_numbers(whole, result):
     for kind in ("returns", "episodes"):
         lines = table(result, kind)
-        assert [line["algorithm"] for line in lines] == [v.name for v in (*VARIANTS, DDPG)]
+        assert [line["algorithm"] for line in lines] == [v.name for v in (*VARIANTS, DDPG_VARIANT)]
     line = table(result, "returns")[4]
     mine = [r.greedy for r in whole if (r.algorithm, r.actions) == (line["algorithm"], 121)]
     assert line["121 actions"].split(" ")[0].replace("−", "-") == f"{np.mean(mine):.2f}"
@@ -72,7 +72,9 @@ PARTS = {
     "one run": (lambda r: (r.algorithm, r.actions, r.seed) == (OWN, 9, 0), "26 algorithms", 2),
     "one run of DDPG": (lambda r: r.actions is None and not r.seed, "27 algorithms", 0),
     "two ways": (lambda r: r.algorithm.endswith("+SparseBellman-0.1"), "24 algorithms", 3),
-    "plain alone": (lambda r: r.algorithm.startswith(f"{PLAIN}-"), "24 algorithms", 2),
+    "plain alone": (
+        lambda r: r.algorithm.startswith(f"{PLAIN_EPSILON_GREEDY}-"), "24 algorithms", 2,
+    ),
     "one number": (lambda r: r.actions == 961, "3 numbers of actions (9, 121 and 2,601)", 3),
     "a hole, one run in a cell, no DDPG": (
         lambda r: r.actions and (r.algorithm != FEW or (r.actions, -r.seed) >= (121, 0)),

@@ -5,7 +5,7 @@ import dataclasses
 import pytest
 
 from made_up_rows import judged, made_up_sweep
-from tsallax.paper.sweep.tasks import PENDULUM, REACHER
+from tsallax.paper.sweep.sweep_tasks import PENDULUM, REACHER
 from tsallax.paper.tables.cells import ranking
 from tsallax.paper.tables.verdicts import claims, tally
 from tsallax.statistics import FAILS, HOLDS, INCONCLUSIVE
@@ -64,6 +64,14 @@ def test_the_top_five_are_judged_by_the_statement_on_their_task(sign, verdict):
     assert (reacher[NONE].verdict, reacher[NONE].found.value) == (verdict, 0 if sign > 0 else 5)
     assert MOST not in reacher
     assert NONE not in pendulum
+
+
+def test_a_task_that_is_not_in_the_paper_has_no_claim_on_its_top_five():
+    task = dataclasses.replace(PENDULUM, name="other")
+    rows = changed(swept(0.6, "sparse", task=PENDULUM), lambda r: True, task="other")
+    found = judged(rows, task, ranked=True)
+    assert BETTER.format("softmax") in found
+    assert not [statement for statement in found if "top five" in statement]
 
 
 def test_without_effects_hardly_any_verdict_is_conclusive():

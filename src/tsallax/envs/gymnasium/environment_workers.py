@@ -40,7 +40,7 @@ POLL_SECONDS = 0.5
 CLOSING_SECONDS = 2.0
 """How long environments may take to close."""
 MIN_CORES = 4
-"""With fewer cores, workers would only take them from the agents."""
+"""The number of cores below which workers would only take them from the agents."""
 
 
 Slots: TypeAlias = Sequence[int] | NDArray[np.int64]
@@ -56,7 +56,7 @@ class Arrays(NamedTuple):
     order: NDArray[np.uint8]
     action: NDArray[Any]
     seed: NDArray[np.int64]
-    """Of the next episode."""
+    """The seeds of the next episodes."""
     rows: NDArray[Any]
     """The outcome, of the type `row_type`."""
     reward: NDArray[np.float64]
@@ -88,7 +88,7 @@ def row_type(observation: NDArray[Any], mask: NDArray[np.bool_] | None = None) -
 
 
 def default_workers(environments: int, cores: int | None = None) -> int:
-    """The number of workers for so many environments: equal shares, two cores left for the agents.
+    """The number of workers for n environments: equal shares, two cores left for the agents.
 
     >>> default_workers(16, cores=16), default_workers(16, cores=2), default_workers(1, cores=16)
     (8, 0, 0)

@@ -9,9 +9,6 @@ from typing import Any
 from tsallax import checks
 from tsallax.errors import InvalidInput, one_line
 
-_JAX_NAMES = ("InvertedPendulum-v5", "Reacher-v5")
-"""MuJoCo environments that tsallax also has in JAX."""
-
 
 def makes_environments(source: Any) -> bool:
     """Whether it is an id, a function or a class, and not an environment.
@@ -32,6 +29,17 @@ def names_function(source: str) -> bool:
     [True, False, False]
     """
     return source.partition(":")[2].isidentifier()
+
+
+def names_module(source: str | None) -> bool:
+    """Whether an id or a function is that of a module to import, as in `module:Name-v0`.
+
+    A file must not choose what code runs: what it names so is not used, but has to be given again.
+
+    >>> [names_module(x) for x in ("rooms:Room-v0", "rooms:make_room", "CartPole-v1", None)]
+    [True, True, False, False]
+    """
+    return source is not None and ":" in source
 
 
 def make(source: Any, options: Mapping[str, Any] | None = None) -> Any:
@@ -103,7 +111,7 @@ def check_id(name: str) -> None:
     from tsallax.envs.gymnasium.registration import register
 
     register()
-    if ":" in name:
+    if names_module(name):
         return
     try:
         version = parse_env_id(name)[2]
@@ -121,6 +129,8 @@ def _reason(name: str, error: Exception) -> str:
     """The reason for which an environment cannot be made, in one line."""
     from gymnasium.error import NameNotFound, NamespaceNotFound
 
+    from tsallax.envs.jax.catalogue import jax_environment
+
     line = one_line(error)
     module, _, bare = name.rpartition(":")
     absent = getattr(error.__cause__ or error, "name", None)
@@ -134,7 +144,8 @@ def _reason(name: str, error: Exception) -> str:
     if isinstance(error, NamespaceNotFound) and not module and not name.startswith("ALE/"):
         return f"there is no such environment: give the module that registers it, MODULE:{name}"
     if ("mujoco" in line.lower() or "imageio" in line) and not _importable("mujoco", "imageio"):
-        same = f", or use tsallax/{name}, the same without MuJoCo" if name in _JAX_NAMES else ""
+        in_jax = jax_environment(name) is not None
+        same = f", or use tsallax/{name}, the same without MuJoCo" if in_jax else ""
         return f"needs MuJoCo: pip install mujoco imageio{same}"
     if "Namespace ALE not found" in line:
         return "needs the Arcade Learning Environment: pip install ale-py"

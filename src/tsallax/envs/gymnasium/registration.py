@@ -12,8 +12,8 @@ import jax
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from tsallax.envs.jax.canvas import Picture
 from tsallax.envs.jax.catalogue import BY_ID, jax_environment
-from tsallax.envs.jax.drawing import DRAW, Picture
 from tsallax.envs.jax.environment import Environment, State
 from tsallax.errors import InvalidInput
 
@@ -37,14 +37,16 @@ class JaxEnv(gymnasium.Env[Observation, NDArray[np.float32]]):
     def __init__(self, name: str, render_mode: str | None = None) -> None:
         environment = jax_environment(name)
         if environment is None:
-            known = ", ".join(DRAW)
+            known = ", ".join(BY_ID)
             raise InvalidInput(f"is not an environment in JAX; choose from {known}", source=name)
         if render_mode not in (None, "rgb_array"):
             raise InvalidInput(f"{name}: unknown render_mode {render_mode!r}: choose 'rgb_array'")
         self.environment = environment
         self.render_mode = render_mode
-        self._draw, frames = DRAW[environment.name]
-        self.metadata = {**self.metadata, "render_fps": frames}
+        self._draw = None if render_mode is None else environment.draw
+        if self._draw is None and render_mode is not None:
+            raise InvalidInput("cannot be drawn: leave out render_mode", source=name)
+        self.metadata = {**self.metadata, "render_fps": environment.frames_per_second}
         size = (environment.observation_size,)
         self.observation_space = gymnasium.spaces.Box(-np.inf, np.inf, size, np.float32)
         low, high = np.array([environment.action_low, environment.action_high], np.float32)
@@ -78,7 +80,7 @@ class JaxEnv(gymnasium.Env[Observation, NDArray[np.float32]]):
 
     def render(self) -> Picture | None:  # type: ignore[override]
         """Draw the state, if the environment was made with render_mode="rgb_array"."""
-        if self.render_mode is None:
+        if self._draw is None:
             return None
         if self.state is None:
             raise InvalidInput(f"{self.environment.name}: call reset() before render()")

@@ -26,7 +26,7 @@ class Statistics:
     """Those of one wrapper; arrays have the copies of the environment as leading axis."""
 
     kind: str
-    """Of observations or of rewards."""
+    """What they are statistics of: observations or rewards."""
     mean: NDArray[np.float64]
     var: NDArray[np.float64]
     count: NDArray[np.float64]

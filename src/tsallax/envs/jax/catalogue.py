@@ -5,7 +5,7 @@ from tsallax.envs.jax.inverted_pendulum import InvertedPendulum
 from tsallax.envs.jax.multigoal_env import MultiGoal
 from tsallax.envs.jax.reacher import Reacher
 
-BY_ID = {"InvertedPendulum-v5": InvertedPendulum, "MultiGoal-v0": MultiGoal, "Reacher-v5": Reacher}
+BY_ID = {e.name: e for e in (InvertedPendulum, MultiGoal, Reacher)}
 
 
 def jax_environment(name: str) -> Environment | None:

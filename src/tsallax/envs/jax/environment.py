@@ -12,10 +12,12 @@ from typing import Any, TypeAlias
 from jax import Array
 from jax.typing import ArrayLike
 
+from tsallax.envs.jax.canvas import Picture
+
 State: TypeAlias = Any
 """A named tuple of arrays, among them `step`, the number of steps taken so far (int32)."""
 
-Transition: TypeAlias = tuple[State, Array, Array, Array, Array]
+EnvironmentStep: TypeAlias = tuple[State, Array, Array, Array, Array]
 """state, observation, reward, terminated (by the task), truncated (by the step limit)."""
 
 
@@ -42,8 +44,12 @@ class Environment:
     """reset(key): draws the first state of an episode."""
     observe: Callable[[State], Array]
     """observe(state): the observation vector."""
-    step: Callable[[State, ArrayLike], Transition]
+    step: Callable[[State, ArrayLike], EnvironmentStep]
     """step(state, action): takes a real action vector, clipped to its bounds."""
+    draw: Callable[[State], Picture] | None = None
+    """draw(state): the picture of a state."""
+    frames_per_second: int = 30
+    """The number of pictures that make a second."""
 
     @property
     def action_size(self) -> int:

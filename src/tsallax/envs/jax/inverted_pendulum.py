@@ -20,6 +20,7 @@ import jax.numpy as jnp
 from jax import Array
 from jax.typing import ArrayLike
 
+from tsallax.envs.jax.canvas import FAINT, INK, ORANGE, PAPER, Canvas, Picture, Point
 from tsallax.envs.jax.environment import Environment
 from tsallax.envs.jax.mechanics import GRAVITY, capsule, limit_force, rk4
 
@@ -36,7 +37,7 @@ RAIL = 1.0
 
 CART_MASS, _ = capsule(radius=0.1, half_length=0.1)
 POLE_END = (0.001, 0.6)
-"""Where the upright pole ends: it leans a little."""
+"""The end of the upright pole, which leans a little."""
 CENTRE = (POLE_END[0] / 2, POLE_END[1] / 2)
 POLE_MASS, POLE_INERTIA = capsule(radius=0.049, half_length=math.hypot(*CENTRE))
 TOTAL_MASS = CART_MASS + POLE_MASS
@@ -94,6 +95,28 @@ def _derivative(force: Array, motion: Array) -> Array:
     return jnp.stack([speed, spin, free + mobility * stop, swing])
 
 
+def draw(state: InvertedPendulumState, width: int = 480) -> Picture:
+    """Draw cart and pole, on the rail, between the angles where the pole has fallen."""
+    x, angle = (float(value) for value in state.motion[:2])
+    canvas = Canvas((-1.3, 1.3), (-0.25, 0.75), width)
+    canvas.line((-RAIL, 0.0), (RAIL, 0.0), 0.012, FAINT)
+    for stop in (-RAIL, RAIL):
+        canvas.line((stop, -0.04), (stop, 0.04), 0.008, INK)
+    length = math.hypot(*POLE_END)
+    tilt = math.atan2(*POLE_END)
+    for fallen in (-FALLEN, FALLEN):
+        canvas.line((x, 0.0), _from((x, 0.0), length, fallen + tilt), 0.003, FAINT)
+    canvas.line((x - 0.1, 0.0), (x + 0.1, 0.0), 0.06, INK)
+    canvas.line((x, 0.0), _from((x, 0.0), length, angle + tilt), 0.028, ORANGE)
+    canvas.disc((x, 0.0), 0.014, PAPER)
+    return canvas.pixels()
+
+
+def _from(start: Point, length: float, angle: float) -> Point:
+    """The point at a distance, in the direction that is an angle clockwise from upright."""
+    return start[0] + length * math.sin(angle), start[1] + length * math.cos(angle)
+
+
 InvertedPendulum = Environment(
     name="InvertedPendulum-v5",
     observation_size=4,
@@ -103,5 +126,7 @@ InvertedPendulum = Environment(
     reset=reset,
     observe=observe,
     step=step,
+    draw=draw,
+    frames_per_second=25,
 )
 """Gymnasium's InvertedPendulum-v5 in JAX."""

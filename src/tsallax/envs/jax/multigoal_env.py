@@ -15,10 +15,12 @@ from typing import NamedTuple
 
 import jax
 import jax.numpy as jnp
+import numpy as np
 from jax import Array
 from jax.typing import ArrayLike
 
 from tsallax import checks
+from tsallax.envs.jax.canvas import FAINT, GREEN, INK, PAPER, Canvas, Picture
 from tsallax.envs.jax.environment import Environment
 from tsallax.problems.multigoal_mdp import GOALS, SIZE
 
@@ -70,6 +72,20 @@ def reward(location: Array, reward_scale: float = 0.2) -> Array:
     return jnp.exp(-0.5 * jnp.min(jnp.sum(to_goals**2, axis=-1)) / reward_scale)
 
 
+def draw(state: MultiGoalState, width: int = 360) -> Picture:
+    """Draw the point mass over the rewards of all places."""
+    edge = SIZE + 0.2
+    canvas = Canvas((-edge, edge), (-edge, edge), width)
+    nearest = np.min([(canvas.x - x) ** 2 + (canvas.y - y) ** 2 for x, y in GOALS], axis=0)
+    canvas.shade(0.75 * np.exp(-0.5 * nearest / 0.2), GREEN)
+    corners = [(-SIZE, -SIZE), (SIZE, -SIZE), (SIZE, SIZE), (-SIZE, SIZE), (-SIZE, -SIZE)]
+    canvas.path(corners, 0.02, FAINT)
+    place = float(state.location[0]), float(state.location[1])
+    canvas.disc(place, 0.13, PAPER)
+    canvas.disc(place, 0.10, INK)
+    return canvas.pixels()
+
+
 @cache
 def multigoal(
     noise: float = 0.09, reward_scale: float = 0.2, time_step: float = 0.5
@@ -93,6 +109,8 @@ def multigoal(
         reset=reset,
         observe=observe,
         step=partial(step, spread, width, dt),
+        draw=draw,
+        frames_per_second=10,
     )
 
 

@@ -22,6 +22,7 @@ import jax.numpy as jnp
 from jax import Array
 from jax.typing import ArrayLike
 
+from tsallax.envs.jax.canvas import BLUE, FAINT, GREEN, INK, ORANGE, PAPER, Canvas, Picture
 from tsallax.envs.jax.environment import Environment
 from tsallax.envs.jax.mechanics import capsule, limit_force, rk4, sphere
 
@@ -35,7 +36,7 @@ ELBOW = 3.0
 """The largest angle of joint 2."""
 LINK = 0.1
 TIP = 0.11
-"""Where the fingertip is on the second link."""
+"""The distance of the fingertip from the second joint."""
 RESET_ANGLE, RESET_SPEED, TARGET_RADIUS = 0.1, 0.005, 0.2
 
 LINK_MASS, LINK_INERTIA = capsule(radius=0.01, half_length=LINK / 2)
@@ -132,6 +133,25 @@ def _derivative(torque: Array, motion: Array) -> Array:
     return jnp.stack([first, second, turn, free + mobility * stop])
 
 
+def draw(state: ReacherState, width: int = 360) -> Picture:
+    """Draw the arm and its target in the arena."""
+    first, bend = (float(value) for value in state.motion[:2])
+    elbow = LINK * math.cos(first), LINK * math.sin(first)
+    tip = (
+        elbow[0] + TIP * math.cos(first + bend),
+        elbow[1] + TIP * math.sin(first + bend),
+    )
+    canvas = Canvas((-0.33, 0.33), (-0.33, 0.33), width)
+    canvas.path([(-0.3, -0.3), (0.3, -0.3), (0.3, 0.3), (-0.3, 0.3), (-0.3, -0.3)], 0.006, FAINT)
+    canvas.disc((float(state.target[0]), float(state.target[1])), 0.014, GREEN)
+    canvas.line((0.0, 0.0), elbow, 0.010, BLUE)
+    canvas.line(elbow, tip, 0.010, BLUE)
+    canvas.disc((0.0, 0.0), 0.013, INK)
+    canvas.disc(elbow, 0.005, PAPER)
+    canvas.disc(tip, 0.012, ORANGE)
+    return canvas.pixels()
+
+
 Reacher = Environment(
     name="Reacher-v5",
     observation_size=10,
@@ -141,5 +161,7 @@ Reacher = Environment(
     reset=reset,
     observe=observe,
     step=step,
+    draw=draw,
+    frames_per_second=50,
 )
 """Gymnasium's Reacher-v5 in JAX."""

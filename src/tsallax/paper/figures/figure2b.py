@@ -21,7 +21,7 @@ THRESHOLD = 1e-3
 OTHERS = (1e-2, 1e-6)
 TOLERANCE = 1e-7
 PAPER = {"sparse": {0.1: 0.24, 100.0: 0.99}, "soft": {0.1: 0.79, 100.0: 1.00}}
-"""By alpha."""
+"""The support ratios of the paper, by regulariser and alpha."""
 
 
 def compute(

@@ -71,11 +71,11 @@ def train_missing(
     size = at_once or AT_ONCE[device or ("cpu" if ray is not None else default_device())]
 
     def missing() -> list[Job]:
-        how: dict[str, Any] = {
+        job_fields: dict[str, Any] = {
             "device": device, "workers": 0 if processes > 1 else workers,
             "save_seconds": save_seconds, "deadline": deadline,
         }  # fmt: skip
-        return [job for each in requests for job in plan(each, rows, at_once=size, **how)]
+        return [job for each in requests for job in plan(each, rows, at_once=size, **job_fields)]
 
     jobs = missing()
     for env in dict.fromkeys(job.env for job in jobs if job.backend == "gymnasium"):

@@ -18,7 +18,7 @@ from tsallax.paper.result import tidy
 
 DIGITS = 6
 CURVE_POINTS = 100
-"""Of a curve of training returns."""
+"""The number of points of a curve of training returns."""
 
 
 @dataclass(frozen=True)
@@ -81,7 +81,7 @@ class FleetCurves:
 
 
 def curves_up_to(step: int, members: int, state: Mapping[str, Any]) -> FleetCurves:
-    """The curves in the state of a fleet of so many members up to a step, that of its checkpoint.
+    """The curves in the state of a fleet of n members up to a step, that of its checkpoint.
 
     Damaged ones raise a ValueError, KeyError or TypeError.
     """

@@ -16,9 +16,9 @@ from tsallax.paper.fleets.row_files import RowFolder
 
 OnStatus = Callable[[Status], None]
 STATUS_SECONDS = 1.0
-"""From one status of a fleet to the next."""
+"""The time from one status of a fleet to the next."""
 RESERVE_SECONDS = 5.0
-"""By which training ends before its deadline, besides the time that saving takes."""
+"""The time by which training ends before its deadline, besides that which saving takes."""
 EVALUATED_AT_ONCE = 16
 """Agents whose last evaluation is made at the same time, and whose rows are then written."""
 SAVING_SHARE = 0.05
@@ -26,7 +26,7 @@ SAVING_SHARE = 0.05
 
 
 class DivergedRuns(InvalidInput):
-    """Runs whose loss was not finite any more, after so many steps."""
+    """Runs whose loss is not finite any more, with the number of steps that they made."""
 
     def __init__(self, job: Job, fleet: Fleet) -> None:
         runs = [job.runs[i] for i in fleet.diverged]
@@ -129,11 +129,11 @@ class _Training:
             if self._has_time(0.0):
                 fleet.learn(**goals, callback=after_segment, progress=False)
         except KeyboardInterrupt:
-            if fleet.whole:
+            if fleet.consistent:
                 self.save()
             raise
         except Diverged:
-            if not fleet.whole:  # no agent is left
+            if not fleet.consistent:  # no agent is left
                 self.job.files.checkpoint.unlink(missing_ok=True)
                 raise DivergedRuns(self.job, fleet) from None
         self.save()
@@ -159,7 +159,7 @@ class _Training:
         self.saving = self.saved_at - begin
 
     def _save_is_due(self) -> bool:
-        """At the start of learning, to know how long it takes, and then at intervals."""
+        """Whether to save: when learning starts, to know how long it takes, and at intervals."""
         if self.saved_at is None:
             return self.fleet.steps > self.fleet.config.learning_starts
         interval = max(self.job.save_seconds, self.saving / SAVING_SHARE)

@@ -28,7 +28,7 @@ from tsallax.paper.fleets.row_files import RowFormat
 
 J = TypeVar("J", bound="Job")
 SAVE_SECONDS = 120.0
-"""From one checkpoint of a fleet to the next, at least."""
+"""The least time from one checkpoint of a fleet to the next."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -36,16 +36,16 @@ class Job(ABC):
     """A fleet to train: runs of one task with one number of actions, which have a seed each."""
 
     format: ClassVar[RowFormat[Any]]
-    """Of the rows."""
+    """The format of the rows."""
     backend: ClassVar[str] = "auto"
-    """Of the environment, as `Fleet` takes it."""
+    """The backend of the environment, as `Fleet` takes it."""
     samples: ClassVar[bool] = False
     """Whether agents are also evaluated with actions drawn from the exploring policy."""
 
     env: str
     """The id of the environment."""
     levels: int | None
-    """Of each dimension of an action; None where there is no grid of actions."""
+    """The levels of each dimension of an action; None where there is no grid of actions."""
     runs: tuple[Any, ...]
     folder: str
     device: str | None = None
@@ -81,7 +81,7 @@ class Job(ABC):
         """Its runs, options and protocol as plain data."""
 
     @abstractmethod
-    def described(self, state: Mapping[str, Any]) -> Self:
+    def with_description(self, state: Mapping[str, Any]) -> Self:
         """The job of a `description`, otherwise as this one."""
 
     @abstractmethod
@@ -106,7 +106,7 @@ class Job(ABC):
 
     @property
     def curve_protocol(self) -> EvaluationProtocol | None:
-        """When curves have points, for rows that have curves."""
+        """The times of the points of curves, for rows that have curves."""
         return None
 
     @property
@@ -120,23 +120,25 @@ class Job(ABC):
         return files_of_fleet(self.folder, self.name, self.format.suffix)
 
 
-def pending_jobs(whole: J, done: Collection[Any], at_once: int) -> list[J]:
+def pending_jobs(full_job: J, done: Collection[Any], at_once: int) -> list[J]:
     """The jobs left of a whole task: fleets begun before as they were, then runs without a fleet.
 
     `done` are the keys of the rows. A new fleet has at most `at_once` agents. A fleet that was
     begun by another protocol is refused.
     """
-    pending = {whole.key(run): run for run in whole.runs if whole.key(run) not in done}
+    pending = {full_job.key(run): run for run in full_job.runs if full_job.key(run) not in done}
     jobs = []
-    for job in begun_fleets(whole.folder, whole.name.rpartition("-")[0], whole.described):
+    for job in begun_fleets(
+        full_job.folder, full_job.name.rpartition("-")[0], full_job.with_description
+    ):
         if all(job.key(run) in done for run in job.runs):  # left by a crash
             job.files.checkpoint.unlink(missing_ok=True)
         again = [run for run in job.runs if job.key(run) in pending]
         for run in again:
             asked = pending.pop(job.key(run))
-            require_equal(whole.folder, job.protocol_of(run), whole.protocol_of(asked))
+            require_equal(full_job.folder, job.protocol_of(run), full_job.protocol_of(asked))
         if again:
-            jobs.append(dataclasses.replace(whole, runs=job.runs))
+            jobs.append(dataclasses.replace(full_job, runs=job.runs))
     left = list(pending.values())
     parts = [tuple(left[i : i + at_once]) for i in range(0, len(left), at_once)]
-    return [*jobs, *(dataclasses.replace(whole, runs=runs) for runs in parts)]
+    return [*jobs, *(dataclasses.replace(full_job, runs=runs) for runs in parts)]

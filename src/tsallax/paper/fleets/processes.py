@@ -25,7 +25,7 @@ Train = Callable[[Any, Callable[[], None]], Any]
 """Trains a job; it calls its second argument often, which may raise KeyboardInterrupt."""
 
 
-class Worker(NamedTuple):
+class JobProcess(NamedTuple):
     """A process, the name of the job it trains, and the pipe for the text of its error."""
 
     process: Any
@@ -42,7 +42,7 @@ def train_side_by_side(
     own trains it.
     """
     os.environ.setdefault(MEMORY_FRACTION, f"{0.9 / processes:.3f}")
-    waiting, running, polled = list(jobs), list[Worker](), -math.inf
+    waiting, running, polled = list(jobs), list[JobProcess](), -math.inf
     with deferred() as interrupted:
         try:
             while waiting or running:
@@ -62,14 +62,14 @@ def train_side_by_side(
             raise
 
 
-def _start(job: Any, train: Train) -> Worker:
+def _start(job: Any, train: Train) -> JobProcess:
     context = multiprocessing.get_context("spawn")
     receiver, sender = context.Pipe(duplex=False)
     given = job, train, sender
     process = context.Process(target=_run_worker, args=given, name=job.name, daemon=True)
     process.start()
     sender.close()
-    return Worker(process, job.name, receiver)
+    return JobProcess(process, job.name, receiver)
 
 
 def _run_worker(job: Any, train: Train, errors: Any) -> None:
@@ -93,7 +93,7 @@ def _require_parent() -> None:
         raise KeyboardInterrupt
 
 
-def _check_exit(worker: Worker) -> None:
+def _check_exit(worker: JobProcess) -> None:
     """Raise the error of a process that failed."""
     code = worker.process.exitcode
     if code == 130:
@@ -107,7 +107,7 @@ def _check_exit(worker: Worker) -> None:
         )
 
 
-def _stop(running: Sequence[Worker]) -> None:
+def _stop(running: Sequence[JobProcess]) -> None:
     """Interrupt the processes, and wait until their fleets are saved."""
     for worker in running:
         if worker.process.is_alive():

@@ -17,10 +17,10 @@ from tsallax.files.json_lines import append_line, read_lines
 
 R = TypeVar("R", bound=Any)
 Point = tuple[int, float, int]
-"""Of a curve in a row: steps made, mean return, and the number of episodes it is the mean of."""
+"""A point of a curve in a row: steps made, mean return, and the number of episodes averaged."""
 FORMAT = 1
 SUITE_SUFFIX = ".suite.jsonl"
-"""Of the files of suites; those of the paper's sweeps are all other `*.jsonl`."""
+"""The ending of the files of suites; those of the paper's sweeps are all other `*.jsonl`."""
 MAY_DIFFER = ("seconds", "agents", "provenance")
 """Fields of time and place, in which two rows of one run may differ."""
 MAX_NUMBER = 1e300
@@ -32,9 +32,9 @@ class RowFormat(Generic[R]):
 
     row: type[R]
     suffix: str
-    """Of the files of such rows."""
+    """The ending of the files of such rows."""
     what: str
-    """Where such rows belong, for error messages."""
+    """The kind of table that such rows belong to, for error messages."""
     invalid_field: Callable[[dict[str, Any]], str | None]
     """The first field with an impossible value, or None."""
     converted: Callable[[dict[str, Any]], dict[str, Any]]

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from tsallax.errors import InvalidInput
-from tsallax.paper.experiments import EXPERIMENTS, PLANNING, TABLES, Experiment
+from tsallax.paper.experiments import EXPERIMENTS, FIGURE, SUITE, SWEEP, Experiment
 from tsallax.paper.page.dark_figure import follow_scheme
 from tsallax.paper.page.html_chart import render_chart
 from tsallax.paper.page.html_table import render_table
@@ -30,6 +30,13 @@ tsallax. Each section shows what was found next to what the paper says, the data
 again."""
 BEYOND = """Agents of tsallax in environments for which other libraries report returns. Each section
 shows what was found, the data, and how to run it again."""
+QUICK_NOTE = {
+    FIGURE: "A quick run: smaller grids and fewer cases than the full experiment: the numbers "
+    "differ.",
+    SWEEP: "A quick run: less learning than in the full experiment: the numbers differ.",
+    SUITE: "Some runs have fewer steps than the full table has.",
+}
+"""The note on results that are not those of the full experiment, by its kind."""
 EXPLORER = "explorer.html"
 """The page of `tsallax explore` that a report links to, where its folder holds one."""
 PROGRAMS = {"numpy": "NumPy", "scipy": "SciPy", "numba": "Numba", "jax": "JAX", "python": "Python"}
@@ -41,7 +48,7 @@ def render_page(folder: Path) -> str:
     if not found:
         remedy = f"tsallax reproduce all --out {folder} makes some"
         raise InvalidInput(f"{folder} holds no results: {remedy}")
-    of_paper = any(one.name in EXPERIMENTS for one in found)
+    of_paper = any(one.kind != SUITE for one in found)
     title = TITLE if of_paper else BEYOND_TITLE
     links = "".join(f'<li><a href="#{one.name}">{one.section}</a></li>' for one in found)
     if (folder / EXPLORER).is_file():
@@ -59,15 +66,14 @@ def render_page(folder: Path) -> str:
 <main id="results" tabindex="-1">
 {"".join(_of_record(folder, one.name, partial(_section, folder)) for one in found)}
 </main>
-<footer><p>{proof if any(one.name in PLANNING for one in found) else ""}The command
+<footer><p>{proof if any(one.kind == FIGURE for one in found) else ""}The command
 <code>tsallax report DIR</code> makes this page from the files in a folder.</p></footer>"""
     return render_document(title, body, scripts=[asset("tsallax.paper.page", "chart.js")])
 
 
 def _results_in(folder: Path) -> list[Experiment]:
     """The experiments of which the folder holds a record."""
-    known = (*EXPERIMENTS.values(), *TABLES.values())
-    return [one for one in known if (folder / f"{one.name}.json").is_file()]
+    return [one for one in EXPERIMENTS.values() if (folder / f"{one.name}.json").is_file()]
 
 
 def _of_record(folder: Path, name: str, function: Callable[[dict[str, Any]], T]) -> T:
@@ -92,9 +98,7 @@ def _section(folder: Path, record: dict[str, Any]) -> str:
     words = "".join(f"<p>{escape(str(text))}</p>" for text in record["caption"])
     images = "".join(_image(folder, picture) for picture in record["pictures"])
     shown = f"<figure>{images}<figcaption>{words}</figcaption></figure>"
-    less = "smaller grids and fewer cases than" if name in PLANNING else "less learning than in"
-    note = f"A quick run: {less} the full experiment: the numbers differ."
-    note = "Some runs have fewer steps than the full table has." if name in TABLES else note
+    note = QUICK_NOTE[EXPERIMENTS[name].kind]
     parts = [
         f'<section id="{name}" aria-labelledby="{name}-title">',
         f'<h2 id="{name}-title">{escape(str(record["title"]))}</h2>',

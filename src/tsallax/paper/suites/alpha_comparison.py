@@ -5,7 +5,7 @@ from typing import Any
 from tsallax.paper.result import Line
 from tsallax.paper.suites.suite_cells import Place, SuiteCell, SuiteRuns, label, shown_return
 from tsallax.paper.suites.suite_tasks import AUTO, OURS, WAYS
-from tsallax.paper.tables.formatting import listed
+from tsallax.paper.tables.formatting import joined_words
 from tsallax.statistics import MIN_RUNS
 
 BEST, WITHIN, BELOW, TOO_FEW = "best", "within the interval", "below", "too few runs"
@@ -35,7 +35,7 @@ def alpha_rows(runs: SuiteRuns) -> tuple[Line, ...]:
                         "automatic": shown_return(automatic.mean),
                         "best fixed": shown_return(best.mean),
                         "its alpha": _alpha(best),
-                        "fixed alphas": listed([f"{alpha:g}" for alpha in alphas]),
+                        "fixed alphas": joined_words([f"{alpha:g}" for alpha in alphas]),
                         "automatic is": _verdict(automatic, best),
                     }
                 )

@@ -14,9 +14,9 @@ from tsallax.paper.tables.formatting import shown
 from tsallax.statistics import Array, Estimate, mean_curve, mean_of, resample
 
 POINTS = 100
-"""Of a curve."""
+"""The number of points of a curve."""
 DRAWS = 1000
-"""Of the bootstrap at every point of a curve."""
+"""The number of bootstrap draws at every point of a curve."""
 SAME_STEPS = 1.01
 """Up to this ratio of their steps, runs count as equally long."""
 Place = tuple[str, int | None]
@@ -47,7 +47,7 @@ class SuiteCell:
         return mean_of(self.greedy, self.weights)
 
     def greedy_at(self, step: int) -> Array | None:
-        """Greedy returns of the evaluation after so many steps; None where a run has none."""
+        """Greedy returns of the evaluation after `step` steps; None where a run has none."""
         found = [_at(row.evaluations, step) for row in self.rows]
         return None if None in found else np.array(found, np.float64)
 
@@ -83,7 +83,7 @@ class SuiteCell:
 
 
 def are_equal(steps: Sequence[int]) -> bool:
-    """Whether runs of so many steps count as equally long: cycles and programs round them."""
+    """Whether runs of these steps count as equally long: cycles and programs round them."""
     return max(steps) <= SAME_STEPS * min(steps)
 
 
@@ -123,11 +123,11 @@ class SuiteRuns:
     rows: tuple[SuiteRow, ...]
     cells: dict[tuple[Place, str], SuiteCell]
     places: tuple[Place, ...]
-    """Of our agents, if there are runs of them."""
+    """The places of our agents if there are runs of them, else those of the peer."""
     agents: tuple[str, ...]
 
     def cell(self, place: Place, agent: str) -> SuiteCell | None:
-        """The runs of an agent at a place; those of a peer have no levels and count at all."""
+        """The runs of an agent at a place; those of a peer have no levels and count for any."""
         found = self.cells.get((place, agent))
         if found is None and agent == self.suite.peer:
             return self.cells.get(((place[0], None), agent))

@@ -4,7 +4,12 @@ from collections.abc import Hashable, Iterable, Iterator, Sequence
 from typing import NamedTuple, TypeVar
 
 from tsallax.paper.suites.suite_cells import SuiteCell, SuiteRuns
-from tsallax.paper.suites.suite_jobs import Request, agent_options, default_request, whole_cycles
+from tsallax.paper.suites.suite_jobs import (
+    SuiteRequest,
+    agent_options,
+    default_request,
+    whole_cycles,
+)
 from tsallax.paper.suites.suite_tasks import AUTO, DEFAULT_ALPHAS, OURS, WAYS, Suite
 from tsallax.paper.tables.commands import set_flags
 
@@ -63,7 +68,7 @@ def _grouped(pairs: Iterable[tuple[K, T]]) -> dict[K, tuple[T, ...]]:
     return found
 
 
-def _settings(cell: SuiteCell, usual: Request) -> Settings:
+def _settings(cell: SuiteCell, usual: SuiteRequest) -> Settings:
     """Seeds, steps, and the options in which a cell differs from the usual ones of its agent."""
     task, row = usual.suite.tasks[cell.place[0]], cell.rows[0]
     own = dict(WAYS.get(cell.agent.partition("-")[0], {}))
@@ -79,7 +84,7 @@ def _settings(cell: SuiteCell, usual: Request) -> Settings:
 
 
 def _flags(
-    tasks: Sequence[str], agents: Sequence[str], levels: Sequence[int | None], usual: Request
+    tasks: Sequence[str], agents: Sequence[str], levels: Sequence[int | None], usual: SuiteRequest
 ) -> Iterator[str]:
     """The flags of tasks, agents and levels, where these are not the usual ones."""
     if list(tasks) != list(usual.tasks):
@@ -93,7 +98,7 @@ def _flags(
         yield f"--levels {','.join(map(str, levels))}"
 
 
-def _settings_flags(settings: Settings, usual: Request) -> Iterator[str]:
+def _settings_flags(settings: Settings, usual: SuiteRequest) -> Iterator[str]:
     """The flags of seeds, steps and options, where these are not the usual ones."""
     if settings.seeds != usual.seeds:
         yield f"--seeds {settings.seeds}"

@@ -6,7 +6,7 @@ from matplotlib.ticker import FuncFormatter
 
 from tsallax.paper.result import Chart, Picture
 from tsallax.paper.suites.suite_cells import SuiteRuns, label
-from tsallax.paper.tables.formatting import listed
+from tsallax.paper.tables.formatting import joined_words
 from tsallax.paper.tables.mean_curves import chart_series
 from tsallax.plotting import OKABE_ITO, draw_curve, legend_below, panel_grid
 
@@ -17,7 +17,7 @@ COLOURS = tuple(
 )
 COLUMNS = 3
 MIN_EVALUATIONS = 4
-"""Of each run, for a curve of them."""
+"""The least number of evaluations of each run for a curve of them."""
 
 
 def curves_kind(runs: SuiteRuns) -> str:
@@ -65,8 +65,8 @@ def curves_figure(runs: SuiteRuns, kind: str) -> Picture:
     legend_below(figure, panels, 1.5)
     alt = (
         f"{count} panels, one for each task: mean {LABELS[kind]} against steps of "
-        f"{listed(runs.agents, 9)}, with bands for their intervals, or for the range of fewer "
-        "than six runs."
+        f"{joined_words(runs.agents, 9)}, with bands for their intervals, or for the range of "
+        "fewer than six runs."
     )
     return Picture(f"{runs.suite.name}-{kind}-curves", figure, alt)
 

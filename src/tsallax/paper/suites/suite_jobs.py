@@ -22,7 +22,7 @@ from tsallax.paper.fleets.jobs import Job, pending_jobs
 from tsallax.paper.fleets.row_files import RowFolder
 from tsallax.paper.result import tidy
 from tsallax.paper.suites.suite_rows import SUITE_ROWS, Key, SuiteRow
-from tsallax.paper.suites.suite_tasks import OURS, Suite, SuiteTask, suite_agents
+from tsallax.paper.suites.suite_tasks import Suite, SuiteTask
 
 MAX_STEPS = 2**30
 
@@ -79,7 +79,7 @@ class SuiteJob(Job):
             "protocol": dataclasses.asdict(self.protocol),
         }
 
-    def described(self, state: Mapping[str, Any]) -> Self:
+    def with_description(self, state: Mapping[str, Any]) -> Self:
         protocol = {**state["protocol"], "milestones": tuple(state["protocol"]["milestones"])}
         return dataclasses.replace(
             self,
@@ -131,7 +131,7 @@ class SuiteJob(Job):
 
 
 @dataclass(frozen=True)
-class Request:
+class SuiteRequest:
     """What to train of a suite, and how to evaluate it."""
 
     suite: Suite
@@ -149,11 +149,10 @@ class Request:
     """Options of all agents, instead of the suite's."""
 
 
-def default_request(suite: Suite, quick: bool = False) -> Request:
+def default_request(suite: Suite, quick: bool = False) -> SuiteRequest:
     """All of a suite, or a miniature: small networks, few seeds, few steps."""
-    agents = {OURS: {}} if suite.levels == (None,) else suite_agents()
-    full = Request(
-        suite, tuple(suite.tasks), agents, suite.levels, suite.seeds, suite.eval_every,
+    full = SuiteRequest(
+        suite, tuple(suite.tasks), suite.agents, suite.levels, suite.seeds, suite.eval_every,
         suite.eval_episodes, suite.final_episodes,
     )  # fmt: skip
     if not quick:
@@ -168,7 +167,7 @@ def default_request(suite: Suite, quick: bool = False) -> Request:
     )  # fmt: skip
 
 
-def protocol_of(request: Request, task: SuiteTask) -> EvaluationProtocol:
+def protocol_of(request: SuiteRequest, task: SuiteTask) -> EvaluationProtocol:
     """The protocol of a task; evaluations on the way come before its end."""
     asked = task.steps if request.steps is None else request.steps
     steps = checks.count("steps", asked, below=MAX_STEPS)
@@ -201,9 +200,9 @@ def _preset_options(task: SuiteTask) -> Mapping[str, Any]:
 
 
 def plan_suite(
-    request: Request, rows: RowFolder[SuiteRow], *, at_once: int, **how: Any
+    request: SuiteRequest, rows: RowFolder[SuiteRow], *, at_once: int, **job_fields: Any
 ) -> list[SuiteJob]:
-    """The jobs of a suite that are left, by `pending_jobs`; `how` are fields of `Job`.
+    """The jobs of a suite that are left, by `pending_jobs`; `job_fields` are those of `Job`.
 
     A folder with runs of another protocol is refused.
     """
@@ -214,7 +213,7 @@ def plan_suite(
         task = request.suite.tasks[name]
         protocol = protocol_of(request, task)
         for levels in request.levels:
-            whole = SuiteJob(
+            full_job = SuiteJob(
                 suite=request.suite.name,
                 task=name,
                 env=task.env,
@@ -222,16 +221,16 @@ def plan_suite(
                 runs=_runs(request, task),
                 protocol=protocol,
                 folder=str(folder.absolute()),
-                **how,
+                **job_fields,
             )
-            for run in whole.runs:
-                if whole.key(run) in done:
-                    _require_same(folder, done[whole.key(run)], run, protocol)
-            jobs += pending_jobs(whole, done, at_once)
+            for run in full_job.runs:
+                if full_job.key(run) in done:
+                    _require_same(folder, done[full_job.key(run)], run, protocol)
+            jobs += pending_jobs(full_job, done, at_once)
     return jobs
 
 
-def _runs(request: Request, task: SuiteTask) -> tuple[SuiteRun, ...]:
+def _runs(request: SuiteRequest, task: SuiteTask) -> tuple[SuiteRun, ...]:
     seeds = range(checks.count("seeds", request.seeds))
     found = []
     for agent, own in request.agents.items():
@@ -251,6 +250,6 @@ def _require_same(folder: Path, row: SuiteRow, run: SuiteRun, protocol: Evaluati
 
 
 def whole_cycles(steps: int, config: Mapping[str, Any]) -> int:
-    """The steps that a run makes where so many are asked for: those of whole cycles."""
+    """The steps that a run makes where `steps` are asked for: those of whole cycles."""
     cycle = config.get("train_freq", 1)
     return int(-(-steps // cycle) * cycle)

@@ -20,8 +20,8 @@ from tsallax.paper.suites.suite_cells import (
 from tsallax.paper.suites.suite_commands import commands_for_suite
 from tsallax.paper.suites.suite_curves import curves_chart, curves_figure, curves_kind
 from tsallax.paper.suites.suite_rows import SuiteRow
-from tsallax.paper.suites.suite_tasks import CLASSIC, OURS, published_returns
-from tsallax.paper.tables.formatting import blank_or_number, listed, number, shown, span
+from tsallax.paper.suites.suite_tasks import OURS, published_returns
+from tsallax.paper.tables.formatting import blank_or_number, joined_words, number, shown, span
 from tsallax.paper.tables.run_options import dates_of, hardware_of, versions_of
 from tsallax.plotting import paper_style
 from tsallax.statistics import MIN_RUNS, Estimate, iqm
@@ -37,7 +37,9 @@ def summarize_suite(name: str, rows: Sequence[SuiteRow]) -> Result:
     published = published_returns(runs.suite)
     with paper_style():
         pictures = [curves_figure(runs, curves_kind(runs))]
-    main = _against_peer(runs, published) if runs.suite is CLASSIC else _by_agent(runs, published)
+    main = (
+        _against_peer(runs, published) if OURS in runs.suite.agents else _by_agent(runs, published)
+    )
     tables = [
         Table(f"{name}-returns", "greedy return after training", main, "open"),
         Table(f"{name}-alpha", "alpha that follows the support", alpha_rows(runs), "open"),
@@ -96,7 +98,7 @@ def _against_peer(runs: SuiteRuns, published: Sequence[Line]) -> tuple[Line, ...
                     runs.suite.peer: shown_return(means[1]),
                     "compared": compared,
                     "runs": " and ".join(str(len(cell.rows)) for cell in cells),
-                    "published": listed(others),
+                    "published": joined_words(others),
                 }
             )
     return tuple(lines)

@@ -12,7 +12,7 @@ from tsallax.paper.fleets.row_files import SUITE_SUFFIX, Point, RowFormat, is_co
 Key = tuple[str, str, str, int | None, int]
 
 MINIMA = {"seed": 0, "steps": 1, "episodes": 0, "evaluated": 2, "agents": 1}
-"""Of fields that are integers."""
+"""The least values of the fields that are integers."""
 
 
 @dataclass(frozen=True)

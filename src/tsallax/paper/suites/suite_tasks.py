@@ -24,7 +24,7 @@ class SuiteTask:
     milestones: tuple[int, ...] = ()
     """Steps after which an evaluation has as many episodes as the last one."""
     options: Mapping[str, Any] = field(default_factory=dict)
-    """Of the learners, instead of those of the environment's preset."""
+    """Options of the learners, instead of those of the environment's preset."""
 
 
 @dataclass(frozen=True)
@@ -43,56 +43,11 @@ class Suite:
     peer: str
     """The agent that `benchmarks/sb3_suites.py` trains."""
     peer_description: str
+    agents: Mapping[str, Mapping[str, Any]]
+    """The agents by name, with the options in which they differ from the environment's preset."""
     levels: tuple[int | None, ...] = (None,)
     """Levels of each dimension of an action; None where actions are discrete."""
 
-
-def _by_name(tasks: Sequence[SuiteTask]) -> dict[str, SuiteTask]:
-    return {task.name: task for task in tasks}
-
-
-CLASSIC = Suite(
-    "classic",
-    "Classic control and toy text",
-    _by_name(
-        [
-            SuiteTask("CartPole-v1", "CartPole-v1", 50_000),
-            SuiteTask("Acrobot-v1", "Acrobot-v1", 100_000, milestones=(40_000,)),
-            SuiteTask("MountainCar-v0", "MountainCar-v0", 120_000),
-            SuiteTask("LunarLander-v3", "LunarLander-v3", 100_000),
-            SuiteTask("Taxi-v4", "Taxi-v4", 200_000, options={"masked": False}),
-            SuiteTask("Taxi-v4-masked", "Taxi-v4", 200_000, options={"masked": True}),
-            SuiteTask("FrozenLake8x8-v1", "FrozenLake8x8-v1", 200_000),
-        ]
-    ),
-    seeds=10,
-    eval_every=10_000,
-    eval_episodes=10,
-    final_episodes=100,
-    peer="sb3-dqn",
-    peer_description="DQN of Stable-Baselines3 with the settings of RL Baselines3 Zoo, and with "
-    "its defaults where the Zoo has none; it has no masks",
-)
-
-MUJOCO = (
-    "InvertedDoublePendulum", "Pusher", "Swimmer", "Hopper", "HalfCheetah", "Walker2d", "Ant",
-    "Humanoid",
-)  # fmt: skip
-CONTROL = Suite(
-    "control",
-    "MuJoCo control with factored actions",
-    _by_name([SuiteTask(name, f"{name}-v5", 1_000_000) for name in MUJOCO]),
-    seeds=5,
-    eval_every=50_000,
-    eval_episodes=5,
-    final_episodes=10,
-    peer="sb3-td3",
-    peer_description="TD3 of Stable-Baselines3 with the settings of RL Baselines3 Zoo for version "
-    "4 of the tasks; its actions are real vectors",
-    levels=(3,),
-)
-
-SUITES = {suite.name: suite for suite in (CLASSIC, CONTROL)}
 
 WAYS: Mapping[str, Mapping[str, Any]] = {
     "sparse": {"explore": "sparse", "update": "sparse"},
@@ -128,6 +83,56 @@ def _alpha(text: str) -> float:
         return checks.number("alpha", float(text), above=0)
     except ValueError:
         raise InvalidInput(f"alpha must be a positive number or auto, got {text!r}") from None
+
+
+def _by_name(tasks: Sequence[SuiteTask]) -> dict[str, SuiteTask]:
+    return {task.name: task for task in tasks}
+
+
+CLASSIC = Suite(
+    "classic",
+    "Classic control and toy text",
+    _by_name(
+        [
+            SuiteTask("CartPole-v1", "CartPole-v1", 50_000),
+            SuiteTask("Acrobot-v1", "Acrobot-v1", 100_000, milestones=(40_000,)),
+            SuiteTask("MountainCar-v0", "MountainCar-v0", 120_000),
+            SuiteTask("LunarLander-v3", "LunarLander-v3", 100_000),
+            SuiteTask("Taxi-v4", "Taxi-v4", 200_000, options={"masked": False}),
+            SuiteTask("Taxi-v4-masked", "Taxi-v4", 200_000, options={"masked": True}),
+            SuiteTask("FrozenLake8x8-v1", "FrozenLake8x8-v1", 200_000),
+        ]
+    ),
+    seeds=10,
+    eval_every=10_000,
+    eval_episodes=10,
+    final_episodes=100,
+    peer="sb3-dqn",
+    peer_description="DQN of Stable-Baselines3 with the settings of RL Baselines3 Zoo, and with "
+    "its defaults where the Zoo has none; it has no masks",
+    agents={OURS: {}},
+)
+
+MUJOCO = (
+    "InvertedDoublePendulum", "Pusher", "Swimmer", "Hopper", "HalfCheetah", "Walker2d", "Ant",
+    "Humanoid",
+)  # fmt: skip
+CONTROL = Suite(
+    "control",
+    "MuJoCo control with factored actions",
+    _by_name([SuiteTask(name, f"{name}-v5", 1_000_000) for name in MUJOCO]),
+    seeds=5,
+    eval_every=50_000,
+    eval_episodes=5,
+    final_episodes=10,
+    peer="sb3-td3",
+    peer_description="TD3 of Stable-Baselines3 with the settings of RL Baselines3 Zoo for version "
+    "4 of the tasks; its actions are real vectors",
+    agents=suite_agents(),
+    levels=(3,),
+)
+
+SUITES = {suite.name: suite for suite in (CLASSIC, CONTROL)}
 
 
 def choose(kind: str, names: Sequence[str] | None, known: Sequence[str]) -> list[str]:

@@ -1,1 +1,1 @@
-"""Training the paper's algorithms: what to run, the runs as rows, and where they are made."""
+"""The paper's sweeps: their tasks and variants, what to train, the jobs, and the runs as rows."""

@@ -20,9 +20,17 @@ from tsallax.paper.fleets.fleet_curves import FleetCurves
 from tsallax.paper.fleets.fleet_files import require_equal
 from tsallax.paper.fleets.jobs import Job, pending_jobs
 from tsallax.paper.fleets.row_files import RowFolder
-from tsallax.paper.sweep.rows import EVERY, SWEEP_ROWS, WINDOW, Key, Row, compact, first_episode_at
-from tsallax.paper.sweep.specification import Run, Sweep, learner_config, runs_of
-from tsallax.paper.sweep.tasks import Variant
+from tsallax.paper.sweep.sweep_rows import (
+    EVERY,
+    SWEEP_ROWS,
+    WINDOW,
+    Key,
+    SweepRow,
+    compact,
+    first_episode_at,
+)
+from tsallax.paper.sweep.sweep_specification import SweepRequest, SweepRun, learner_config, runs_of
+from tsallax.paper.sweep.sweep_tasks import Variant
 
 PROTOCOL = ("episodes", "steps", "evaluated")
 
@@ -33,8 +41,8 @@ class SweepJob(Job):
 
     format = SWEEP_ROWS
     samples = True
-    sweep: Sweep
-    runs: tuple[Run, ...]
+    sweep: SweepRequest
+    runs: tuple[SweepRun, ...]
 
     @property
     def actions(self) -> int | None:
@@ -74,33 +82,36 @@ class SweepJob(Job):
             "asked": {name: getattr(self.sweep, name) for name in PROTOCOL},
         }
 
-    def described(self, state: Mapping[str, Any]) -> Self:
+    def with_description(self, state: Mapping[str, Any]) -> Self:
         runs = tuple(
-            Run(Variant(**each["variant"]), each["actions"], each["seed"]) for each in state["runs"]
+            SweepRun(Variant(**each["variant"]), each["actions"], each["seed"])
+            for each in state["runs"]
         )
         asked = {name: state["asked"][name] for name in PROTOCOL}
         given = options.with_current_names(state["options"])
         sweep = dataclasses.replace(self.sweep, options=given, **asked)
         return dataclasses.replace(self, runs=runs, sweep=sweep)
 
-    def protocol_of(self, run: Run) -> dict[str, Any]:
+    def protocol_of(self, run: SweepRun) -> dict[str, Any]:
         limits = {name: getattr(self.sweep, name) for name in PROTOCOL}
         return {**_relevant_options(self.sweep, run.variant), **limits}
 
-    def key(self, run: Run) -> Key:
+    def key(self, run: SweepRun) -> Key:
         return self.sweep.task.name, run.variant.name, run.actions, run.seed
 
-    def agent_of(self, run: Run) -> str:
+    def agent_of(self, run: SweepRun) -> str:
         return run.variant.name
 
-    def member_of(self, run: Run) -> Member:
+    def member_of(self, run: SweepRun) -> Member:
         return Member(learner_config(self.sweep.task, run.variant, self.sweep.options), run.seed)
 
-    def row(self, fleet: Fleet, i: int, played: Sequence[Episodes], curves: FleetCurves) -> Row:
+    def row(
+        self, fleet: Fleet, i: int, played: Sequence[Episodes], curves: FleetCurves
+    ) -> SweepRow:
         run, record, task = self.runs[i], fleet.records[i], self.sweep.task
         greedy, sampled = played
         assert record.finished_at is not None
-        return Row(
+        return SweepRow(
             task=task.name,
             algorithm=run.variant.name,
             **dataclasses.asdict(run.variant),
@@ -125,8 +136,10 @@ class SweepJob(Job):
         )
 
 
-def plan_sweep(sweep: Sweep, rows: RowFolder[Row], *, at_once: int, **how: Any) -> list[SweepJob]:
-    """The jobs of a sweep that are left, by `pending_jobs`; `how` are fields of `Job`.
+def plan_sweep(
+    sweep: SweepRequest, rows: RowFolder[SweepRow], *, at_once: int, **job_fields: Any
+) -> list[SweepJob]:
+    """The jobs of a sweep that are left, by `pending_jobs`; `job_fields` are those of `Job`.
 
     A folder with runs of another protocol is refused.
     """
@@ -134,24 +147,24 @@ def plan_sweep(sweep: Sweep, rows: RowFolder[Row], *, at_once: int, **how: Any) 
     for row in done.values():
         if row.task == sweep.task.name:
             _require_same_protocol(row, sweep, str(rows.folder))
-    by_size: dict[int | None, list[Run]] = {}
+    by_size: dict[int | None, list[SweepRun]] = {}
     for run in runs_of(sweep):
         by_size.setdefault(run.actions, []).append(run)
     jobs: list[SweepJob] = []
     for actions, runs in by_size.items():
-        whole = SweepJob(
+        full_job = SweepJob(
             sweep=sweep,
             env=sweep.task.env,
             levels=None if actions is None else sweep.task.levels(actions),
             runs=tuple(runs),
             folder=str(rows.folder.absolute()),
-            **how,
+            **job_fields,
         )
-        jobs += pending_jobs(whole, done, at_once)
+        jobs += pending_jobs(full_job, done, at_once)
     return jobs
 
 
-def _require_same_protocol(row: Row, sweep: Sweep, folder: str) -> None:
+def _require_same_protocol(row: SweepRow, sweep: SweepRequest, folder: str) -> None:
     """Refuse to mix runs of two protocols."""
     variant = Variant(row.explore, row.update, row.alpha)
     config = learner_config(sweep.task, variant, sweep.options)
@@ -169,7 +182,7 @@ def _require_same_protocol(row: Row, sweep: Sweep, folder: str) -> None:
     require_equal(folder, {"evaluated": row.evaluated}, {"evaluated": sweep.evaluated})
 
 
-def _relevant_options(sweep: Sweep, variant: Variant) -> dict[str, Any]:
+def _relevant_options(sweep: SweepRequest, variant: Variant) -> dict[str, Any]:
     """The options of a variant's learner, without epsilon where it does not use it."""
     found = options.to_mapping(learner_config(sweep.task, variant, sweep.options))
     if variant.explore != "epsilon":

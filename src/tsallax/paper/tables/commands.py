@@ -4,15 +4,20 @@ from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
 from tsallax.deep import options
-from tsallax.paper.sweep.rows import Row
-from tsallax.paper.sweep.specification import SEED_SHIFT, Sweep, learner_config, paper_sweep
-from tsallax.paper.sweep.tasks import Task, Variant, choose_variants
+from tsallax.paper.sweep.sweep_rows import SweepRow
+from tsallax.paper.sweep.sweep_specification import (
+    SEED_SHIFT,
+    SweepRequest,
+    learner_config,
+    paper_sweep,
+)
+from tsallax.paper.sweep.sweep_tasks import SweepTask, Variant, choose_variants
 from tsallax.paper.tables.run_options import options_of
 
 
-def commands_for(task: Task, rows: Sequence[Row]) -> list[str]:
+def commands_for(task: SweepTask, rows: Sequence[SweepRow]) -> list[str]:
     """One command, or one for each number of seeds."""
-    by_seeds: dict[int, list[Row]] = {}
+    by_seeds: dict[int, list[SweepRow]] = {}
     for name in dict.fromkeys(row.algorithm for row in rows):
         mine = [row for row in rows if row.algorithm == name]
         by_seeds.setdefault(max(row.seed % SEED_SHIFT for row in mine) + 1, []).extend(mine)
@@ -25,7 +30,9 @@ def commands_for(task: Task, rows: Sequence[Row]) -> list[str]:
     return found
 
 
-def _command(usual: Sweep, quick: bool, rows: Sequence[Row], seeds: int, names: set[str]) -> str:
+def _command(
+    usual: SweepRequest, quick: bool, rows: Sequence[SweepRow], seeds: int, names: set[str]
+) -> str:
     """The command for `names`, with the options of `rows`."""
     words = [f"tsallax reproduce {usual.task.name}", *(["--quick"] if quick else [])]
     if names != {v.name for v in usual.variants}:
@@ -41,7 +48,7 @@ def _command(usual: Sweep, quick: bool, rows: Sequence[Row], seeds: int, names: 
     return " ".join([*words, *_set(usual, rows)])
 
 
-def _protocol(rows: Sequence[Row], usual: Sweep) -> dict[str, int]:
+def _protocol(rows: Sequence[SweepRow], usual: SweepRequest) -> dict[str, int]:
     """The episodes and steps that were asked for, inferred from the runs."""
     episodes, steps = max(row.episodes for row in rows), max(row.steps for row in rows)
     ended = {row.steps for row in rows}
@@ -54,7 +61,7 @@ def _named(names: set[str]) -> list[str]:
     return sorted(names, key=lambda one: ordered.index(one) if one in ordered else len(ordered))
 
 
-def _set(usual: Sweep, rows: Sequence[Row]) -> list[str]:
+def _set(usual: SweepRequest, rows: Sequence[SweepRow]) -> list[str]:
     """Options that differ from those of such a sweep."""
     first = rows[0]
     variant = Variant(first.explore, first.update, first.alpha)

@@ -2,18 +2,21 @@
 
 from collections.abc import Collection, Sequence
 
+import numpy as np
+from numpy.typing import NDArray
+
 from tsallax.paper.result import tidy
-from tsallax.paper.sweep.tasks import Task
-from tsallax.statistics import Array, Estimate
+from tsallax.paper.sweep.sweep_tasks import SweepTask
+from tsallax.statistics import Estimate
 
 EXPLORERS = {"sparse": "sparse", "soft": "softmax", "epsilon": "epsilon-greedy"}
 UPDATES = {"sparse": "sparse", "soft": "soft", "hard": "hard"}
 
 
-def digits(task: Task) -> int:
+def digits(task: SweepTask) -> int:
     """Decimals of a return: hundredths of Reacher's few units, tenths of the pendulum's hundreds.
 
-    >>> from tsallax.paper.sweep.tasks import TASKS
+    >>> from tsallax.paper.sweep.sweep_tasks import TASKS
     >>> digits(TASKS["reacher"]), digits(TASKS["pendulum"])
     (2, 1)
     """
@@ -51,17 +54,16 @@ def shown(one: Estimate, decimals: int = 2) -> str:
     return f"{value} [{number(one.low, decimals)}, {number(one.high, decimals)}]"
 
 
-def episodes(times: Array, mean: Estimate) -> str:
+def episodes(reached: NDArray[np.bool_], mean: Estimate) -> str:
     """Mean episodes to the threshold; a lower bound with the count where not all runs reached it.
 
-    >>> import numpy as np
-    >>> episodes(np.array([[100.0, 1.0], [300.0, 0.0]]), Estimate(200.0, 100.0, 300.0))
+    >>> episodes(np.array([True, False]), Estimate(200.0, 100.0, 300.0))
     '200 (≥, 1 of 2)'
     """
-    count = int(times[:, 1].sum())
-    if count == len(times):
+    count = int(reached.sum())
+    if count == len(reached):
         return shown(mean, 0)
-    return f"{number(mean.value, 0)} (≥, {count} of {len(times)})"
+    return f"{number(mean.value, 0)} (≥, {count} of {len(reached)})"
 
 
 def span(values: Collection[int]) -> str:
@@ -74,10 +76,10 @@ def span(values: Collection[int]) -> str:
     return f"{low:,}" if low == high else f"{low:,} to {high:,}"
 
 
-def listed(words: Sequence[str], most: int = 6) -> str:
+def joined_words(words: Sequence[str], most: int = 6) -> str:
     """Words with commas and "and", the last of many as a count.
 
-    >>> listed(["a", "b", "c"]), listed(list("abcdefgh"), most=3)
+    >>> joined_words(["a", "b", "c"]), joined_words(list("abcdefgh"), most=3)
     ('a, b and c', 'a, b, c and 5 more')
     """
     short = [*words[:most], f"{len(words) - most} more"] if len(words) > most else list(words)

@@ -11,7 +11,7 @@ from itertools import combinations
 import numpy as np
 
 from tsallax.paper.result import Line
-from tsallax.paper.tables.cells import DDPG, Cell, SweepRuns
+from tsallax.paper.tables.cells import DDPG_CELL, Cell, SweepRuns
 from tsallax.paper.tables.formatting import EXPLORERS, UPDATES
 from tsallax.statistics import (
     INCONCLUSIVE,
@@ -65,15 +65,20 @@ def improvement_between(
     pairs: list[tuple[Cell, Cell]] = []
     for n in actions:
         if y == "DDPG":
-            pairs += [(cell, DDPG) for cell in sweep.of(factor, x, n) if DDPG in sweep.cells]
+            pairs += [
+                (cell, DDPG_CELL)
+                for cell in sweep.cells_of_kind(factor, x, n)
+                if DDPG_CELL in sweep.cells
+            ]
         else:
             pairs += sweep.matches(factor, x, y, n)
     if not pairs:
         return None
     pairs = _with_several_runs(sweep, pairs)
-    runs, better = (sweep.greedy, higher) if measure == "return" else (sweep.times, earlier)
+    runs, better = sweep.greedy, higher
     if measure == "episodes":
         pairs = [pair for pair in pairs if _reached(sweep, pair)] or pairs
+        runs, better = {cell: np.column_stack(t) for cell, t in sweep.times.items()}, earlier
     chance = improvement(runs, sweep.weights, pairs, better)
     verdict = chance.verdict(0.5)
     if chance.low == chance.high:
@@ -87,7 +92,7 @@ def improvement_between(
 
 
 def _reached(sweep: SweepRuns, cells: Iterable[Cell]) -> bool:
-    return any(bool(sweep.times[cell][:, 1].any()) for cell in cells)
+    return any(bool(sweep.times[cell].reached.any()) for cell in cells)
 
 
 def leads(sweep: SweepRuns, x: str, y: str, measure: str) -> dict[int, tuple[float, Array | None]]:
@@ -102,7 +107,7 @@ def leads(sweep: SweepRuns, x: str, y: str, measure: str) -> dict[int, tuple[flo
     common = set.intersection(*names.values()) if names else set()
     if not common:
         return {}
-    runs, sign = (sweep.greedy, 1.0) if measure == "return" else (sweep.waits, -1.0)
+    runs, sign = (sweep.greedy, 1.0) if measure == "return" else (sweep.capped_episodes, -1.0)
     found: dict[int, tuple[float, Array | None]] = {}
     for n in names:
         both = [((p, n), (q, n)) for p, q in sorted(common)]
@@ -157,11 +162,11 @@ def group_rows(sweep: SweepRuns) -> tuple[Line, ...]:
     for factor, ways in FACTORS.items():
         for n in sweep.actions:
             for way in ways:
-                cells = sweep.of(factor, way, n)
+                cells = sweep.cells_of_kind(factor, way, n)
                 if not cells:
                     continue
                 middle = iqm_of(sweep.greedy, sweep.weights, cells)
-                reached = [sweep.times[cell][:, 1] for cell in dict.fromkeys(cells)]
+                reached = [sweep.times[cell].reached for cell in dict.fromkeys(cells)]
                 rows.append(
                     {
                         "factor": FACTOR_NAMES[factor],

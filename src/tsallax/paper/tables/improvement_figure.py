@@ -17,7 +17,7 @@ from tsallax.statistics import INCONCLUSIVE, Estimate
 
 MAP = LinearSegmentedColormap.from_list("improvement", [SOFT, "#ffffff", SPARSE])
 LIGHT_INK, DARK_INK = "#fefefe", "#010101"
-"""Of labels on coloured cells: not white and black, which a dark page exchanges."""
+"""The colours of labels on coloured cells: not white and black, which a dark page exchanges."""
 LETTERS = "abcd"
 
 

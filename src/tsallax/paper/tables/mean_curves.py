@@ -7,16 +7,16 @@ from typing import Any
 import numpy as np
 
 from tsallax.paper.result import Chart, Series, tidy
-from tsallax.paper.sweep.rows import Row
-from tsallax.paper.tables.cells import PLAIN, SweepRuns
+from tsallax.paper.sweep.sweep_rows import SweepRow
+from tsallax.paper.tables.cells import PLAIN_EPSILON_GREEDY, SweepRuns
 from tsallax.statistics import Array, mean_curve
 
 POINTS = 80
 DRAWS = 1000
-"""Of the bootstrap at every point."""
+"""The number of bootstrap draws at every point."""
 
 
-def training_returns(rows: Sequence[Row], points: int = POINTS) -> tuple[Array, Array]:
+def training_returns(rows: Sequence[SweepRow], points: int = POINTS) -> tuple[Array, Array]:
     """Episodes (points,) and every run's mean training return up to them, (runs, points).
 
     A run that ended before the longest is extended by the mean of its last 100 episodes.
@@ -27,7 +27,7 @@ def training_returns(rows: Sequence[Row], points: int = POINTS) -> tuple[Array, 
     return ends[1:], np.stack([np.diff(_total(row, ends)) / np.diff(ends) for row in rows])
 
 
-def _total(row: Row, ends: Array) -> Array:
+def _total(row: SweepRow, ends: Array) -> Array:
     """The sum of a run's returns up to each of `ends`."""
     edges = np.minimum(np.arange(len(row.returns) + 1) * row.every, row.episodes)
     total = np.concatenate([[0.0], np.cumsum(np.diff(edges) * np.asarray(row.returns))])
@@ -43,7 +43,7 @@ def learning_curves_chart(sweep: SweepRuns, shown: Collection[str]) -> Chart:
         groups = {
             "exploration": row.explore or "DDPG",
             "update": row.update or "DDPG",
-            "alpha": "none" if cell[0] in (PLAIN, "DDPG") else f"{row.alpha:g}",
+            "alpha": "none" if cell[0] in (PLAIN_EPSILON_GREEDY, "DDPG") else f"{row.alpha:g}",
         }
         panel = f"{row.actions:,} actions" if row.actions else "continuous actions"
         curve = mean_curve(runs, sweep.weights[cell][:DRAWS])

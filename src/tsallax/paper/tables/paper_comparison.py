@@ -3,9 +3,9 @@
 from collections.abc import Callable, Mapping, Sequence
 
 from tsallax.paper.result import Comparison, Line
-from tsallax.paper.sweep.tasks import EXPLORE, PaperResult, paper_results
-from tsallax.paper.tables.cells import DDPG, Cell, SweepRuns
-from tsallax.paper.tables.formatting import EXPLORERS, digits, episodes, listed, number, shown
+from tsallax.paper.sweep.sweep_tasks import EXPLORE, PaperResult, paper_results
+from tsallax.paper.tables.cells import DDPG_CELL, Cell, SweepRuns
+from tsallax.paper.tables.formatting import EXPLORERS, digits, episodes, joined_words, number, shown
 from tsallax.paper.tables.table_figures import OWN
 from tsallax.statistics import Estimate, mean_of
 
@@ -16,13 +16,13 @@ def best_rows(sweep: SweepRuns) -> tuple[Line, ...]:
     rows: list[Line] = []
     for n in sweep.actions:
         for explore in EXPLORE:
-            cells = list(dict.fromkeys(sweep.of("explore", explore, n)))
+            cells = list(dict.fromkeys(sweep.cells_of_kind("explore", explore, n)))
             if not cells:
                 continue
             high = _highest({cell: float(sweep.greedy[cell].mean()) for cell in cells})
-            fast = _highest({cell: -float(sweep.waits[cell].mean()) for cell in cells})
+            fast = _highest({cell: -float(sweep.capped_episodes[cell].mean()) for cell in cells})
             times = sweep.times[fast[0]]
-            taken = mean_of(times[:, 0], sweep.weights[fast[0]])
+            taken = mean_of(times.episodes, sweep.weights[fast[0]])
             theirs = _at(paper, n, f"{EXPLORE[explore]}+")
             paper_return, with_return = _best(theirs, "expected_return", max)
             paper_episodes, with_episodes = _best(theirs, "episodes", min)
@@ -34,7 +34,7 @@ def best_rows(sweep: SweepRuns) -> tuple[Line, ...]:
                     "of": _few([cell[0] for cell in high]),
                     "paper's best": "" if paper_return is None else paper_return,
                     "of, there": _few(with_return),
-                    "fewest episodes": episodes(times, taken),
+                    "fewest episodes": episodes(times.reached, taken),
                     "by": _few([cell[0] for cell in fast]),
                     "paper's fewest": "" if paper_episodes is None else paper_episodes,
                     "by, there": _few(with_episodes),
@@ -80,9 +80,10 @@ def comparison(sweep: SweepRuns) -> tuple[Comparison, ...]:
     for n in sweep.actions:
         ours = {cell: float(v.mean()) for cell, v in sweep.greedy.items() if cell[1] == n}
         best = _highest(ours)
-        text = f"{shown(_mean(sweep, best[0]), decimals)} ({listed([one for one, _ in best], 2)})"
+        mean, which = _mean(sweep, best[0]), joined_words([one for one, _ in best], 2)
+        text = f"{shown(mean, decimals)} ({which})"
         top, names = _best(_at(paper, n), "expected_return", max)
-        theirs = "" if top is None else f"{number(top, 1)} ({listed(names, 2)})"
+        theirs = "" if top is None else f"{number(top, 1)} ({joined_words(names, 2)})"
         lines.append(Comparison(f"best return at {n:,} actions", theirs, text))
     for n in sweep.actions:
         if (OWN, n) in sweep.cells:
@@ -90,11 +91,11 @@ def comparison(sweep: SweepRuns) -> tuple[Comparison, ...]:
             own = paper.get((OWN, n))
             what = f"{OWN}: episodes to {number(sweep.threshold, 0)} at {n:,} actions"
             theirs = "" if own is None or own.episodes is None else number(own.episodes, 0)
-            text = episodes(known, mean_of(known[:, 0], sweep.weights[OWN, n]))
+            text = episodes(known.reached, mean_of(known.episodes, sweep.weights[OWN, n]))
             lines.append(Comparison(what, theirs, text))
-    if DDPG in sweep.cells:
-        own = paper.get(DDPG)
+    if DDPG_CELL in sweep.cells:
+        own = paper.get(DDPG_CELL)
         theirs = "" if own is None else number(own.expected_return, 1)
-        ddpg = shown(_mean(sweep, DDPG), decimals)
+        ddpg = shown(_mean(sweep, DDPG_CELL), decimals)
         lines.append(Comparison("DDPG: expected return", theirs, ddpg))
     return tuple(lines)

@@ -5,10 +5,10 @@ from collections.abc import Iterable, Sequence
 from typing import Any
 
 from tsallax.paper.suites.suite_rows import SuiteRow
-from tsallax.paper.sweep.rows import Row
-from tsallax.paper.sweep.tasks import VARIANTS
-from tsallax.paper.tables.cells import DDPG, SweepRuns
-from tsallax.paper.tables.formatting import listed, span
+from tsallax.paper.sweep.sweep_rows import SweepRow
+from tsallax.paper.sweep.sweep_tasks import VARIANTS
+from tsallax.paper.tables.cells import DDPG_CELL, SweepRuns
+from tsallax.paper.tables.formatting import joined_words, span
 from tsallax.wording import plural
 
 HARDWARE = ("device", "machine")
@@ -39,7 +39,7 @@ def parameters(sweep: SweepRuns) -> dict[str, Any]:
     }
 
 
-def options_of(rows: Sequence[Row]) -> tuple[dict[str, Any], dict[str, list[Any]]]:
+def options_of(rows: Sequence[SweepRow]) -> tuple[dict[str, Any], dict[str, list[Any]]]:
     """Options with one value in all rows that use them, and the values of the others."""
     same: dict[str, Any] = {}
     differ: dict[str, list[Any]] = {}
@@ -55,7 +55,7 @@ def options_of(rows: Sequence[Row]) -> tuple[dict[str, Any], dict[str, list[Any]
     return same, differ
 
 
-def hardware_of(rows: Sequence[Row | SuiteRow]) -> str | None:
+def hardware_of(rows: Sequence[SweepRow | SuiteRow]) -> str | None:
     """The devices and machines that the rows name."""
     names = (
         ", ".join(row.provenance[key] for key in HARDWARE if row.provenance.get(key))
@@ -64,13 +64,13 @@ def hardware_of(rows: Sequence[Row | SuiteRow]) -> str | None:
     return "; ".join(_distinct(names)) or None
 
 
-def versions_of(rows: Sequence[Row | SuiteRow]) -> dict[str, list[str]]:
+def versions_of(rows: Sequence[SweepRow | SuiteRow]) -> dict[str, list[str]]:
     """The versions of programs that the rows name, by program."""
     programs = sorted({key for row in rows for key in row.provenance} - {*HARDWARE, "date"})
     return {key: _distinct(row.provenance.get(key, "") for row in rows) for key in programs}
 
 
-def dates_of(rows: Sequence[Row | SuiteRow]) -> list[str]:
+def dates_of(rows: Sequence[SweepRow | SuiteRow]) -> list[str]:
     """The dates that the rows name, in order."""
     return sorted(_distinct(row.provenance.get("date", "") for row in rows))
 
@@ -83,16 +83,22 @@ def missing(sweep: SweepRuns) -> str:
     without = [f"{n:,}" for n in sweep.task.actions if n not in sweep.actions]
     present = [(one, n) for one in names if one not in absent for n in sweep.actions]
     rest = sum(n in sweep.task.actions and (one, n) not in have for one, n in present)
-    parts = [f"{plural(len(without), 'number')} of actions ({listed(without)})"] if without else []
-    parts += [f"{plural(len(absent), 'algorithm')} ({listed(absent)})"] if absent else []
+    parts = (
+        [f"{plural(len(without), 'number')} of actions ({joined_words(without)})"]
+        if without
+        else []
+    )
+    parts += [f"{plural(len(absent), 'algorithm')} ({joined_words(absent)})"] if absent else []
     parts += [plural(rest, "other cell")] if rest else []
-    parts += ["DDPG"] if DDPG not in sweep.cells else []
-    lacks = f"Missing from the paper's 28 algorithms and 4 numbers of actions: {listed(parts)}."
+    parts += ["DDPG"] if DDPG_CELL not in sweep.cells else []
+    lacks = (
+        f"Missing from the paper's 28 algorithms and 4 numbers of actions: {joined_words(parts)}."
+    )
     text = lacks if parts else "Nothing of the paper's 28 algorithms is missing."
     if not have:
         return text
     differ = list(options_of([row for row in sweep.rows if row.actions is not None])[1])
-    but = f" but {listed(differ, 9)}" if differ else ""
+    but = f" but {joined_words(differ, 9)}" if differ else ""
     return f"{text} Options are the same in all runs of Q-learning{but}."
 
 

@@ -8,9 +8,9 @@ from matplotlib.axes import Axes
 from matplotlib.ticker import FuncFormatter
 
 from tsallax.paper.result import Picture
-from tsallax.paper.sweep.tasks import EXPLORE, paper_results
-from tsallax.paper.tables.cells import DDPG, TOP, Ranking, SweepRuns
-from tsallax.paper.tables.formatting import digits, listed, number
+from tsallax.paper.sweep.sweep_tasks import EXPLORE, paper_results
+from tsallax.paper.tables.cells import DDPG_CELL, TOP, Ranking, SweepRuns
+from tsallax.paper.tables.formatting import digits, joined_words, number
 from tsallax.paper.tables.mean_curves import DRAWS, training_returns
 from tsallax.plotting import GREY, OKABE_ITO, draw_curve, legend_below, letter, panel_grid
 from tsallax.statistics import Array, mean_curve, mean_of
@@ -42,9 +42,9 @@ def returns_figure(sweep: SweepRuns, order: Ranking) -> Picture:
     if high - low < (span := 0.05 * abs(sweep.threshold)):
         left.set_ylim((low + high - span) / 2, (low + high + span) / 2)
     _ddpg(left, sweep)
-    if DDPG in sweep.cells and sweep.times[DDPG][:, 1].all():
-        right.axhline(float(sweep.times[DDPG][:, 0].mean()), **DDPG_LINE)
-    if any(not t[:, 1].all() for (one, _), t in sweep.times.items() if one in best):
+    if DDPG_CELL in sweep.cells and sweep.times[DDPG_CELL].reached.all():
+        right.axhline(float(sweep.times[DDPG_CELL].episodes.mean()), **DDPG_LINE)
+    if any(not t.reached.all() for (one, _), t in sweep.times.items() if one in best):
         right.plot(
             [], [], linestyle="none", marker="o", markerfacecolor="white", color=GREY,
             label="lower bound, not all runs reached it",
@@ -65,9 +65,9 @@ def _line(axes: Axes, sweep: SweepRuns, one: str, i: int, count: int, kind: str)
     """An algorithm's points; open where some run never reached the threshold."""
     places = [k for k, n in enumerate(sweep.actions) if (one, n) in sweep.cells]
     cells = [(one, sweep.actions[k]) for k in places]
-    values = sweep.greedy if kind == "return" else {c: t[:, 0] for c, t in sweep.times.items()}
+    values = sweep.greedy if kind == "return" else {c: t.episodes for c, t in sweep.times.items()}
     found = [mean_of(values[cell], sweep.weights[cell]) for cell in cells]
-    bound = [kind == "episodes" and not sweep.times[cell][:, 1].all() for cell in cells]
+    bound = [kind == "episodes" and not sweep.times[cell].reached.all() for cell in cells]
     x = np.array(places) + 0.09 * (i - (count - 1) / 2)
     y = np.array([e.value for e in found])
     colour = COLOURS[i % len(COLOURS)]
@@ -108,9 +108,9 @@ def _paper(axes: Axes, sweep: SweepRuns, kind: str) -> None:
 
 def _ddpg(axes: Axes, sweep: SweepRuns) -> None:
     """DDPG's return as a line, or as text where it is off the scale."""
-    if DDPG not in sweep.cells:
+    if DDPG_CELL not in sweep.cells:
         return
-    own = mean_of(sweep.greedy[DDPG], sweep.weights[DDPG])
+    own = mean_of(sweep.greedy[DDPG_CELL], sweep.weights[DDPG_CELL])
     low, high = axes.get_ylim()
     if low - (high - low) <= own.value <= high + (high - low):
         axes.axhline(own.value, **DDPG_LINE)
@@ -158,7 +158,7 @@ def curves_figure(sweep: SweepRuns, order: Ranking) -> Picture:
     legend_below(figure, panels, 2.3)
     alt = (
         f"Learning curves in {len(sweep.actions)} panels, one for each number of actions: mean "
-        f"training return against episodes for {listed(names, 9)}, with bands for their "
+        f"training return against episodes for {joined_words(names, 9)}, with bands for their "
         "intervals, or for the range of fewer than six runs."
     )
     return Picture(f"{sweep.task.name}-learning", figure, alt)

@@ -7,10 +7,10 @@ import numpy as np
 from tsallax.deep.linear_schedule import linear
 from tsallax.paper.experiments import EXPERIMENTS
 from tsallax.paper.result import Line, Result, Table
-from tsallax.paper.sweep.rows import Row
-from tsallax.paper.sweep.tasks import VARIANTS, PaperResult, Task, paper_results
+from tsallax.paper.sweep.sweep_rows import SweepRow
+from tsallax.paper.sweep.sweep_tasks import VARIANTS, PaperResult, SweepTask, paper_results
 from tsallax.paper.tables.cells import (
-    DDPG,
+    DDPG_CELL,
     RULE,
     TOP,
     Cell,
@@ -18,14 +18,14 @@ from tsallax.paper.tables.cells import (
     SweepRuns,
     gather,
     ranking,
-    times,
+    times_of,
 )
 from tsallax.paper.tables.commands import commands_for
 from tsallax.paper.tables.formatting import (
     blank_or_number,
     digits,
     episodes,
-    listed,
+    joined_words,
     number,
     shown,
     span,
@@ -42,7 +42,7 @@ from tsallax.statistics import MIN_RUNS, Array, iqm, mean_of, resample
 from tsallax.wording import plural
 
 
-def summarize_runs(task: Task, rows: Sequence[Row]) -> Result:
+def summarize_runs(task: SweepTask, rows: Sequence[SweepRow]) -> Result:
     """Tables, figures and verdicts of the runs of a task, next to the paper's.
 
     Rows of other tasks are left out; runs of the task may be missing, but not all of them.
@@ -106,7 +106,7 @@ def summarize_runs(task: Task, rows: Sequence[Row]) -> Result:
 def _caption(sweep: SweepRuns, order: Ranking, judged: str) -> tuple[str, ...]:
     """The caption: what is shown, what is missing, and how the numbers were computed."""
     counts = sorted({len(runs) for runs in sweep.named.values()})
-    best = listed(order.names[:TOP])
+    best = joined_words(order.names[:TOP])
     size = span([row.evaluated for row in sweep.rows])
     first = (
         f"{plural(len(sweep.rows), 'run')} of {sweep.task.title}, {span(counts)} for each "
@@ -146,7 +146,7 @@ def _ranges(counts: Sequence[int]) -> str:
     few = [count for count in counts if 1 < count < MIN_RUNS]
     if not few:
         return ""
-    here = listed([str(count) for count in few])
+    here = joined_words([str(count) for count in few])
     return (
         f"; but brackets around means of fewer than six runs, here {here}, are their range, which "
         f"holds the median of all such runs with a probability of {1 - 0.5 ** (few[0] - 1):.0%}"
@@ -175,25 +175,25 @@ def _names(sweep: SweepRuns) -> list[str]:
     """The paper's 27, others of which there are runs, and DDPG."""
     names = dict.fromkeys(variant.name for variant in VARIANTS)
     names |= dict.fromkeys(one for one, actions in sweep.named if actions is not None)
-    return [*names, *(["DDPG"] if DDPG in sweep.named else [])]
+    return [*names, *(["DDPG"] if DDPG_CELL in sweep.named else [])]
 
 
 def _wide(sweep: SweepRuns, weights: dict[Cell, Array], measure: str) -> tuple[Line, ...]:
     """A line for each algorithm, with our cell and the paper's for each number of actions."""
 
-    def ours(cell: Cell, runs: Sequence[Row]) -> str:
+    def ours(cell: Cell, runs: Sequence[SweepRow]) -> str:
         if measure == "expected_return":
             greedy = np.array([row.greedy for row in runs])
             return shown(mean_of(greedy, weights[cell]), digits(sweep.task))
-        known = times(runs)
-        return episodes(known, mean_of(known[:, 0], weights[cell]))
+        known = times_of(runs)
+        return episodes(known.reached, mean_of(known.episodes, weights[cell]))
 
     paper = paper_results(sweep.task)
     rows: list[Line] = []
     for one in _names(sweep):
         line: dict[str, str | int | float] = {"algorithm": one}
         for n in sorted({*sweep.task.actions, *sweep.actions}):
-            cell = DDPG if one == "DDPG" else (one, n)
+            cell = DDPG_CELL if one == "DDPG" else (one, n)
             runs = sweep.named.get(cell)
             line[f"{n:,} actions"] = ours(cell, runs) if runs else "not run"
             line[f"paper, {n:,}"] = _said(paper.get(cell), measure)
@@ -212,7 +212,7 @@ def _cells(sweep: SweepRuns, weights: dict[Cell, Array]) -> tuple[Line, ...]:
     paper = paper_results(sweep.task)
     lines: list[Line] = []
     for cell, runs in sweep.named.items():
-        first, known = runs[0], times(runs)
+        first, known = runs[0], times_of(runs)
         line: dict[str, str | int | float] = {
             "algorithm": cell[0],
             "exploration": first.explore or "",
@@ -225,7 +225,7 @@ def _cells(sweep: SweepRuns, weights: dict[Cell, Array]) -> tuple[Line, ...]:
             "greedy": [row.greedy for row in runs],
             "sampled": [row.sampled for row in runs],
             "last_100": [row.final for row in runs],
-            "episodes": list(known[:, 0]),
+            "episodes": list(known.episodes),
         }
         for name, values in measured.items():
             mean = mean_of(np.array(values), weights[cell])
@@ -234,7 +234,7 @@ def _cells(sweep: SweepRuns, weights: dict[Cell, Array]) -> tuple[Line, ...]:
                 f"{name}_high": blank_or_number(mean.high),
                 f"{name}_iqm": blank_or_number(float(iqm(values))),
             }
-        line["runs_that_reached"] = int(known[:, 1].sum())
+        line["runs_that_reached"] = int(known.reached.sum())
         line["paper_return"] = _said(paper.get(cell), "expected_return")
         line["paper_episodes"] = _said(paper.get(cell), "episodes")
         lines.append(line)

@@ -14,17 +14,37 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tsallax.paper.result import Line
-from tsallax.paper.tables.cells import DDPG, TOP, Ranking, SweepRuns
-from tsallax.paper.tables.formatting import digits, listed, number, shown
+from tsallax.paper.tables.cells import DDPG_CELL, TOP, Ranking, SweepRuns
+from tsallax.paper.tables.formatting import digits, joined_words, number, shown
 from tsallax.paper.tables.improvement import FACTORS, Improvement, improvement_between, leads
 from tsallax.statistics import FAILS, HOLDS, INCONCLUSIVE, Estimate, estimate, rise
 from tsallax.wording import plural
 
-PAPER_TOP = {
-    "pendulum": {"sparse": 4, "soft": 1, "epsilon": 0},
-    "reacher": {"sparse": 2, "soft": 0, "epsilon": 3},
+
+@dataclass(frozen=True)
+class TopClaim:
+    """What the paper says of the five best algorithms on a task."""
+
+    way: str
+    """The way to explore that the statement is about."""
+    statement: str
+    null: float
+    """The count above which, or below which, the statement holds."""
+    more: bool
+    """Whether the statement holds above `null`, not below it."""
+    in_paper: int
+    """The count in the paper, by the marks in its tables."""
+    maximum: float | None = None
+    """The maximum return that most of the five converge to, if the paper says so."""
+
+
+TOP_CLAIMS = {
+    "pendulum": TopClaim(
+        "sparse", "Most of the top five explore sparsely", TOP / 2, True, 4, maximum=1000
+    ),
+    "reacher": TopClaim("soft", "None of the top five explores with softmax", 0.5, False, 0),
 }
-"""How the paper's top five explore, by the marks in its tables."""
+"""The paper's claim on its top five, by task."""
 OTHERS = ("epsilon", "soft")
 """Ways to explore that sparse exploration is compared with."""
 MEASURES = ("episodes", "return")
@@ -32,7 +52,7 @@ OPPOSITE = {HOLDS: FAILS, FAILS: HOLDS, INCONCLUSIVE: INCONCLUSIVE}
 
 
 @dataclass(frozen=True)
-class Claim:
+class JudgedClaim:
     """One statement, what was measured to judge it, the number found and the verdict."""
 
     statement: str
@@ -50,7 +70,7 @@ class Claim:
     """Whether the interval narrows with the root of the number of runs, so that more settle it."""
 
 
-def claims(sweep: SweepRuns, order: Ranking) -> list[Claim]:
+def claims(sweep: SweepRuns, order: Ranking) -> list[JudgedClaim]:
     """Every claim of which there are runs."""
     found = [
         *(_comparison(sweep, "explore", "sparse", y, m) for m in MEASURES for y in OTHERS),
@@ -62,14 +82,14 @@ def claims(sweep: SweepRuns, order: Ranking) -> list[Claim]:
     return [_with_seeds(sweep, claim) for claim in found if claim is not None]
 
 
-def updates(sweep: SweepRuns) -> list[Claim]:
+def updates(sweep: SweepRuns) -> list[JudgedClaim]:
     """The same for ways to update, of which the paper draws no conclusion."""
     others = ("soft", "hard")
     found = [_comparison(sweep, "update", "sparse", y, m) for m in MEASURES for y in others]
     return [_with_seeds(sweep, claim) for claim in found if claim is not None]
 
 
-def _with_seeds(sweep: SweepRuns, claim: Claim) -> Claim:
+def _with_seeds(sweep: SweepRuns, claim: JudgedClaim) -> JudgedClaim:
     """An inconclusive claim with the number of seeds, or times as many runs, to settle it."""
     factor = claim.found.runs_to_settle(claim.null)
     if claim.verdict != INCONCLUSIVE or not claim.narrows or factor is None:
@@ -83,7 +103,7 @@ def _with_seeds(sweep: SweepRuns, claim: Claim) -> Claim:
     return dataclasses.replace(claim, note=f"{claim.note} {text}".strip())
 
 
-def rows_of(found: Sequence[Claim]) -> tuple[Line, ...]:
+def rows_of(found: Sequence[JudgedClaim]) -> tuple[Line, ...]:
     """The claims as rows of a table."""
     return tuple(
         {
@@ -104,24 +124,24 @@ def _way(factor: str, kind: str) -> str:
     return f"{word} exploration" if factor == "explore" else f"the {word} update"
 
 
-def _comparison(sweep: SweepRuns, factor: str, x: str, y: str, measure: str) -> Claim | None:
+def _comparison(sweep: SweepRuns, factor: str, x: str, y: str, measure: str) -> JudgedClaim | None:
     """Whether a run of x does better than its match of y."""
     one = improvement_between(sweep, factor, x, y, measure, sweep.actions)
     if one is None:
         return None
-    verdict, note, hidden = one.verdict, "", ""
+    verdict, note, caution = one.verdict, "", ""
     if measure == "episodes":
-        hidden = _hidden(sweep, factor, (x, y))
-        note = f"{_shares(one)} {_reached(sweep, factor, (x, y))}{hidden}"
-        verdict = INCONCLUSIVE if hidden else verdict
+        caution = _exploration_caution(sweep, factor, (x, y))
+        note = f"{_shares(one)} {_reached(sweep, factor, (x, y))}{caution}"
+        verdict = INCONCLUSIVE if caution else verdict
     if y == "DDPG":
         what = "in return" if measure == "return" else "with fewer episodes"
-        runs = sweep.greedy[DDPG]
+        runs = sweep.greedy[DDPG_CELL]
         mean = f"end at {number(runs.mean(), digits(sweep.task))} on average."
         statement = f"Q-learning with sparse exploration outperforms DDPG {what}"
         chance = f"Probability that a run does better than one of DDPG, over {one.matches} cells"
         note = note or f"DDPG's {plural(len(runs), 'run')} {mean}"
-        return Claim(statement, chance, one.chance, 0.5, verdict, note)
+        return JudgedClaim(statement, chance, one.chance, 0.5, verdict, note)
     us, them = _way(factor, x), _way(factor, y)
     what = "needs fewer episodes than" if measure == "episodes" else "ends at a higher return than"
     each = [improvement_between(sweep, factor, x, y, measure, [n]) for n in sweep.actions]
@@ -135,7 +155,9 @@ def _comparison(sweep: SweepRuns, factor: str, x: str, y: str, measure: str) -> 
     pairs = f"{plural(one.matches, 'matched pair')} of cells"
     chance = f"Probability that a run does better than its match, over {pairs}"
     detail = "; ".join(parts)
-    return Claim(statement, chance, one.chance, 0.5, verdict, note, detail, narrows=not hidden)
+    return JudgedClaim(
+        statement, chance, one.chance, 0.5, verdict, note, detail, narrows=not caution
+    )
 
 
 def _shares(one: Improvement) -> str:
@@ -159,12 +181,12 @@ def _reached(sweep: SweepRuns, factor: str, ways: Sequence[str]) -> str:
         late += [f"{good} of {int((~reached).sum())} {words}"] if not reached.all() else []
     cells = [
         cell for way in ways if way != "DDPG" for n in sweep.actions
-        for cell in sweep.of(factor, way, n)
+        for cell in sweep.cells_of_kind(factor, way, n)
     ]  # fmt: skip
-    share = np.mean(np.concatenate([sweep.times[cell][:, 1] for cell in cells]))
+    share = np.mean(np.concatenate([sweep.times[cell].reached for cell in cells]))
     few = " So few did that this is weak evidence." if share < 0.25 else ""
-    others = f" Of the others, {listed(late)} have a greedy return at the threshold or above."
-    text = f"Runs that reached {number(sweep.threshold, 0)}: {listed(parts)}."
+    others = f" Of the others, {joined_words(late)} have a greedy return at the threshold or above."
+    text = f"Runs that reached {number(sweep.threshold, 0)}: {joined_words(parts)}."
     return f"{text}{others if late else ''}{few}"
 
 
@@ -172,13 +194,15 @@ def _reached_threshold(
     sweep: SweepRuns, factor: str, way: str
 ) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
     """Which runs reached the threshold in training, and which without exploration at the end."""
-    cells = dict.fromkeys(cell for n in sweep.actions for cell in sweep.of(factor, way, n))
-    mine = [DDPG] if way == "DDPG" else list(cells)
-    reached = np.concatenate([sweep.times[cell][:, 1] for cell in mine])
-    return reached > 0, np.concatenate([sweep.greedy[cell] for cell in mine]) >= sweep.threshold
+    cells = dict.fromkeys(
+        cell for n in sweep.actions for cell in sweep.cells_of_kind(factor, way, n)
+    )
+    mine = [DDPG_CELL] if way == "DDPG" else list(cells)
+    reached = np.concatenate([sweep.times[cell].reached for cell in mine])
+    return reached, np.concatenate([sweep.greedy[cell] for cell in mine]) >= sweep.threshold
 
 
-def _hidden(sweep: SweepRuns, factor: str, ways: Sequence[str]) -> str:
+def _exploration_caution(sweep: SweepRuns, factor: str, ways: Sequence[str]) -> str:
     """A caution where runs are at the threshold without exploration alone, so that episodes to it
     do not measure what was learned."""
     for way in ways:
@@ -190,7 +214,7 @@ def _hidden(sweep: SweepRuns, factor: str, ways: Sequence[str]) -> str:
     return ""
 
 
-def _trend(sweep: SweepRuns, other: str, measure: str) -> Claim | None:
+def _trend(sweep: SweepRuns, other: str, measure: str) -> JudgedClaim | None:
     known = leads(sweep, "sparse", other, measure)
     if len(known) < 2:
         return None
@@ -201,65 +225,65 @@ def _trend(sweep: SweepRuns, other: str, measure: str) -> Claim | None:
     never = f", where a run that never reached the threshold counts {most:,}"
     never = never if measure == "episodes" else ""
     parts = [f"{number(value, decimals)} at {n:,}" for n, (value, _) in known.items()]
-    hidden = _hidden(sweep, "explore", ("sparse", other)) if measure == "episodes" else ""
+    caution = (
+        _exploration_caution(sweep, "explore", ("sparse", other)) if measure == "episodes" else ""
+    )
     out = [f"{n:,}" for n in leads(sweep, "sparse", other, "return") if n not in known]
     none = f"no run reached {number(sweep.threshold, 0)} with them"
-    dropped = f" Without {listed(out)} actions: {none}." if out else ""
+    dropped = f" Without {joined_words(out)} actions: {none}." if out else ""
     statement = f"The more actions, the more sparse exploration leads {them} in {measure}"
     growth = (
         f"Growth of the mean lead over matched cells, from {min(known):,} to {max(known):,} "
         f"actions along a straight line with equal steps between the {len(known)} numbers"
     )
-    verdict = INCONCLUSIVE if hidden else change.verdict(0.0)
-    note = f"The lead is {listed(parts)} actions{never}.{dropped}{hidden}"
+    verdict = INCONCLUSIVE if caution else change.verdict(0.0)
+    note = f"The lead is {joined_words(parts)} actions{never}.{dropped}{caution}"
     detail = "; ".join(parts)
-    return Claim(statement, growth, change, 0.0, verdict, note, detail, decimals, not hidden)
+    return JudgedClaim(statement, growth, change, 0.0, verdict, note, detail, decimals, not caution)
 
 
-def _top(sweep: SweepRuns, order: Ranking) -> Claim | None:
+def _top(sweep: SweepRuns, order: Ranking) -> JudgedClaim | None:
     """How the five best algorithms explore."""
-    if len(order.names) <= TOP:
+    said = TOP_CLAIMS.get(sweep.task.name)
+    if said is None or len(order.names) <= TOP:
         return None
-    if sweep.task.name == "pendulum":
-        way, statement, null = "sparse", "Most of the top five explore sparsely", TOP / 2
-    else:
-        way, statement, null = "soft", "None of the top five explores with softmax", 0.5
-    mine = np.array([sweep.algorithms[one].explore == way for one in order.names], float)
+    mine = np.array([sweep.algorithms[one].explore == said.way for one in order.names], float)
     draws = None if order.first is None else order.first @ mine
     count = estimate(round(float(order.top @ mine), 9), draws)
     by_mean = round(float(order.top_by_mean @ mine), 1)
     whole = all(float(v or 0).is_integer() for v in (count.value, count.low, count.high))
-    verdict = count.verdict(null)
-    return Claim(
-        statement,
-        f"Algorithms with {_way('explore', way)} among our top five",
+    verdict = count.verdict(said.null)
+    return JudgedClaim(
+        said.statement,
+        f"Algorithms with {_way('explore', said.way)} among our top five",
         count,
-        null,
-        verdict if way == "sparse" else OPPOSITE[verdict],
-        f"The paper's tables have {PAPER_TOP[sweep.task.name][way]}. By the paper's rule, the mean "
+        said.null,
+        verdict if said.more else OPPOSITE[verdict],
+        f"The paper's tables have {said.in_paper}. By the paper's rule, the mean "
         f"return over the numbers of actions, we have {by_mean:g}.",
         decimals=0 if whole else 1,
     )
 
 
-def _maximum(sweep: SweepRuns, order: Ranking) -> Claim | None:
+def _maximum(sweep: SweepRuns, order: Ranking) -> JudgedClaim | None:
     """Whether the best algorithms converge to the maximum return."""
+    said = TOP_CLAIMS.get(sweep.task.name)
     best = [(one, n) for one in order.names[:TOP] for n in sweep.actions]
     best = [cell for cell in best if cell in sweep.cells]
-    if sweep.task.name != "pendulum" or not best or len(order.names) < TOP:
+    if said is None or said.maximum is None or not best or len(order.names) < TOP:
         return None
     reached = [sweep.greedy[cell].mean() >= sweep.threshold for cell in best]
     few = any(len(sweep.greedy[cell]) < 2 for cell in best)
     drawn = [sweep.weights[cell] @ sweep.greedy[cell] >= sweep.threshold for cell in best]
     share = estimate(float(np.mean(reached)), None if few else np.mean(drawn, axis=0))
-    statement = "Most of the top five converge to the maximum return of 1000"
+    statement = f"Most of the top five converge to the maximum return of {said.maximum:g}"
     level = f"a mean greedy return of {number(sweep.threshold, 0)} or more"
     cells = f"Share of their {len(best)} cells with {level}"
     bias = "The five were chosen by the same runs, which biases this upwards."
-    return Claim(statement, cells, share, 0.5, share.verdict(0.5), bias)
+    return JudgedClaim(statement, cells, share, 0.5, share.verdict(0.5), bias)
 
 
-def tally(found: Sequence[Claim]) -> str:
+def tally(found: Sequence[JudgedClaim]) -> str:
     """How many claims hold, do not hold, and are inconclusive."""
     if not found:
         return "There are too few runs for any of the paper's statements."

@@ -14,19 +14,19 @@ ALPHAS = (1.0, 0.1, 0.01)
 
 
 @dataclass(frozen=True)
-class Task:
+class SweepTask:
     """An environment with the protocol of the paper."""
 
     name: str
     title: str
     env: str
     dimensions: int
-    """Of its actions."""
+    """The number of dimensions of its actions."""
     actions: tuple[int, ...]
     """The paper's discretisations: numbers of actions in all."""
     episodes: int
     steps: int
-    """After which a run ends, whatever its episodes."""
+    """The steps after which a run ends, whatever its episodes."""
     threshold: float
     """The return at which the task counts as learned."""
     length: int
@@ -34,10 +34,10 @@ class Task:
     paper_name: str
     """Its name in the paper's tables."""
     options: Mapping[str, Any] = field(default_factory=dict)
-    """Of the learners, where the defaults do not suit the task; for all variants alike."""
+    """Options of the learners of all variants, where the defaults do not suit the task."""
 
     def levels(self, actions: int) -> int:
-        """Levels of each dimension that make so many actions.
+        """The levels of each dimension that make this number of actions.
 
         >>> TASKS["reacher"].levels(961)
         31
@@ -52,11 +52,11 @@ class Task:
         return levels
 
 
-REACHER = Task(
+REACHER = SweepTask(
     "reacher", "Reacher", "Reacher-v5", 2, (9, 121, 961, 2601), 10_000, 500_000, -6.0, 50,
     "reacher",
 )  # fmt: skip
-PENDULUM = Task(
+PENDULUM = SweepTask(
     "pendulum", "Inverted pendulum", "InvertedPendulum-v5", 1, (3, 101, 1001, 2001), 3_000,
     400_000, 980.0, 1000, "inverted_pendulum", {"epsilon": "1:0.02:10000"},
 )  # fmt: skip
@@ -95,7 +95,7 @@ def _variants(alphas: Sequence[float]) -> tuple[Variant, ...]:
 VARIANTS = _variants(ALPHAS)
 """The 27 of the paper. It counts epsilon-greedy with the plain update three times, once for each
 alpha, which nothing in it depends on: three times the seeds."""
-DDPG = Variant()
+DDPG_VARIANT = Variant()
 
 
 def choose_variants(
@@ -110,7 +110,7 @@ def choose_variants(
         if not 0 < alpha < float("inf"):
             raise InvalidInput(f"alpha must be positive, got {alpha:g}")
     chosen = ALPHAS if alphas is None else sorted(set(alphas), reverse=True)
-    every = (*_variants(chosen), DDPG)
+    every = (*_variants(chosen), DDPG_VARIANT)
     if names is None:
         return list(every)
     known = {v.name.lower() for v in every} | {v.stem.lower() for v in every}
@@ -131,10 +131,10 @@ class PaperResult:
 
     expected_return: float
     episodes: int | None
-    """To the threshold, where the paper gives them."""
+    """The episodes to the threshold, where the paper gives them."""
 
 
-def paper_results(task: Task) -> dict[tuple[str, int | None], PaperResult]:
+def paper_results(task: SweepTask) -> dict[tuple[str, int | None], PaperResult]:
     """The paper's numbers by algorithm and number of actions, None for DDPG's continuous ones."""
     text = (files("tsallax.paper.sweep") / "results.csv").read_text(encoding="utf-8")
     found = {}

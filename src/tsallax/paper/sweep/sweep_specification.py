@@ -10,18 +10,18 @@ from tsallax.deep import options
 from tsallax.deep.ddpg_config import DDPGConfig
 from tsallax.deep.deep_q_config import DeepQConfig
 from tsallax.errors import InvalidInput
-from tsallax.paper.sweep.tasks import ALPHAS, DDPG, VARIANTS, Task, Variant
+from tsallax.paper.sweep.sweep_tasks import ALPHAS, DDPG_VARIANT, VARIANTS, SweepTask, Variant
 
 QUICK_VARIANTS = {"Sparse+SparseBellman-0.1", "Soft+SoftBellman-0.1", "EpsGrdy+Bellman-0.1", "DDPG"}
 SEED_SHIFT = 1000
-"""By which the seeds of epsilon-greedy with the plain update differ from one alpha to the next."""
+"""The difference of the seeds of epsilon-greedy with the plain update from alpha to alpha."""
 
 
 @dataclass(frozen=True)
-class Sweep:
+class SweepRequest:
     """What to train: every variant, with every number of actions and every seed."""
 
-    task: Task
+    task: SweepTask
     actions: tuple[int, ...]
     variants: tuple[Variant, ...]
     seeds: int
@@ -34,7 +34,7 @@ class Sweep:
 
 
 @dataclass(frozen=True)
-class Run:
+class SweepRun:
     """One agent to train."""
 
     variant: Variant
@@ -42,16 +42,18 @@ class Run:
     seed: int
 
 
-def paper_sweep(task: Task, quick: bool = False) -> Sweep:
+def paper_sweep(task: SweepTask, quick: bool = False) -> SweepRequest:
     """The paper's protocol, or a miniature: small networks, few variants, few episodes."""
-    every = (*VARIANTS, DDPG)
+    every = (*VARIANTS, DDPG_VARIANT)
     if not quick:
-        return Sweep(task, task.actions, every, 3, task.episodes, task.steps)
+        return SweepRequest(task, task.actions, every, 3, task.episodes, task.steps)
     few = tuple(variant for variant in every if variant.name in QUICK_VARIANTS)
-    return Sweep(task, task.actions[:1], few, 2, 200, 10_000, {"net_arch": [64, 64]}, evaluated=20)
+    return SweepRequest(
+        task, task.actions[:1], few, 2, 200, 10_000, {"net_arch": [64, 64]}, evaluated=20
+    )
 
 
-def changed_sweep(sweep: Sweep, changes: dict[str, Any]) -> Sweep:
+def changed_sweep(sweep: SweepRequest, changes: dict[str, Any]) -> SweepRequest:
     """The sweep with other fields, refused here where it could not be trained."""
     made = dataclasses.replace(sweep, **changes)
     for name in ("seeds", "episodes", "steps"):
@@ -73,7 +75,7 @@ def changed_sweep(sweep: Sweep, changes: dict[str, Any]) -> Sweep:
     return made
 
 
-def runs_of(sweep: Sweep) -> list[Run]:
+def runs_of(sweep: SweepRequest) -> list[SweepRun]:
     """Every run of a sweep.
 
     Epsilon-greedy with the plain update has no alpha: where the paper lists it once for each, the
@@ -85,7 +87,7 @@ def runs_of(sweep: Sweep) -> list[Run]:
         if (variant.explore, variant.update) == ("epsilon", "hard"):
             shift = SEED_SHIFT * _alpha_index(variant.alpha)
         sizes: tuple[int | None, ...] = sweep.actions if variant.explore else (None,)
-        found += [Run(variant, n, seed + shift) for n in sizes for seed in range(sweep.seeds)]
+        found += [SweepRun(variant, n, seed + shift) for n in sizes for seed in range(sweep.seeds)]
     return list(dict.fromkeys(found))
 
 
@@ -96,7 +98,9 @@ def _alpha_index(alpha: float | None) -> int:
     return len(ALPHAS) + zlib.crc32(f"{alpha:g}".encode()) % 1_000_000
 
 
-def learner_config(task: Task, variant: Variant, given: dict[str, Any]) -> DeepQConfig | DDPGConfig:
+def learner_config(
+    task: SweepTask, variant: Variant, given: dict[str, Any]
+) -> DeepQConfig | DDPGConfig:
     """The options of a variant's learner, those of the network spelled out."""
     kind = DDPGConfig if variant.explore is None else DeepQConfig
     known = {f.name for f in dataclasses.fields(kind)}

@@ -7,7 +7,7 @@ import numpy as np
 
 from tsallax.deep.options import with_current_names
 from tsallax.paper.fleets.row_files import RowFormat, is_count, is_finite
-from tsallax.paper.sweep.tasks import EXPLORE, TASKS, UPDATE, Variant
+from tsallax.paper.sweep.sweep_tasks import EXPLORE, TASKS, UPDATE, Variant
 
 EVERY = 20
 """Training episodes that an entry of a row's `returns` averages."""
@@ -17,13 +17,13 @@ WINDOW = 100
 FINITE = ("final", "greedy", "sampled", "threshold", "seconds")
 ERRORS = ("greedy_error", "sampled_error")
 MINIMA = {"seed": 0, "episodes": 1, "steps": 1, "evaluated": 1, "every": 1, "agents": 1}
-"""Of fields that are integers."""
+"""The least values of the fields that are integers."""
 
 Key = tuple[str, str, int | None, int]
 
 
 @dataclass(frozen=True)
-class Row:
+class SweepRow:
     """One agent's run.
 
     Attributes:
@@ -35,7 +35,7 @@ class Row:
         final: the mean return of the last 100 training episodes.
         greedy, greedy_error: mean return of evaluation episodes without exploration, and the
             standard error over these episodes, which says nothing about other runs.
-        sampled, sampled_error: likewise, with actions drawn from the exploring policy.
+        sampled, sampled_error: the same with actions drawn from the exploring policy.
         evaluated: the number of evaluation episodes of each kind.
         returns: mean returns of training episodes, `every` at a time; the last may be of fewer.
         seconds, agents: the time it took with the agents that learned beside it, and their number.
@@ -136,4 +136,4 @@ def _converted(data: dict[str, Any]) -> dict[str, Any]:
     return {**data, "returns": returns, "config": with_current_names(data["config"])}
 
 
-SWEEP_ROWS = RowFormat(Row, ".jsonl", "a sweep", _invalid_field, _converted)
+SWEEP_ROWS = RowFormat(SweepRow, ".jsonl", "a sweep", _invalid_field, _converted)

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from refusals import refused
 from small_sweeps import finished_row
-from tsallax.paper.sweep.rows import SWEEP_ROWS, first_episode_at
+from tsallax.paper.sweep.sweep_rows import SWEEP_ROWS, first_episode_at
 
 ROOT = Path(__file__).parents[3]
 

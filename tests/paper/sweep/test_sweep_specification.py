@@ -7,8 +7,13 @@ import pytest
 from small_sweeps import NAME, small
 from tsallax import DeepQConfig
 from tsallax.errors import InvalidInput
-from tsallax.paper.sweep.specification import changed_sweep, learner_config, paper_sweep, runs_of
-from tsallax.paper.sweep.tasks import DDPG, PENDULUM, REACHER, choose_variants
+from tsallax.paper.sweep.sweep_specification import (
+    changed_sweep,
+    learner_config,
+    paper_sweep,
+    runs_of,
+)
+from tsallax.paper.sweep.sweep_tasks import DDPG_VARIANT, PENDULUM, REACHER, choose_variants
 
 
 def test_epsilon_greedy_with_the_plain_update_has_other_seeds_for_every_alpha():
@@ -17,7 +22,7 @@ def test_epsilon_greedy_with_the_plain_update_has_other_seeds_for_every_alpha():
     seeds: dict[str, list[int]] = {}
     for run in runs_of(made):
         seeds.setdefault(run.variant.name, []).append(run.seed)
-        assert (run.actions is None) == (run.variant == DDPG)
+        assert (run.actions is None) == (run.variant == DDPG_VARIANT)
     assert seeds == {
         NAME: [0, 1] * 2,
         "EpsGrdy+Bellman-1": [0, 1] * 2,
@@ -48,7 +53,7 @@ def test_the_options_of_a_task_hold_for_the_learners_that_have_them():
     greedy = dataclasses.replace(variant, explore="epsilon")
     assert learner_config(PENDULUM, greedy, {}).epsilon == (1.0, 0.02, 10_000)
     assert learner_config(PENDULUM, variant, {}).epsilon == DeepQConfig().epsilon, "not used"
-    assert not hasattr(learner_config(PENDULUM, DDPG, {}), "epsilon")
+    assert not hasattr(learner_config(PENDULUM, DDPG_VARIANT, {}), "epsilon")
     assert learner_config(REACHER, variant, {}).net_arch == (256,) * 4
     assert learner_config(REACHER, variant, {"net_arch": [8]}).net_arch == (8,)
 
