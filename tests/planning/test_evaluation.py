@@ -189,7 +189,7 @@ def test_an_inaccurate_evaluation_is_refused(monkeypatch):
     nothing = lambda self, b, *_, **__: np.zeros_like(b)  # noqa: E731
     for name in ("solve", "solve_exactly"):
         monkeypatch.setattr(PolicySystem, name, nothing)
-    with pytest.raises(InvalidInput, match="cannot be computed in float64"):
+    with pytest.raises(InvalidInput, match="cannot be evaluated in float64"):
         evaluate(mdp, np.zeros(5, int))
 
 

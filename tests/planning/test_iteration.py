@@ -8,7 +8,7 @@ import pytest
 from planning.functional_models import stock_model
 from planning_problems import BY_NAME, truth
 from solution_checks import METHODS, assert_enclosed
-from tsallax import NotConverged, SolveInterrupted, Sparse, solve
+from tsallax import MDP, NotConverged, SolveInterrupted, Sparse, problems, solve
 from tsallax.planning import iteration
 from tsallax.planning.accelerator import device_sweep, functional_sweep
 from tsallax.planning.bellman import Bellman
@@ -165,3 +165,21 @@ def test_methods_treat_arrays_as_opaque(method):
     exact = truth(problem.name, "sparse")
     value = operator.shifted(found.certificate.updated, found.certificate.middle).array
     assert np.abs(value - exact.middle).max() <= 1e-4
+
+
+def test_value_iteration_refuses_a_tolerance_out_of_reach_before_its_values_have_grown():
+    mdp = problems.garnet(100, 4, 5).with_discount(0.9999)
+    with pytest.raises(NotConverged, match="1e-09 is below what float64 can prove") as refused:
+        solve(mdp, Sparse(0.1), 1e-9, "value_iteration")
+    assert refused.value.solution.sweeps < 300  # 1,391 until v is near V*
+
+
+@pytest.mark.parametrize("sign", [1.0, -1.0])
+def test_a_relative_tolerance_is_met_while_values_still_grow(sign):
+    mdp = problems.garnet(50, 3, 3)
+    mdp = MDP(mdp.transitions, sign * (1.0 + mdp.rewards), 0.999)
+    options = {"tolerance": 0.0, "relative_tolerance": 1e-4}
+    solution = solve(mdp, Sparse(0.1), method="value_iteration", **options)
+    exact = solve(mdp, Sparse(0.1), 1e-7).value
+    assert solution.sweeps < 100
+    assert np.abs(solution.value - exact).max() <= 1e-4 * np.abs(exact).max()

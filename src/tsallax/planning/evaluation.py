@@ -174,8 +174,9 @@ def evaluate(
     largest = operator.scale / (1.0 - operator.discount)
     if not (error + off <= MAX_RELATIVE_ERROR * largest and apart <= error + off):
         raise InvalidInput(
-            f"the value of this policy cannot be computed in float64: its error is {error:.2g}, "
-            f"and d'V and rho'r differ by {apart:.2g}; a discount below {mdp.discount!r} may help"
+            "this policy cannot be evaluated in float64: the error of its value is up to "
+            f"{error:.2g}, that of returns from its visitation up to {off:.2g}, and they differ by "
+            f"{apart:.2g}; a discount below {mdp.discount!r} may help"
         )
     return found
 

@@ -131,10 +131,17 @@ def iterate_to(
 
 
 def value_bounds(certificate: Certificate) -> tuple[float, float]:
-    """Bounds on max|V*|, from below and above."""
-    low, high = certificate.change
-    distance = max(abs(low), abs(high)) + max(abs(certificate.low), abs(certificate.high))
-    return max(certificate.size - distance, 0.0), certificate.size + distance
+    """Bounds on max|V*|, from below and above.
+
+    V* is about v + low to v + high.  A v near 0 says as much of it as one near V*, if all states
+    are known to be worth more, or less, by at least a distance.
+    """
+    (least, most), (low, high) = certificate.change, (certificate.low, certificate.high)
+    swept = certificate.size + max(abs(least), abs(most))  # at least max|Uv|
+    beyond = max(low, -high, 0.0)  # the least distance of V* from Uv in any state
+    distance = max(abs(low), abs(high))
+    near = certificate.size - max(abs(least), abs(most)) - distance
+    return max(near, beyond - swept, 0.0), swept + distance
 
 
 def _sufficient_sweeps(operator: Operator, size: float, tolerance: float) -> int:
