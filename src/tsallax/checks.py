@@ -194,10 +194,16 @@ def input_file(path: str | PathLike[str]) -> Path:
     return file
 
 
-def output_file(name: str, path: str | PathLike[str], source: str | None = None) -> Path:
+def output_file(
+    name: str,
+    path: str | PathLike[str],
+    *sources: str | PathLike[str] | None,
+    ending: str = "",
+) -> Path:
     """The path of a file that can be written: its folder is there, and it is no folder itself.
 
-    It must not be the file `source`, from which is read.
+    It must have the ending that is asked for, so that no file of another kind is replaced, and must
+    be none of the files `sources`, from which is read.
 
     >>> output_file("--out", "missing/solution.npz")
     Traceback (most recent call last):
@@ -206,14 +212,17 @@ def output_file(name: str, path: str | PathLike[str], source: str | None = None)
     file = Path(path)
     if not str(path) or file.is_dir():
         raise InvalidInput(f"{name} {str(path)!r}: is a folder, give the name of a file")
+    if ending and file.suffix != ending:
+        raise InvalidInput(f"{name} {path}: the name must end in {ending}")
     folder = file.parent
     if not folder.is_dir():
         raise InvalidInput(f"{name} {path}: there is no folder {folder}")
     if not os.access(folder, os.W_OK):
         raise InvalidInput(f"{name} {path}: the folder {folder} cannot be written to")
-    both = source is not None and file.exists() and os.path.exists(source)
-    if both and file.samefile(str(source)):
-        raise InvalidInput(f"{name} {path}: is the file that is read, give another name")
+    for source in sources:
+        both = source is not None and file.exists() and os.path.exists(source)
+        if both and file.samefile(str(source)):
+            raise InvalidInput(f"{name} {path}: is the file that is read, give another name")
     return file
 
 

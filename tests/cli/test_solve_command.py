@@ -170,7 +170,7 @@ def test_a_missing_gpu_is_named_with_the_option_that_asks_for_it(capsys):
         ("FILE --alpha 1 --show 1 --all", ["--all prints", "leave --show out"]),
         ("FILE --alpha 1 --out FOLDER", ["--out", "is a folder"]),
         ("FILE --alpha 1 --out FOLDER/absent/s.npz", ["--out", "no folder"]),
-        ("FILE --alpha 1 --out FOLDER/s.umb", ["s.umb: .umb is for models: end the name in .npz"]),
+        ("FILE --alpha 1 --out FOLDER/s.umb", ["--out", "s.umb: the name must end in .npz"]),
         ("FOLDER --alpha 1", ["is a folder, give the name of a file"]),
         ("FOLDER/absent.npz --alpha 1", ["absent.npz: no such file"]),
         ("FOLDER/text.npz --alpha 1", ["text.npz", "MDP"]),

@@ -22,7 +22,7 @@ def explore(
         str,
         typer.Argument(metavar="MODEL", help=f"{SOURCES}."),
     ] = "multigoal",
-    out: Annotated[Path, typer.Option(help="The page to write.")] = Path("explorer.html"),
+    out: Annotated[Path, typer.Option(help="The .html file to write.")] = Path("explorer.html"),
     alphas: Annotated[
         str | None,
         typer.Option(metavar="X,X,...", help="Coefficients.  [default: 12 that suit the model]"),
@@ -60,7 +60,7 @@ def explore(
     Solutions are computed beforehand for all alphas and q; on the page sliders move through them.
     A page shows up to 10,000 states. A model from functions is stored first.
     """
-    checks.output_file("--out", out, source)
+    checks.output_file("--out", out, source, positions, report, ending=".html")
     from tsallax.explorer.explorer_page import explore as write_explorer
     from tsallax.explorer.state_layout import load_positions
     from tsallax.planning.solution import NotConverged

@@ -74,9 +74,9 @@ def solve(
     out: Annotated[
         Path | None,
         typer.Option(
-            help="Write the solution, or the best so far, to this file, for Solution.load (with "
-            "--horizon for FiniteHorizonSolution.load); of a model from functions value, lower, "
-            "upper and actions, for numpy.load."
+            help="Write the solution, or the best so far, to this file, .npz, for Solution.load "
+            "(with --horizon for FiniteHorizonSolution.load); of a model from functions value, "
+            "lower, upper and actions, for numpy.load."
         ),
     ] = None,
     show: Annotated[
@@ -128,7 +128,7 @@ def solve(
     and JAX_PROCESS_ID. Certificates that need all transitions in one process are left out.
     """
     if out is not None:
-        checks.output_file("--out", out, source)
+        checks.output_file("--out", out, source, ending=".npz")
     if show is not None:
         checks.count("--show", show, at_least=0)
     if all_states and show is not None:
@@ -136,11 +136,8 @@ def solve(
     _check_horizon(horizon, step, distributed)
     if distributed and not worker_process.is_worker():
         raise typer.Exit(worker_process.watch(sys.argv[1:]))
-    from tsallax.planning.formats.exchange import refuse_for_solution
     from tsallax.regularizer import by_name
 
-    if out is not None:
-        refuse_for_solution(out)
     options: dict[str, Any] = {
         "regularizer": by_name(regularizer, alpha, q), "tolerance": tolerance, "method": method,
         "max_sweeps": max_sweeps, "relative_tolerance": relative_tolerance,

@@ -60,7 +60,7 @@ def explore(
 
     Args:
         mdp: the problem; a model from functions is stored first.
-        path: of the page.
+        path: of the page, with the ending `.html`.
         alphas: the coefficients; default: twelve that suit the action values of the problem.
         qs: the entropic indices: 1 is soft, and above 1 policies are sparse.
         tolerance: the largest |value - V*|; default: 1e-7 of the largest hard value.
@@ -79,7 +79,7 @@ def explore(
     ...     page.stat().st_size < 100_000
     True
     """
-    target = checks.output_file("path", path)
+    target = checks.output_file("path", path, report, ending=".html")
     check_problem("explore", mdp, Hard(), (MDP, FunctionalMDP))
     indices = [checks.entropic_index(q) for q in _several("qs", qs)]
     grid = None if alphas is None else _several("alphas", alphas)
