@@ -226,6 +226,23 @@ def output_file(
     return file
 
 
+def file_ending(path: str | PathLike[str], known: Iterable[str]) -> str:
+    """The ending of a file's name: one of those known, or none.
+
+    >>> file_ending("model.drn", (".npz", ".drn"))
+    '.drn'
+    >>> file_ending("model.csv", (".npz", ".drn"))
+    Traceback (most recent call last):
+    tsallax.errors.InvalidInput: model.csv: unknown ending .csv: choose from .npz, .drn
+    """
+    ending = Path(path).suffix
+    endings = tuple(known)
+    if ending and ending not in endings:
+        problem = f"unknown ending {ending}: choose from {', '.join(endings)}"
+        raise InvalidInput(problem, source=path)
+    return ending
+
+
 def output_folder(path: str | PathLike[str], name: str = "") -> Path:
     """A folder to write to, made if need be; `name` is the option that names it."""
     folder = Path(path)
