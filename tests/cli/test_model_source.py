@@ -4,8 +4,10 @@ import sys
 
 import pytest
 
+from command_line import assert_error, call
 from tsallax import InvalidInput
 from tsallax.cli.model_source import make_model, names_model_function, search_current_folder
+from tsallax.problems import forest
 
 MODELS = """
 import tsallax
@@ -105,3 +107,41 @@ def test_only_a_source_with_a_module_adds_the_current_folder_once(tmp_path, monk
     for _ in range(2):
         search_current_folder("maze:Maze-v0")
         assert sys.path == [str(tmp_path), *before]
+
+
+TWO_REWARDS = """
+@type: MDP
+@reward_models
+coins lives
+@nr_states
+1
+@nr_choices
+1
+@model
+state 0 [0, 0] init
+\taction stay [3, 5]
+\t\t0 : 1
+"""
+
+
+def test_one_of_several_reward_structures_is_chosen(tmp_path, capsys):
+    file, page = tmp_path / "two.drn", tmp_path / "page.html"
+    file.write_text(TWO_REWARDS.lstrip())
+    solving = f"solve {file} --regularizer hard --discount 0.5"
+    exploring = f"explore {file} --discount 0.5 --alphas 1 --q 2 --out {page}"
+    for line in (solving, exploring):
+        output = call(capsys, line)
+        assert_error(output, "has 2 reward structures: give --rewards, such as --rewards 'coins'")
+        output = call(capsys, line, "--rewards gold")
+        assert_error(output, "no reward structure 'gold', but coins, lives")
+    assert '"regularized_return": 10.0' in call(capsys, solving, "--rewards lives --json").out
+    assert call(capsys, exploring, "--rewards coins").code == 0
+
+
+@pytest.mark.parametrize(
+    "source", ["forest", "FrozenLake-v1", "tsallax.problems:forest", "FOLDER/forest.npz"]
+)
+def test_other_sources_have_no_reward_structures(source, tmp_path, capsys):
+    forest().save(tmp_path / "forest.npz")
+    source = source.replace("FOLDER", str(tmp_path))
+    assert_error(call(capsys, f"solve {source} --alpha 1 --rewards r"), "leave --rewards out")

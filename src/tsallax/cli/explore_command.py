@@ -9,7 +9,7 @@ import typer
 
 from tsallax import checks
 from tsallax.cli.arguments import separated
-from tsallax.cli.model_source import SOURCES, DiscountOption, EnvOptions, read_model
+from tsallax.cli.model_source import SOURCES, DiscountOption, EnvOptions, RewardsOption, read_model
 from tsallax.cli.output import print_line
 from tsallax.errors import InvalidInput
 
@@ -46,6 +46,7 @@ def explore(
         Path | None, typer.Option(help="A page of tsallax report to link to.")
     ] = None,
     env_option: EnvOptions = None,
+    rewards: RewardsOption = None,
 ) -> None:
     """Make a page on which to explore the policies of an MDP: one HTML file, without a network.
 
@@ -65,7 +66,7 @@ def explore(
     from tsallax.explorer.state_layout import load_positions
     from tsallax.planning.solution import NotConverged
 
-    model = read_model(source, discount, env_option)
+    model = read_model(source, discount, env_option, rewards)
     try:
         page = write_explorer(
             model,

@@ -48,6 +48,12 @@ DiscountOption = Annotated[
     float | None,
     typer.Option(help=f"gamma.  [default: the model's; {DEFAULT_DISCOUNT} for an environment]"),
 ]
+RewardsOption = Annotated[
+    str | None,
+    typer.Option(
+        metavar="NAME", help="One of several reward structures in a file of a model checker."
+    ),
+]
 EnvOptions = Annotated[
     list[str] | None,
     typer.Option(
@@ -57,22 +63,27 @@ EnvOptions = Annotated[
 ]
 
 
-def read_model(source: str, discount: float | None, options: list[str] | None = None) -> Any:
+def read_model(
+    source: str,
+    discount: float | None,
+    options: list[str] | None = None,
+    rewards: str | None = None,
+) -> Any:
     """The model of a file, a problem, a function or an environment, with the discount asked for."""
     from tsallax.planning.formats.exchange import FORMATS
     from tsallax.planning.mdp import MDP
 
     if source.endswith((".npz", *FORMATS)) or os.path.isfile(source):
-        if options:
-            raise InvalidInput("a file has no options", source=source, omit="env_option")
-        return MDP.load(source, discount)
+        refuse_unused(source, "a file", env_option=options)
+        return MDP.load(source, discount, rewards)
     if source in PROBLEMS:
+        refuse_unused(source, "a problem", rewards=rewards)
         return _problem(source, discount, key_values("--env-option", options))
     if names_model_function(source):
-        if options:
-            raise InvalidInput("a function has no options", source=source, omit="env_option")
+        refuse_unused(source, "a function", env_option=options, rewards=rewards)
         model = make_model(source)
         return model if discount is None else model.with_discount(discount)
+    refuse_unused(source, "an environment", rewards=rewards)
     search_current_folder(source)
     gamma = DEFAULT_DISCOUNT if discount is None else discount
     arguments = key_values("--env-option", options)
@@ -84,6 +95,19 @@ def read_model(source: str, discount: float | None, options: list[str] | None = 
             checks.input_file(source)
         _check_name(source)
         raise
+
+
+def refuse_unused(source: str, kind: str, **given: object) -> None:
+    """Refuse options that a kind of source has no use for.
+
+    >>> refuse_unused("mdp.npz", "a file", env_option=["rows=3"])
+    Traceback (most recent call last):
+    tsallax.errors.InvalidInput: mdp.npz: a file has no options: leave env_option out
+    """
+    for name, value in given.items():
+        if value:
+            what = {"env_option": "options", "rewards": "reward structures"}[name]
+            raise InvalidInput(f"{kind} has no {what}", source=source, omit=name)
 
 
 def _check_name(name: str) -> None:

@@ -11,7 +11,14 @@ import typer
 
 from tsallax import checks
 from tsallax.cli import worker_process
-from tsallax.cli.model_source import SOURCES, DiscountOption, EnvOptions, read_model
+from tsallax.cli.model_source import (
+    SOURCES,
+    DiscountOption,
+    EnvOptions,
+    RewardsOption,
+    read_model,
+    refuse_unused,
+)
 from tsallax.cli.output import print_line
 from tsallax.errors import InvalidInput
 from tsallax.planning.methods import METHODS
@@ -97,6 +104,7 @@ def solve(
         typer.Option("--json", help="Print JSON; the policy with --show, --all or --step."),
     ] = False,
     env_option: EnvOptions = None,
+    rewards: RewardsOption = None,
     distributed: Annotated[
         bool,
         typer.Option("--distributed", help="Divide the states over the processes of a launcher."),
@@ -145,7 +153,7 @@ def solve(
     }  # fmt: skip
     if horizon is not None:
         options["horizon"] = horizon
-    solution = _solved(source, discount, env_option, distributed, out, options)
+    solution = _solved(source, discount, env_option, rewards, distributed, out, options)
     if solution is None:
         return
     if out is not None:
@@ -168,6 +176,7 @@ def _solved(
     source: str,
     discount: float | None,
     env_option: list[str] | None,
+    rewards: str | None,
     distributed: bool,
     out: Path | None,
     options: dict[str, Any],
@@ -183,9 +192,9 @@ def _solved(
     try:
         mesh = _joined() if distributed else None
         mdp = (
-            read_model(source, discount, env_option)
-            if mesh is None or not source.endswith(".npz")
-            else _read_part(source, discount, env_option, mesh)
+            _read_part(source, discount, env_option, rewards, mesh)
+            if mesh is not None and source.endswith(".npz")
+            else read_model(source, discount, env_option, rewards)
         )
         solution = solve_mdp(mdp, mesh=mesh, **options)
         return solution if mesh is None or _separated() else None
@@ -296,12 +305,15 @@ def _separated() -> bool:
 
 
 def _read_part(
-    source: str, discount: float | None, env_option: list[str] | None, mesh: Mesh
+    source: str,
+    discount: float | None,
+    env_option: list[str] | None,
+    rewards: str | None,
+    mesh: Mesh,
 ) -> Any:
     """This process's part of the model in a file, with the discount asked for."""
     from tsallax.planning.distributed import load_part
 
-    if env_option:
-        raise InvalidInput("a file has no options", source=source, omit="env_option")
+    refuse_unused(source, "an .npz file", env_option=env_option, rewards=rewards)
     mdp = load_part(source, mesh)
     return mdp if discount is None else mdp.with_discount(discount)
