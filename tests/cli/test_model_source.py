@@ -6,7 +6,7 @@ import pytest
 
 from command_line import assert_error, call
 from tsallax import InvalidInput
-from tsallax.cli.model_source import make_model, names_model_function, search_current_folder
+from tsallax.cli.model_source import make_model, names_model, search_current_folder
 from tsallax.problems import forest
 
 MODELS = """
@@ -26,6 +26,13 @@ def needs(x):
     return x
 
 constant = 3
+ready = small()
+stored = ready.to_mdp()
+
+class Stock:
+    @staticmethod
+    def small():
+        return stored
 
 def with_error():
     return tsallax.MDP.from_functions(
@@ -46,6 +53,8 @@ def path(tmp_path):
     ("source", "expected"),
     [
         ("models:large", True),
+        ("models:Stock.large", True),
+        ("a/b.py:large-one", True),
         ("a/b.py:large", True),
         ("C:\\models.py:large", True),
         ("FrozenLake-v1", False),
@@ -55,8 +64,8 @@ def path(tmp_path):
         ("mdp.npz", False),
     ],
 )
-def test_a_function_is_distinguished_from_an_environment_and_a_file(source, expected):
-    assert names_model_function(source) is expected
+def test_a_name_in_a_module_is_distinguished_from_an_environment_and_a_file(source, expected):
+    assert names_model(source) is expected
 
 
 def test_a_function_is_found_in_a_file_and_in_a_module_of_the_current_folder(path, monkeypatch):
@@ -66,13 +75,43 @@ def test_a_function_is_found_in_a_file_and_in_a_module_of_the_current_folder(pat
     assert make_model("warehouse_models:small").n_states == 15
 
 
+def test_a_model_may_be_ready_and_the_function_an_attribute(path, capsys):
+    for name, kind in (("ready", "FunctionalMDP"), ("stored", "MDP"), ("Stock.small", "MDP")):
+        model = make_model(f"{path}:{name}")
+        assert (type(model).__name__, model.n_states) == (kind, 15)
+    assert "15 states" in call(capsys, f"solve {path}:Stock.small --alpha 1 --discount 0.9").out
+
+
+@pytest.mark.parametrize(
+    ("name", "message"),
+    [
+        (
+            "models.py",
+            "models.py: is Python: name the MDP, or the function that returns it, such as ",
+        ),
+        ("models.py:", "models.py:NAME"),
+        ("absent.py", "absent.py: no such file"),
+        ("text.csv", "text.csv: unknown ending .csv: choose from .npz, .umb, .drn, .tra"),
+        ("absent.csv", "absent.csv: no such file"),
+        ("text", "text: not a readable MDP file"),
+    ],
+)
+def test_what_is_no_model_is_named_with_what_is(tmp_path, capsys, name, message):
+    for other in ("models.py", "text.csv", "text"):
+        (tmp_path / other).write_text("state,action")
+    assert_error(call(capsys, f"solve {tmp_path}/{name} --alpha 1"), message)
+
+
 @pytest.mark.parametrize(
     ("function", "message"),
     [
-        ("absent", "has no function absent"),
-        ("constant", "has no function constant"),
+        ("absent", "has no absent$"),
+        ("smal", r"has no smal: did you mean small\?"),
+        ("Stock.large", "has no Stock.large$"),
+        ("a-b", "has no a-b$"),
+        ("constant", "constant must be an MDP or a function that returns one, not int"),
         ("broken", r"broken\(\) fails with ValueError: no data \(warehouse_models.py, line 9\)"),
-        ("with_error", r"boolean .* \(warehouse_models.py, line 21\): use jnp.where for if"),
+        ("with_error", r"boolean .* \(warehouse_models.py, line 28\): use jnp.where for if"),
         ("needs", r"needs\(\) fails with TypeError"),
         ("number", r"number\(\) must return an MDP, not int"),
     ],

@@ -42,8 +42,7 @@ def solve(
         str,
         typer.Argument(
             metavar="SOURCE",
-            help=f"{SOURCES}, a function without arguments that returns an MDP or a model from "
-            "functions.",
+            help=f"{SOURCES}.",
         ),
     ],
     regularizer: Annotated[str, typer.Option(help="hard, soft, sparse or tsallis.")] = "sparse",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import zipfile
 from os import PathLike
 from pathlib import Path
 from typing import Any
@@ -30,11 +31,14 @@ def read_arguments(
 ) -> dict[str, Any]:
     """Read the arguments of `MDP` from a file; `discount` replaces that of the file.
 
-    `max_bytes` is for `.npz` files; the other formats have limits of their own.
+    `max_bytes` is for `.npz` files, which may have any name; the other formats have limits of their
+    own.
     """
     form = FORMATS.get(Path(path).suffix)
     if form is not None:
         return mdp_arguments(form.read(path, rewards), discount)
+    if not zipfile.is_zipfile(checks.input_file(path)):
+        checks.file_ending(path, ENDINGS)
     if rewards is not None:
         raise InvalidInput("holds only one reward for each pair", omit="rewards")
     arguments = mdp_files.read(path, max_bytes)
