@@ -192,7 +192,10 @@ def test_a_missing_gpu_is_named_with_the_option_that_asks_for_it(capsys):
         ("FILE --alpha 1 --horizon 3 --relative-tolerance 0.1", ["leave --relative-tolerance out"]),
         ("FILE --alpha 1 --horizon 3 --precision float32", ["leave --precision out"]),
         ("FILE --alpha 1 --horizon 3 --distributed", ["one process", "leave --distributed out"]),
-        ("inventory --alpha 1 --horizon 3", ["no finite horizon", "leave --horizon out"]),
+        (
+            "inventory --alpha 1 --horizon 3",
+            ["no finite horizon (use model.to_mdp() for one): leave --horizon out"],
+        ),
     ],
 )
 def test_wrong_input_is_one_line_and_writes_nothing(
