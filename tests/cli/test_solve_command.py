@@ -30,6 +30,7 @@ from tsallax import (
     gap_certificate,
     problems,
 )
+from tsallax.cli import solve_command, worker_process
 from tsallax.planning import (
     finite_horizon,
     finite_horizon_summary,
@@ -37,6 +38,7 @@ from tsallax.planning import (
     solver,
     summary,
 )
+from tsallax.planning.devices import all_devices
 from tsallax.planning.mdp import MDP
 from tsallax.planning.solver import Solution, solve
 from tsallax.regularizer import Hard, Soft, Sparse, Tsallis
@@ -205,6 +207,13 @@ def test_wrong_input_is_one_line_and_writes_nothing(
     line = line.replace("FILE", str(grid)).replace("FOLDER", str(tmp_path))
     assert_error(call(capsys, "solve", line), *words)
     assert [path.name for path in tmp_path.iterdir()] == ["text.npz"]
+
+
+def test_discount_1_and_several_processes_are_refused_by_their_option(monkeypatch, capsys):
+    monkeypatch.setattr(worker_process, "is_worker", lambda: True)
+    monkeypatch.setattr(solve_command, "_joined", all_devices)
+    output = call(capsys, "solve forest --alpha 1 --discount 1 --distributed")
+    assert_error(output, "on the CPU alone: leave --distributed out")
 
 
 def test_a_finite_horizon_is_solved_printed_and_written(grid: Path, tmp_path: Path, capsys):

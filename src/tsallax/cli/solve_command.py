@@ -197,6 +197,10 @@ def _solved(
         )
         solution = solve_mdp(mdp, mesh=mesh, **options)
         return solution if mesh is None or _separated() else None
+    except InvalidInput as error:
+        if error.omit == "mesh":
+            error.omit = "distributed"
+        raise
     except ProcessLost as error:
         print_line("error", f"{error}; nothing was written")
         raise typer.Exit(1) from None
