@@ -63,7 +63,8 @@ def explore(
         path: of the page, with the ending `.html`.
         alphas: the coefficients; default: twelve that suit the action values of the problem.
         qs: the entropic indices: 1 is soft, and above 1 policies are sparse.
-        tolerance: the largest |value - V*|; default: 1e-7 of the largest hard value.
+        tolerance: the largest |value - V*|; default: 1e-7 of the largest hard value, or
+            the next power of ten that float64 can prove.
         positions: of the states, shape (S, 2) or (S, 3); the third coordinate is a layer.
         name: of the problem, in the page's title.
         report: a page of `reproduce` to link to.
