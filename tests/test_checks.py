@@ -93,6 +93,17 @@ def test_files_need_a_folder_that_exists(tmp_path: Path):
             checks.output_file("--out", folder)
 
 
+def test_a_file_to_write_has_its_ending_and_is_none_that_is_read(tmp_path: Path):
+    for name in ("a.py", "a", "a.npz.csv"):
+        with refused(f"--out {tmp_path / name}: the name must end in .npz"):
+            checks.output_file("--out", tmp_path / name, ending=".npz")
+    file = tmp_path / "a.npz"
+    file.write_text("")
+    assert checks.output_file("--out", file, None, tmp_path / "absent", ending=".npz") == file
+    with refused("is the file that is read"):
+        checks.output_file("--out", file, None, tmp_path / "." / "a.npz", ending=".npz")
+
+
 def test_folders_are_made(tmp_path: Path):
     assert checks.output_folder(tmp_path / "a" / "b").is_dir()
     (tmp_path / "file").write_text("")

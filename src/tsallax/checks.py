@@ -194,10 +194,16 @@ def input_file(path: str | PathLike[str]) -> Path:
     return file
 
 
-def output_file(name: str, path: str | PathLike[str], source: str | None = None) -> Path:
+def output_file(
+    name: str,
+    path: str | PathLike[str],
+    *sources: str | PathLike[str] | None,
+    ending: str = "",
+) -> Path:
     """The path of a file that can be written: its folder is there, and it is no folder itself.
 
-    It must not be the file `source`, from which is read.
+    It must have the ending that is asked for, so that no file of another kind is replaced, and must
+    be none of the files `sources`, from which is read.
 
     >>> output_file("--out", "missing/solution.npz")
     Traceback (most recent call last):
@@ -206,15 +212,35 @@ def output_file(name: str, path: str | PathLike[str], source: str | None = None)
     file = Path(path)
     if not str(path) or file.is_dir():
         raise InvalidInput(f"{name} {str(path)!r}: is a folder, give the name of a file")
+    if ending and file.suffix != ending:
+        raise InvalidInput(f"{name} {path}: the name must end in {ending}")
     folder = file.parent
     if not folder.is_dir():
         raise InvalidInput(f"{name} {path}: there is no folder {folder}")
     if not os.access(folder, os.W_OK):
         raise InvalidInput(f"{name} {path}: the folder {folder} cannot be written to")
-    both = source is not None and file.exists() and os.path.exists(source)
-    if both and file.samefile(str(source)):
-        raise InvalidInput(f"{name} {path}: is the file that is read, give another name")
+    for source in sources:
+        both = source is not None and file.exists() and os.path.exists(source)
+        if both and file.samefile(str(source)):
+            raise InvalidInput(f"{name} {path}: is the file that is read, give another name")
     return file
+
+
+def file_ending(path: str | PathLike[str], known: Iterable[str]) -> str:
+    """The ending of a file's name: one of those known, or none.
+
+    >>> file_ending("model.drn", (".npz", ".drn"))
+    '.drn'
+    >>> file_ending("model.csv", (".npz", ".drn"))
+    Traceback (most recent call last):
+    tsallax.errors.InvalidInput: model.csv: unknown ending .csv: choose from .npz, .drn
+    """
+    ending = Path(path).suffix
+    endings = tuple(known)
+    if ending and ending not in endings:
+        problem = f"unknown ending {ending}: choose from {', '.join(endings)}"
+        raise InvalidInput(problem, source=path)
+    return ending
 
 
 def output_folder(path: str | PathLike[str], name: str = "") -> Path:

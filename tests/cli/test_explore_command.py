@@ -28,14 +28,43 @@ def test_problems_take_options_and_positions(capsys, tmp_path):
     assert_error(call(capsys, line, places), "positions", "(4, 2)")
 
 
-@pytest.mark.parametrize("command", ["explore {}", "solve {} --alpha 1"])
-def test_the_file_of_the_model_is_not_replaced(capsys, tmp_path, command):
+def test_the_file_of_the_model_is_not_replaced(capsys, tmp_path):
     file = tmp_path / "forest.npz"
     problems.forest().save(file)
     before = file.read_bytes()
     other = tmp_path / "." / "forest.npz"
-    assert_error(call(capsys, f"{command.format(file)} --out {other}"), "--out", "is the file")
+    output = call(capsys, f"solve {file} --alpha 1 --out {other}")
+    assert_error(output, "--out", "is the file that is read")
     assert file.read_bytes() == before
+
+
+@pytest.mark.parametrize(
+    ("line", "ending"),
+    [
+        ("solve FOLDER/models.py:two --alpha 1 --out FOLDER/models.py", ".npz"),
+        ("solve FOLDER/forest.tra --discount 0.9 --alpha 1 --out FOLDER/forest.trew", ".npz"),
+        ("solve forest --alpha 1 --out FOLDER/plain", ".npz"),
+        ("explore FOLDER/models.py:two --out FOLDER/models.py", ".html"),
+        ("explore forest --positions FOLDER/ok.csv --out FOLDER/ok.csv", ".html"),
+        ("explore FOLDER/forest.tra --discount 0.9 --out FOLDER/forest.trew", ".html"),
+    ],
+)
+def test_no_file_of_another_kind_is_replaced(capsys, tmp_path, line, ending):
+    problems.forest().save(tmp_path / "forest.tra")
+    (tmp_path / "models.py").write_text("from tsallax.problems import forest as two\n")
+    (tmp_path / "ok.csv").write_text("0,0\n1,0\n1,1\n")
+    before = {path: path.read_bytes() for path in tmp_path.iterdir()}
+    output = call(capsys, line.replace("FOLDER", str(tmp_path)))
+    assert_error(output, "--out ", f": the name must end in {ending}")
+    assert {path: path.read_bytes() for path in tmp_path.iterdir()} == before
+
+
+def test_the_page_does_not_replace_the_report_that_it_links_to(capsys, tmp_path):
+    page = tmp_path / "page.html"
+    page.write_text("a report")
+    output = call(capsys, f"explore forest --report {page} --out {page} {FEW}")
+    assert_error(output, "--out", "is the file that is read")
+    assert page.read_text() == "a report"
 
 
 def test_what_cannot_be_shown_is_refused(capsys, tmp_path):

@@ -30,6 +30,7 @@ from tsallax import (
     gap_certificate,
     problems,
 )
+from tsallax.cli import solve_command, worker_process
 from tsallax.planning import (
     finite_horizon,
     finite_horizon_summary,
@@ -37,6 +38,7 @@ from tsallax.planning import (
     solver,
     summary,
 )
+from tsallax.planning.devices import all_devices
 from tsallax.planning.mdp import MDP
 from tsallax.planning.solver import Solution, solve
 from tsallax.regularizer import Hard, Soft, Sparse, Tsallis
@@ -170,7 +172,7 @@ def test_a_missing_gpu_is_named_with_the_option_that_asks_for_it(capsys):
         ("FILE --alpha 1 --show 1 --all", ["--all prints", "leave --show out"]),
         ("FILE --alpha 1 --out FOLDER", ["--out", "is a folder"]),
         ("FILE --alpha 1 --out FOLDER/absent/s.npz", ["--out", "no folder"]),
-        ("FILE --alpha 1 --out FOLDER/s.umb", ["s.umb: .umb is for models: end the name in .npz"]),
+        ("FILE --alpha 1 --out FOLDER/s.umb", ["--out", "s.umb: the name must end in .npz"]),
         ("FOLDER --alpha 1", ["is a folder, give the name of a file"]),
         ("FOLDER/absent.npz --alpha 1", ["absent.npz: no such file"]),
         ("FOLDER/text.npz --alpha 1", ["text.npz", "MDP"]),
@@ -192,7 +194,10 @@ def test_a_missing_gpu_is_named_with_the_option_that_asks_for_it(capsys):
         ("FILE --alpha 1 --horizon 3 --relative-tolerance 0.1", ["leave --relative-tolerance out"]),
         ("FILE --alpha 1 --horizon 3 --precision float32", ["leave --precision out"]),
         ("FILE --alpha 1 --horizon 3 --distributed", ["one process", "leave --distributed out"]),
-        ("inventory --alpha 1 --horizon 3", ["no finite horizon", "leave --horizon out"]),
+        (
+            "inventory --alpha 1 --horizon 3",
+            ["no finite horizon (use model.to_mdp() for one): leave --horizon out"],
+        ),
     ],
 )
 def test_wrong_input_is_one_line_and_writes_nothing(
@@ -202,6 +207,13 @@ def test_wrong_input_is_one_line_and_writes_nothing(
     line = line.replace("FILE", str(grid)).replace("FOLDER", str(tmp_path))
     assert_error(call(capsys, "solve", line), *words)
     assert [path.name for path in tmp_path.iterdir()] == ["text.npz"]
+
+
+def test_discount_1_and_several_processes_are_refused_by_their_option(monkeypatch, capsys):
+    monkeypatch.setattr(worker_process, "is_worker", lambda: True)
+    monkeypatch.setattr(solve_command, "_joined", all_devices)
+    output = call(capsys, "solve forest --alpha 1 --discount 1 --distributed")
+    assert_error(output, "on the CPU alone: leave --distributed out")
 
 
 def test_a_finite_horizon_is_solved_printed_and_written(grid: Path, tmp_path: Path, capsys):

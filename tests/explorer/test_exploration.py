@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from refusals import refused
-from tsallax import MDP, Hard, Soft, Sparse, Tsallis, gap_certificate, problems, solve
+from tsallax import MDP, Hard, NotConverged, Soft, Sparse, Tsallis, gap_certificate, problems, solve
 from tsallax.explorer import exploration
 from tsallax.explorer.exploration import check_size, policy_codes, solve_settings
 
@@ -63,6 +63,20 @@ def test_rewards_may_be_of_any_size(scale):
     assert (found.lower[0] <= value * 10.0**found.decimals).all()
     assert (value * 10.0**found.decimals <= found.upper[0]).all()
     assert (found.upper - found.lower <= 3 * found.upper.max() / 1e5 + 2).all()
+
+
+def test_the_tolerance_by_default_is_one_that_can_be_proven():
+    mdp = MDP([[[0.5, 0.5], [1.0, 0.0]], [[0.0, 1.0], [0.5, 0.5]]], [[1, 0], [0.5, 2]], 1 - 1e-9)
+    found = solve_settings(mdp, None, (2.0,), None, lambda share: None)
+    largest = found.upper.max() / 10.0**found.decimals
+    assert found.decimals < 0
+    assert 1e9 < largest < 1e12
+    assert found.tolerance < 1e-3 * largest
+    exact = solve(mdp, Hard(), found.tolerance)
+    assert (found.lower[0] / 10.0**found.decimals <= exact.upper).all()
+    assert (exact.lower <= found.upper[0] / 10.0**found.decimals).all()
+    with pytest.raises(NotConverged, match=r"tolerance 0\.1 is below what float64 can prove"):
+        solve_settings(mdp, [1.0], (2.0,), 0.1, lambda share: None)
 
 
 def test_models_that_are_too_large_are_refused():

@@ -64,6 +64,8 @@ def test_models_from_functions_are_stored_with_their_coordinates_as_names_and_po
 
 def test_wrong_arguments_leave_no_page(tmp_path):
     mdp, path = problems.forest(), tmp_path / "page.html"
+    with refused("path ", "page.py: the name must end in .html"):
+        explore(mdp, tmp_path / "page.py")
     for words, wrong in (
         (("alphas",), {"alphas": []}),
         (("alpha", "positive"), {"alphas": [-1.0]}),

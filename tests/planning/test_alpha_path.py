@@ -1,5 +1,8 @@
 """Paths of solutions over alpha against single solves."""
 
+import sys
+from types import SimpleNamespace
+
 import numpy as np
 import pytest
 
@@ -113,3 +116,19 @@ def test_a_path_is_drawn(tmp_path):
     assert (tmp_path / "path.png").read_bytes().startswith(b"\x89PNG")
     with pytest.raises(InvalidInput, match="there is no folder"):
         path.plot(tmp_path / "absent" / "path.png")
+
+
+def test_columns_are_one_row_for_each_alpha(monkeypatch):
+    path = solve_path(problems.forest(), [1.0, 0.1, 10.0])
+    columns = path.to_columns()
+    assert list(columns) == [
+        "alpha", "error", "support_ratio", "gap", "worst_gap", "regularized_return",
+        "expected_return",
+    ]  # fmt: skip
+    for name, column in columns.items():
+        assert column.tolist() == getattr(path, f"{name}s").tolist()
+    monkeypatch.setitem(sys.modules, "pandas", SimpleNamespace(DataFrame=dict))
+    assert path.to_frame() == columns
+    monkeypatch.setitem(sys.modules, "pandas", None)
+    with pytest.raises(InvalidInput, match=r"to_frame: needs pandas: .* or use to_columns\(\)"):
+        path.to_frame()

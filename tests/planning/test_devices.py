@@ -39,6 +39,15 @@ def test_an_unknown_device_precision_or_mesh_is_refused(options):
         solve(problems.forest(), Hard(), **options)
 
 
+@pytest.mark.parametrize(
+    "options", [{"device": "gpu"}, {"precision": "float32"}, {"mesh": all_devices()}]
+)
+def test_discount_1_names_the_option_to_leave_out(options):
+    name = next(iter(options))
+    with pytest.raises(InvalidInput, match=f"discount 1 .* on the CPU alone: leave {name} out"):
+        solve(problems.forest().with_discount(1.0), Hard(), **options)
+
+
 @pytest.mark.skipif(jax.default_backend() == "gpu", reason="there is a GPU")
 def test_a_missing_gpu_is_named():
     with pytest.raises(InvalidInput, match=r"no gpu here.*: leave device out"):

@@ -1,8 +1,10 @@
 """Backward induction against exact rationals and 70 digits, with and without discount."""
 
 import math
+import sys
 from dataclasses import replace
 from fractions import Fraction
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -11,7 +13,17 @@ from hypothesis import strategies as st
 
 from oracle import bellman, exact_mdp, exact_policy, to_fraction, to_mpf, value_of_steps
 from planning_problems import CHOICES, Problem, forest_three, gauss, random_rows
-from tsallax import MDP, FiniteHorizonSolution, Hard, InvalidInput, NotConverged, Sparse, solve
+from refusals import refused
+from tsallax import (
+    MDP,
+    FiniteHorizonSolution,
+    Hard,
+    InvalidInput,
+    NotConverged,
+    Sparse,
+    memory,
+    solve,
+)
 
 
 def exact_values(mdp, regularizer, final, steps):
@@ -170,3 +182,32 @@ def test_steps_outside_the_horizon_are_refused(step):
     for call in (solution.policy_at, solution.q_at, solution.certified_support_at):
         with pytest.raises(InvalidInput, match="step must be an integer of at least 0 and below 3"):
             call(step)
+
+
+def test_columns_are_one_row_for_each_step_and_pair_with_names(monkeypatch):
+    mdp = MDP(
+        [[0.5, 0.5], [1.0, 0.0]], [1.0, 2.0], 0.5, pairs=[(0, 0), (0, 2)], terminal=["end"],
+        state_names=["start", "end"], action_names=["a", "b", "c"],
+    )  # fmt: skip
+    solution = solve(mdp, Sparse(2.0), horizon=3)
+    columns = solution.to_columns()
+    assert list(columns) == ["step", "state", "action", "value", "q", "probability"]
+    assert columns["step"].tolist() == [0, 0, 1, 1, 2, 2]
+    assert columns["state"].tolist() == ["start"] * 6
+    assert columns["action"].tolist() == ["a", "c"] * 3
+    for t in range(3):
+        rows = columns["step"] == t
+        assert columns["value"][rows].tolist() == [solution.values[t, 0]] * 2
+        assert columns["q"][rows].tolist() == solution.q_at(t)[0, [0, 2]].tolist()
+        assert columns["probability"][rows].tolist() == solution.policy_at(t)[0, [0, 2]].tolist()
+    some = solution.to_columns(steps=[2, 0])
+    assert some["step"].tolist() == [2, 2, 0, 0]
+    assert some["value"].tolist() == columns["value"][[4, 5, 0, 1]].tolist()
+    assert [len(column) for column in solution.to_columns([]).values()] == [0] * 6
+    monkeypatch.setitem(sys.modules, "pandas", SimpleNamespace(DataFrame=dict))
+    assert np.array_equal(solution.to_frame(range(1))["q"], columns["q"][:2])
+    with refused("a step must be an integer of at least 0 and below 3, got 3"):
+        solution.to_columns([3])
+    monkeypatch.setattr(memory, "available_bytes", lambda device: 100)
+    with refused("memory for the columns of 3 steps and 2 pairs", "give fewer steps"):
+        solution.to_columns()

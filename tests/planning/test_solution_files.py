@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 
+from planning.functional_models import stock_model
 from planning_problems import CHOICES
 from solution_checks import every_problem
 from tsallax import MDP, Hard, InvalidInput, NotConverged, Soft, Solution, Sparse, Tsallis, solve
@@ -32,11 +33,19 @@ def test_a_solution_is_read_back_bit_by_bit(tmp_path, regularizer):
     assert path.read_bytes() == first
 
 
-@pytest.mark.parametrize("options", [{}, {"horizon": 3}])
-def test_a_solution_is_not_written_under_the_name_of_a_model(tmp_path, options):
-    solution = solve(gridworld(2, 2), Hard(), **options)
-    with pytest.raises(InvalidInput, match=r"s\.umb: \.umb is for models: end the name in \.npz"):
-        solution.save(tmp_path / "s.umb")
+@pytest.mark.parametrize("ending", [".umb", ".csv"])
+@pytest.mark.parametrize(
+    ("model", "options"),
+    [(gridworld(2, 2), {}), (gridworld(2, 2), {"horizon": 3}), (stock_model(), {})],
+)
+def test_a_solution_is_not_written_under_the_name_of_something_else(
+    tmp_path, model, options, ending
+):
+    solution = solve(model, Hard(), **options)
+    with pytest.raises(InvalidInput, match=rf"s\{ending}: unknown ending .*: choose from \.npz"):
+        solution.save(tmp_path / f"s{ending}")
+    assert not any(tmp_path.iterdir())
+    solution.save(tmp_path / "solution")
 
 
 def test_a_solution_that_did_not_converge_is_read_back(tmp_path):

@@ -180,7 +180,8 @@ FOREVER = {
     "no end": (problems.forest().with_discount(1.0), "an episode may go on for ever: state"),
     "a ring": (
         Problem("ring", 9, tuple(Row(s, 0, 0.0, {(s + 1) % 9: 1.0}) for s in range(9)), 1.0).mdp(),
-        r"state 3 by action 0, \.\.\. \(9 states\), and again; use a discount below 1 or a horizon",
+        r"state 3 by action 0, \.\.\. \(9 states\), and again; "
+        "use a discount below 1, or a horizon in solve and evaluate$",
     ),
 }  # fmt: skip
 

@@ -12,6 +12,7 @@ import pytest
 
 from gymnasium_versions import newest, since
 from mdp_checks import optimal_values, same
+from refusals import refused
 from tsallax.errors import InvalidInput
 from tsallax.planning.mdp import MDP
 
@@ -112,6 +113,18 @@ def test_an_end_in_a_state_that_goes_on_is_a_termination():
     np.testing.assert_array_equal(mdp.transitions.toarray(), [[0.25, 0.5], [0, 0]])
     np.testing.assert_array_equal(mdp.termination, [0.25, 1.0])
     np.testing.assert_array_equal(mdp.rewards, [1.0, 8.0])
+
+
+def test_a_table_alone_is_read_and_starts_in_all_states():
+    env = gymnasium.make("FrozenLake-v1")
+    lake, table = MDP.from_gymnasium(env, 0.9), MDP.from_gymnasium(env.unwrapped.P, 0.9)
+    np.testing.assert_array_equal(optimal_values(table), optimal_values(lake))
+    np.testing.assert_array_equal(table.initial > 0.0, ~table.terminal)
+    assert table.initial.max() == 1.0 / np.count_nonzero(~table.terminal)
+    with refused("the table P: P[0][0] leads to state 3 of 0 to 0"):
+        MDP.from_gymnasium({0: {0: [(1.0, 3, 0.0, True)]}}, 0.9)
+    with refused("transitions is a dict: use MDP.from_gymnasium"):
+        MDP(env.unwrapped.P, None, 0.9)
 
 
 def test_outcomes_of_probability_zero_are_ignored():

@@ -221,6 +221,10 @@ def nothing_to_learn() -> MDP:
         (nothing_to_learn(), {}, "every initial state of the MDP is terminal"),
         ([1, 2], {"discount": 0.9}, "needs an MDP, a Gymnasium environment or its id, not list"),
         ("FrozenLake-v1", {}, "needs a discount"),
+        (
+            problems.inventory(capacity=4, lead_time=1, max_order=2), {},
+            r"q_learning needs an MDP, not FunctionalMDP: use model.to_mdp\(\)",
+        ),
         ("FrozenLake-v1", {"discount": 0.9, "explore": "pairs"}, "explore='pairs' needs an MDP"),
         ("FrozenLak-v1", {"discount": 0.9}, "FrozenLak-v1: .*did you mean FrozenLake-v1"),
         ("tabular_environments:lake", {"discount": 0.9}, "tabular_environments has no function"),

@@ -9,7 +9,7 @@ import typer
 
 from tsallax import checks
 from tsallax.cli.arguments import separated
-from tsallax.cli.model_source import SOURCES, DiscountOption, EnvOptions, read_model
+from tsallax.cli.model_source import SOURCES, DiscountOption, EnvOptions, RewardsOption, read_model
 from tsallax.cli.output import print_line
 from tsallax.errors import InvalidInput
 
@@ -22,7 +22,7 @@ def explore(
         str,
         typer.Argument(metavar="MODEL", help=f"{SOURCES}."),
     ] = "multigoal",
-    out: Annotated[Path, typer.Option(help="The page to write.")] = Path("explorer.html"),
+    out: Annotated[Path, typer.Option(help="The .html file to write.")] = Path("explorer.html"),
     alphas: Annotated[
         str | None,
         typer.Option(metavar="X,X,...", help="Coefficients.  [default: 12 that suit the model]"),
@@ -46,6 +46,7 @@ def explore(
         Path | None, typer.Option(help="A page of tsallax report to link to.")
     ] = None,
     env_option: EnvOptions = None,
+    rewards: RewardsOption = None,
 ) -> None:
     """Make a page on which to explore the policies of an MDP: one HTML file, without a network.
 
@@ -60,12 +61,12 @@ def explore(
     Solutions are computed beforehand for all alphas and q; on the page sliders move through them.
     A page shows up to 10,000 states. A model from functions is stored first.
     """
-    checks.output_file("--out", out, source)
+    checks.output_file("--out", out, source, positions, report, ending=".html")
     from tsallax.explorer.explorer_page import explore as write_explorer
     from tsallax.explorer.state_layout import load_positions
     from tsallax.planning.solution import NotConverged
 
-    model = read_model(source, discount, env_option)
+    model = read_model(source, discount, env_option, rewards)
     try:
         page = write_explorer(
             model,

@@ -1,4 +1,4 @@
-"""Models that a command names: a file, an environment, a problem, or `module:function`.
+"""Models that a command names: a file, an environment, a problem, or `module:name`.
 
 The options of commands that belong to a model are defined here, too.
 """
@@ -11,6 +11,7 @@ import inspect
 import os
 import sys
 import warnings
+from operator import attrgetter
 from types import ModuleType
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -41,12 +42,19 @@ PROBLEMS: dict[str, dict[str, Any]] = {
 """The functions of `tsallax.problems`, with values for arguments that have no default."""
 SOURCES = (
     "A file written by MDP.save (.npz, .umb, .drn, .tra), the id of a Gymnasium toy-text "
-    f"environment, a problem ({', '.join(PROBLEMS)}), or module:function or path.py:function"
+    f"environment, a problem ({', '.join(PROBLEMS)}), or module:name or path.py:name of an MDP, of "
+    "a model from functions, or of a function without arguments that returns one"
 )
 """The help of an argument that names a model."""
 DiscountOption = Annotated[
     float | None,
     typer.Option(help=f"gamma.  [default: the model's; {DEFAULT_DISCOUNT} for an environment]"),
+]
+RewardsOption = Annotated[
+    str | None,
+    typer.Option(
+        metavar="NAME", help="One of several reward structures in a file of a model checker."
+    ),
 ]
 EnvOptions = Annotated[
     list[str] | None,
@@ -57,22 +65,31 @@ EnvOptions = Annotated[
 ]
 
 
-def read_model(source: str, discount: float | None, options: list[str] | None = None) -> Any:
+def read_model(
+    source: str,
+    discount: float | None,
+    options: list[str] | None = None,
+    rewards: str | None = None,
+) -> Any:
     """The model of a file, a problem, a function or an environment, with the discount asked for."""
     from tsallax.planning.formats.exchange import FORMATS
     from tsallax.planning.mdp import MDP
 
+    if source.endswith((".py", ".py:")):
+        problem = "is Python: name the MDP, or the function that returns it"
+        path = source.removesuffix(":")
+        raise InvalidInput(f"{problem}, such as {path}:NAME", source=checks.input_file(path))
     if source.endswith((".npz", *FORMATS)) or os.path.isfile(source):
-        if options:
-            raise InvalidInput("a file has no options", source=source, omit="env_option")
-        return MDP.load(source, discount)
+        refuse_unused(source, "a file", env_option=options)
+        return MDP.load(source, discount, rewards)
     if source in PROBLEMS:
+        refuse_unused(source, "a problem", rewards=rewards)
         return _problem(source, discount, key_values("--env-option", options))
-    if names_model_function(source):
-        if options:
-            raise InvalidInput("a function has no options", source=source, omit="env_option")
+    if names_model(source):
+        refuse_unused(source, "a model in Python", env_option=options, rewards=rewards)
         model = make_model(source)
         return model if discount is None else model.with_discount(discount)
+    refuse_unused(source, "an environment", rewards=rewards)
     search_current_folder(source)
     gamma = DEFAULT_DISCOUNT if discount is None else discount
     arguments = key_values("--env-option", options)
@@ -80,10 +97,23 @@ def read_model(source: str, discount: float | None, options: list[str] | None = 
         with warnings.catch_warnings(action="ignore"):
             return MDP.from_gymnasium(source, gamma, **arguments)
     except InvalidInput:
-        if os.path.isdir(source):
+        if os.path.isdir(source) or os.path.splitext(source)[1][1:].isalpha():
             checks.input_file(source)
         _check_name(source)
         raise
+
+
+def refuse_unused(source: str, kind: str, **given: object) -> None:
+    """Refuse options that a kind of source has no use for.
+
+    >>> refuse_unused("mdp.npz", "a file", env_option=["rows=3"])
+    Traceback (most recent call last):
+    tsallax.errors.InvalidInput: mdp.npz: a file has no options: leave env_option out
+    """
+    for name, value in given.items():
+        if value:
+            what = {"env_option": "options", "rewards": "reward structures"}[name]
+            raise InvalidInput(f"{kind} has no {what}", source=source, omit=name)
 
 
 def _check_name(name: str) -> None:
@@ -132,20 +162,21 @@ def search_current_folder(source: str | None) -> None:
         sys.path.insert(0, folder)
 
 
-def names_model_function(source: str) -> bool:
-    """Whether a source has the form `module:function` or `path.py:function`.
+def names_model(source: str) -> bool:
+    """Whether a source has the form `module:name` or `path.py:name`.
 
-    >>> names_model_function("models.stock:large"), names_model_function("models/stock.py:large")
+    >>> names_model("models.stock:large"), names_model("models/stock.py:Stock.large")
     (True, True)
-    >>> names_model_function("FrozenLake-v1"), names_model_function("package:Maze-v0")
+    >>> names_model("FrozenLake-v1"), names_model("package:Maze-v0")
     (False, False)
     """
-    module, colon, function = source.rpartition(":")
-    return bool(colon and module) and function.isidentifier()
+    module, colon, name = source.rpartition(":")
+    is_name = all(part.isidentifier() for part in name.split("."))
+    return bool(colon and module) and (is_name or module.endswith(".py"))
 
 
 def make_model(source: str) -> MDP | FunctionalMDP:
-    """The model that a function without arguments returns.
+    """The model with a name in a module, or that the function of this name returns.
 
     >>> make_model("tsallax.problems:forest")
     MDP(3 states, 2 actions, 6 pairs, 9 transitions, discount 0.9, 0.0 MB)
@@ -153,18 +184,27 @@ def make_model(source: str) -> MDP | FunctionalMDP:
     from tsallax.planning.functional_mdp import FunctionalMDP
     from tsallax.planning.mdp import MDP
 
-    name, _, function = source.rpartition(":")
-    module = _load(name, source)
-    make = getattr(module, function, None)
-    if not callable(make):
-        raise InvalidInput(f"{name} has no function {function}", source=source)
+    place, _, name = source.rpartition(":")
+    module = _load(place, source)
     try:
-        model: Any = make()
+        found: Any = attrgetter(name)(module)
+    except AttributeError:
+        near = None if "." in name else checks.nearest(name, vars(module))
+        question = f": did you mean {near}?" if near else ""
+        raise InvalidInput(f"{place} has no {name}{question}", source=source) from None
+    if isinstance(found, MDP | FunctionalMDP):
+        return found
+    if not callable(found):
+        kind = type(found).__name__
+        problem = f"{name} must be an MDP or a function that returns one, not {kind}"
+        raise InvalidInput(problem, source=source)
+    try:
+        model: Any = found()
     except Exception as error:
-        raise InvalidInput(f"{function}() fails with {_reason(error)}", source=source) from error
+        raise InvalidInput(f"{name}() fails with {_reason(error)}", source=source) from error
     if not isinstance(model, MDP | FunctionalMDP):
         kind = type(model).__name__
-        raise InvalidInput(f"{function}() must return an MDP, not {kind}", source=source)
+        raise InvalidInput(f"{name}() must return an MDP, not {kind}", source=source)
     return model
 
 

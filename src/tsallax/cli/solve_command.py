@@ -11,7 +11,14 @@ import typer
 
 from tsallax import checks
 from tsallax.cli import worker_process
-from tsallax.cli.model_source import SOURCES, DiscountOption, EnvOptions, read_model
+from tsallax.cli.model_source import (
+    SOURCES,
+    DiscountOption,
+    EnvOptions,
+    RewardsOption,
+    read_model,
+    refuse_unused,
+)
 from tsallax.cli.output import print_line
 from tsallax.errors import InvalidInput
 from tsallax.planning.methods import METHODS
@@ -35,8 +42,7 @@ def solve(
         str,
         typer.Argument(
             metavar="SOURCE",
-            help=f"{SOURCES}, a function without arguments that returns an MDP or a model from "
-            "functions.",
+            help=f"{SOURCES}.",
         ),
     ],
     regularizer: Annotated[str, typer.Option(help="hard, soft, sparse or tsallis.")] = "sparse",
@@ -74,9 +80,9 @@ def solve(
     out: Annotated[
         Path | None,
         typer.Option(
-            help="Write the solution, or the best so far, to this file, for Solution.load (with "
-            "--horizon for FiniteHorizonSolution.load); of a model from functions value, lower, "
-            "upper and actions, for numpy.load."
+            help="Write the solution, or the best so far, to this file, .npz, for Solution.load "
+            "(with --horizon for FiniteHorizonSolution.load); of a model from functions value, "
+            "lower, upper and actions, for numpy.load."
         ),
     ] = None,
     show: Annotated[
@@ -97,6 +103,7 @@ def solve(
         typer.Option("--json", help="Print JSON; the policy with --show, --all or --step."),
     ] = False,
     env_option: EnvOptions = None,
+    rewards: RewardsOption = None,
     distributed: Annotated[
         bool,
         typer.Option("--distributed", help="Divide the states over the processes of a launcher."),
@@ -128,7 +135,7 @@ def solve(
     and JAX_PROCESS_ID. Certificates that need all transitions in one process are left out.
     """
     if out is not None:
-        checks.output_file("--out", out, source)
+        checks.output_file("--out", out, source, ending=".npz")
     if show is not None:
         checks.count("--show", show, at_least=0)
     if all_states and show is not None:
@@ -136,11 +143,8 @@ def solve(
     _check_horizon(horizon, step, distributed)
     if distributed and not worker_process.is_worker():
         raise typer.Exit(worker_process.watch(sys.argv[1:]))
-    from tsallax.planning.formats.exchange import refuse_for_solution
     from tsallax.regularizer import by_name
 
-    if out is not None:
-        refuse_for_solution(out)
     options: dict[str, Any] = {
         "regularizer": by_name(regularizer, alpha, q), "tolerance": tolerance, "method": method,
         "max_sweeps": max_sweeps, "relative_tolerance": relative_tolerance,
@@ -148,7 +152,7 @@ def solve(
     }  # fmt: skip
     if horizon is not None:
         options["horizon"] = horizon
-    solution = _solved(source, discount, env_option, distributed, out, options)
+    solution = _solved(source, discount, env_option, rewards, distributed, out, options)
     if solution is None:
         return
     if out is not None:
@@ -171,6 +175,7 @@ def _solved(
     source: str,
     discount: float | None,
     env_option: list[str] | None,
+    rewards: str | None,
     distributed: bool,
     out: Path | None,
     options: dict[str, Any],
@@ -186,12 +191,16 @@ def _solved(
     try:
         mesh = _joined() if distributed else None
         mdp = (
-            read_model(source, discount, env_option)
-            if mesh is None or not source.endswith(".npz")
-            else _read_part(source, discount, env_option, mesh)
+            _read_part(source, discount, env_option, rewards, mesh)
+            if mesh is not None and source.endswith(".npz")
+            else read_model(source, discount, env_option, rewards)
         )
         solution = solve_mdp(mdp, mesh=mesh, **options)
         return solution if mesh is None or _separated() else None
+    except InvalidInput as error:
+        if error.omit == "mesh":
+            error.omit = "distributed"
+        raise
     except ProcessLost as error:
         print_line("error", f"{error}; nothing was written")
         raise typer.Exit(1) from None
@@ -299,12 +308,15 @@ def _separated() -> bool:
 
 
 def _read_part(
-    source: str, discount: float | None, env_option: list[str] | None, mesh: Mesh
+    source: str,
+    discount: float | None,
+    env_option: list[str] | None,
+    rewards: str | None,
+    mesh: Mesh,
 ) -> Any:
     """This process's part of the model in a file, with the discount asked for."""
     from tsallax.planning.distributed import load_part
 
-    if env_option:
-        raise InvalidInput("a file has no options", source=source, omit="env_option")
+    refuse_unused(source, "an .npz file", env_option=env_option, rewards=rewards)
     mdp = load_part(source, mesh)
     return mdp if discount is None else mdp.with_discount(discount)

@@ -25,6 +25,7 @@ from tsallax.errors import InvalidInput
 from tsallax.planning.alpha_continuation import path_points
 from tsallax.planning.evaluation import gap_certificate
 from tsallax.planning.mdp import MDP
+from tsallax.planning.solution import NotConverged, Solution
 from tsallax.planning.solver import solve
 from tsallax.regularizer import Hard, Tsallis
 
@@ -36,6 +37,8 @@ MAX_PROBABILITIES = 20_000_000
 """States, transitions, and pairs times settings of a model that one page can show."""
 RELATIVE_TOLERANCE = 1e-7
 """The largest error of a value, in units of the largest value of the hard MDP, by default."""
+MAX_RELATIVE_TOLERANCE = 1e-2
+"""What that is raised to, at most, where float64 proves no less."""
 LEAST_TOLERANCE = 1e-12
 """The largest error of a hard value, where all are zero."""
 DEFAULT_QS = (1.0, 1.5, 2.0, 3.0)
@@ -48,7 +51,7 @@ class Exploration:
 
     Attributes:
         alphas, qs: the coefficients and the entropic indices, in increasing order.
-        decimals: d, the digits after the point of values.
+        decimals: d, the digits after the point of values; negative where values are beyond 2^30.
         gap_decimals: e, those of gaps.
         lower, upper, gaps: integers, shape (settings, S).
         codes: of the policy, shape (settings, pairs).
@@ -87,15 +90,34 @@ def solve_settings(
     tolerance: float | None,
     report: Callable[[float], None],
 ) -> Exploration:
-    """Solve the hard MDP, and the regularised one for all alphas and q."""
-    if tolerance is None:
-        hard = solve(
-            mdp, Hard(), LEAST_TOLERANCE, relative_tolerance=RELATIVE_TOLERANCE, progress=False
-        )
-        largest = max(float(np.abs(hard.value).max()), _spread(mdp, hard.pair_q))
-        tolerance = RELATIVE_TOLERANCE * largest
-    else:
+    """Solve the hard MDP, and the regularised one for all alphas and q.
+
+    Without a tolerance, it is the smallest that can be proven, by powers of ten.
+    """
+    if tolerance is not None:
         hard = solve(mdp, Hard(), tolerance, progress=False)
+        return _solve_all(mdp, hard, alphas, qs, tolerance, report)
+    relative = RELATIVE_TOLERANCE
+    while True:
+        try:
+            hard = solve(mdp, Hard(), LEAST_TOLERANCE, relative_tolerance=relative, progress=False)
+            largest = max(float(np.abs(hard.value).max()), _spread(mdp, hard.pair_q))
+            return _solve_all(mdp, hard, alphas, qs, relative * largest, report)
+        except NotConverged:
+            relative *= 10.0
+            if relative > MAX_RELATIVE_TOLERANCE:
+                raise
+
+
+def _solve_all(
+    mdp: MDP,
+    hard: Solution,
+    alphas: Sequence[float] | None,
+    qs: Sequence[float],
+    tolerance: float,
+    report: Callable[[float], None],
+) -> Exploration:
+    """The hard solution, and those of all alphas and q."""
     grid = default_alphas(_spread(mdp, hard.pair_q)) if alphas is None else sorted(alphas)
     indices = sorted(qs)
     n = 1 + len(grid) * len(indices)
@@ -113,11 +135,9 @@ def solve_settings(
             i += 1
             report(i / n)
     largest = float(max(np.abs(lower).max(), np.abs(upper).max(), gaps.max()))
-    wanted = math.ceil(-math.log10(tolerance))
-    decimals = max(0, min(wanted, math.floor(math.log10(2.0**30 / max(largest, 1e-9)))))
-    if largest > 2.0**30:
-        raise InvalidInput(f"values up to {largest:.2g} are too large: scale the rewards down")
-    gap_decimals = max(0, decimals - 2)
+    wanted = max(0, math.ceil(-math.log10(tolerance)))
+    decimals = min(wanted, math.floor(math.log10(2.0**30 / max(largest, 1e-9))))
+    gap_decimals = min(decimals, max(0, decimals - 2))
     return Exploration(
         mdp=mdp,
         alphas=tuple(float(alpha) for alpha in grid),

@@ -41,6 +41,7 @@ const summed = (rows, length) => {
 
 /** n 10^-d, written exactly. */
 const fixed = (n, d) => {
+  if (d < 0) return fixed(n * 10 ** -d, 0);
   const digits = String(Math.abs(n)).padStart(d + 1, "0");
   const [whole, rest] = [digits.slice(0, digits.length - d), digits.slice(digits.length - d)];
   return `${n < 0 ? "−" : ""}${whole}${d ? `.${rest}` : ""}`;

@@ -60,10 +60,11 @@ def explore(
 
     Args:
         mdp: the problem; a model from functions is stored first.
-        path: of the page.
+        path: of the page, with the ending `.html`.
         alphas: the coefficients; default: twelve that suit the action values of the problem.
         qs: the entropic indices: 1 is soft, and above 1 policies are sparse.
-        tolerance: the largest |value - V*|; default: 1e-7 of the largest hard value.
+        tolerance: the largest |value - V*|; default: 1e-7 of the largest hard value, or
+            the next power of ten that float64 can prove.
         positions: of the states, shape (S, 2) or (S, 3); the third coordinate is a layer.
         name: of the problem, in the page's title.
         report: a page of `reproduce` to link to.
@@ -79,7 +80,7 @@ def explore(
     ...     page.stat().st_size < 100_000
     True
     """
-    target = checks.output_file("path", path)
+    target = checks.output_file("path", path, report, ending=".html")
     check_problem("explore", mdp, Hard(), (MDP, FunctionalMDP))
     indices = [checks.entropic_index(q) for q in _several("qs", qs)]
     grid = None if alphas is None else _several("alphas", alphas)

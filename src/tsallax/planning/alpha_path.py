@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from os import PathLike
+from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 
 from tsallax import checks
 from tsallax.errors import InvalidInput
@@ -16,6 +17,7 @@ from tsallax.planning.bellman import Floats, check_problem
 from tsallax.planning.forms import frozen, numbers
 from tsallax.planning.functional_mdp import FunctionalMDP
 from tsallax.planning.mdp import MDP
+from tsallax.planning.solution import make_frame
 from tsallax.progress import bar
 from tsallax.regularizer import Hard
 
@@ -52,6 +54,31 @@ class AlphaPath:
     worst_gaps: Floats
     regularized_returns: Floats
     expected_returns: Floats
+
+    def to_columns(self) -> dict[str, NDArray[Any]]:
+        """One row for each alpha, as arrays by name: all but the values of the states.
+
+        >>> from tsallax import problems, solve_path
+        >>> columns = solve_path(problems.forest(), [0.1, 1.0, 10.0]).to_columns()
+        >>> columns["alpha"], columns["gap"].round(3)
+        (array([ 0.1,  1. , 10. ]), array([ 0.   ,  0.   , 20.165]))
+        """
+        return {
+            "alpha": self.alphas,
+            "error": self.errors,
+            "support_ratio": self.support_ratios,
+            "gap": self.gaps,
+            "worst_gap": self.worst_gaps,
+            "regularized_return": self.regularized_returns,
+            "expected_return": self.expected_returns,
+        }
+
+    def to_frame(self) -> Any:
+        """The table of `to_columns` as a `pandas.DataFrame`; pandas has to be installed.
+
+        >>> path.to_frame().plot("alpha", "gap", logx=True)  # doctest: +SKIP
+        """
+        return make_frame(self.to_columns)
 
     def plot(self, file: str | PathLike[str]) -> None:
         """Draw certified gap, return and support over alpha, into a file such as `path.png`."""

@@ -41,8 +41,10 @@ def make_operator(
             raise InvalidInput(f"mesh must be a jax.sharding.Mesh, not {type(mesh).__name__}")
         mesh = Mesh(mesh.devices.reshape(-1), (AXIS,))
     if isinstance(mdp, MDP) and mdp.discount == 1.0:
-        if mesh is not None or device == "gpu" or single:
-            raise InvalidInput("discount 1 is solved in float64 on the CPU, without a mesh")
+        unused = {"mesh": mesh is not None, "device": device == "gpu", "precision": single}
+        for name, given in unused.items():
+            if given:
+                raise InvalidInput("discount 1 is solved in float64 on the CPU alone", omit=name)
         return Bellman(mdp, regularizer)
     if isinstance(mdp, MDP) and mesh is None and not _on_gpu(mdp, device, single):
         return Bellman(mdp, regularizer)

@@ -15,8 +15,9 @@ from __future__ import annotations
 
 import math
 import time
+from collections.abc import Iterable
 from dataclasses import dataclass, fields
-from functools import cached_property
+from functools import cached_property, partial
 from os import PathLike
 from typing import Any
 
@@ -31,8 +32,13 @@ from tsallax.planning.bellman import Bellman, Floats
 from tsallax.planning.forms import frozen, named, read_value
 from tsallax.planning.kernels.sparse_linear import max_abs
 from tsallax.planning.mdp import MDP
+from tsallax.planning.solution import make_frame, pair_columns
 from tsallax.progress import bar
 from tsallax.regularizer import Regularizer
+from tsallax.wording import plural
+
+COLUMN_BYTES = 48
+"""Memory of `to_columns` for each step and pair."""
 
 
 @dataclass(frozen=True, repr=False, eq=False)
@@ -115,6 +121,11 @@ class FiniteHorizonSolution:
         _, policy, *_ = self._operator.sweep(self._operator.start(np.array(self.values[t + 1])))
         return policy.weights
 
+    def pair_q_at(self, step: int) -> Floats:
+        """Q_t(s, a) = r + gamma E V_{t+1} of every pair; `q_at` lays it out as a table."""
+        t = checks.count("step", step, at_least=0, below=self.horizon)
+        return self._operator.action_values(np.array(self.values[t + 1]))
+
     def policy_at(self, step: int) -> Floats:
         """pi_t(a|s) as a table (S, A), zero at terminal states; computed by one sweep.
 
@@ -127,9 +138,7 @@ class FiniteHorizonSolution:
 
     def q_at(self, step: int) -> Floats:
         """Q_t(s, a) = r + gamma E V_{t+1} as a table (S, A), -inf where an action is missing."""
-        t = checks.count("step", step, at_least=0, below=self.horizon)
-        following = np.array(self.values[t + 1])
-        return self.mdp.table(self._operator.action_values(following), fill=-math.inf)
+        return self.mdp.table(self.pair_q_at(step), fill=-math.inf)
 
     def pair_certified_support_at(self, step: int) -> NDArray[np.int8]:
         """What is proven of every pair at step t; `certified_support_at` lays it out as a table."""
@@ -139,6 +148,46 @@ class FiniteHorizonSolution:
     def certified_support_at(self, step: int) -> NDArray[np.int8]:
         """What is proven of the support of the optimal policy of step t, as in `Solution`."""
         return self.mdp.table(self.pair_certified_support_at(step))
+
+    def to_columns(self, steps: Iterable[int] | None = None) -> dict[str, NDArray[Any]]:
+        """One row for each step and pair: step, state, action, value, q and probability, by name.
+
+        Of all steps, or of those given, such as `steps=range(10)`: the columns take up to 48 bytes
+        for each row, and are refused where they do not fit into memory. Otherwise as those of
+        `Solution`.
+
+        >>> from tsallax import Hard, problems, solve
+        >>> columns = solve(problems.forest(), Hard(), horizon=10).to_columns(steps=[0, 9])
+        >>> columns["step"][5:8], columns["action"][5:8], columns["probability"][5:8]
+        (array([0, 9, 9]), array(['cut', 'wait', 'cut'], dtype=object), array([0., 1., 0.]))
+        """
+        below, mdp = self.horizon, self.mdp
+        chosen = [
+            checks.count("a step", step, at_least=0, below=below)
+            for step in (range(below) if steps is None else steps)
+        ]
+        n, pairs = len(chosen), mdp.n_pairs
+        what = f"the columns of {plural(n, 'step')} and {plural(pairs, 'pair')}"
+        require_memory(COLUMN_BYTES * n * pairs, what, "give fewer steps, such as steps=range(10)")
+        value, q, probability = (np.empty((n, pairs)) for _ in range(3))
+        for row, step in enumerate(chosen):
+            value[row] = self.values[step][mdp.state_of]
+            q[row], probability[row] = self.pair_q_at(step), self.pair_policy_at(step)
+        return {
+            "step": np.repeat(np.array(chosen, np.int64), pairs),
+            **{name: np.tile(column, n) for name, column in pair_columns(mdp).items()},
+            "value": value.reshape(-1),
+            "q": q.reshape(-1),
+            "probability": probability.reshape(-1),
+        }
+
+    def to_frame(self, steps: Iterable[int] | None = None) -> Any:
+        """The table of `to_columns` as a `pandas.DataFrame`; pandas has to be installed.
+
+        >>> frame = solution.to_frame(steps=range(10))  # doctest: +SKIP
+        >>> frame[frame.probability > 0]  # doctest: +SKIP
+        """
+        return make_frame(partial(self.to_columns, steps))
 
     def save(self, path: str | PathLike[str]) -> None:
         """Write the solution and its MDP as an `.npz` file without pickles, whole or not at all.

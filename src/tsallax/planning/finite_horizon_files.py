@@ -8,10 +8,10 @@ from typing import Any
 
 import numpy as np
 
+from tsallax import checks
 from tsallax.errors import InvalidInput
 from tsallax.files import npz
 from tsallax.planning import mdp_files
-from tsallax.planning.formats.exchange import refuse_for_solution
 from tsallax.planning.mdp import MDP
 from tsallax.planning.solution_files import REGULARIZER, read_regularizer, regularizer_arrays
 
@@ -34,7 +34,7 @@ FORMAT = npz.Format(
 
 def write(path: str | PathLike[str], fields: Mapping[str, Any]) -> None:
     """Write the fields of a `FiniteHorizonSolution`, its MDP included, whole or not at all."""
-    refuse_for_solution(path)
+    checks.file_ending(path, (".npz",))
     arrays = {
         "values": fields["values"],
         "errors": fields["errors"],

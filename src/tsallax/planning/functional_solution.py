@@ -12,12 +12,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from tsallax import checks
 from tsallax.errors import InvalidInput
 from tsallax.files import npz
 from tsallax.memory import require_memory
 from tsallax.planning.accelerator.jax_bellman import GreedyPolicy, JaxBellman
 from tsallax.planning.devices import make_operator
-from tsallax.planning.formats.exchange import refuse_for_solution
 from tsallax.planning.forms import frozen, read_value
 from tsallax.planning.function_space import Space
 from tsallax.planning.functional_mdp import FunctionalMDP
@@ -221,7 +221,7 @@ class FunctionalSolution(BaseSolution):
         ...     FunctionalSolution.load(pathlib.Path(folder, "stock.npz"), model).actions[:3]
         array([2, 2, 2], dtype=int32)
         """
-        refuse_for_solution(path)
+        checks.file_ending(path, (".npz",))
         operator, policy = self.greedy.operator, self.greedy.policy
         npz.write(path, FORMAT, {
             **{name: getattr(self, name) for name in ("value", "lower", "upper", "actions")},

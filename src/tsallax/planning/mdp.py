@@ -108,6 +108,7 @@ class MDP:
         action_names: Sequence[str] | None = None,
     ) -> None:
         gamma = checks.probability("discount", discount)
+        toy_text.refuse_table(transitions)
         forms.refuse_exchanged(transitions, rewards)
         rows, n_actions, shared = forms.read_rows(transitions, pairs)
         n_states = rows.shape[1]
@@ -137,7 +138,10 @@ class MDP:
 
     @classmethod
     def from_gymnasium(cls, env_or_id: Any, discount: float, **make_kwargs: Any) -> MDP:
-        """Read the MDP of a Gymnasium toy-text environment, given by id or as an object.
+        """Read the MDP of a toy-text environment of Gymnasium, by its id, as an object or a table.
+
+        The table is `env.unwrapped.P`, which lists (probability, next state, reward, terminated) of
+        P[state][action]; it has no initial distribution, which is then uniform.
 
         `terminated` transitions earn their reward and nothing after it. A state that is only ever
         entered by them is terminal. Time limits and other wrappers are not part of the MDP.

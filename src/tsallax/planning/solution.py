@@ -131,17 +131,9 @@ class Solution(BaseSolution):
         >>> columns["action"][:3], columns["probability"][:3]
         (array(['wait', 'cut', 'wait'], dtype=object), array([1., 0., 1.]))
         """
-        mdp = self.mdp
-        states, actions = (
-            index if names is None else np.array(names, object)[index]
-            for index, names in (
-                (mdp.state_of, mdp.state_names), (mdp.action_of, mdp.action_names)
-            )
-        )  # fmt: skip
         return {
-            "state": states,
-            "action": actions,
-            "value": self.value[mdp.state_of],
+            **pair_columns(self.mdp),
+            "value": self.value[self.mdp.state_of],
             "q": self.pair_q,
             "probability": self.pair_policy,
         }
@@ -179,6 +171,18 @@ class Solution(BaseSolution):
         tsallax.errors.InvalidInput: absent.npz: no such file
         """
         return cls(**solution_files.read(path, max_bytes))
+
+
+def pair_columns(mdp: MDP) -> dict[str, NDArray[Any]]:
+    """State and action of every pair, by their names where the MDP has them."""
+    kinds = {
+        "state": (mdp.state_of, mdp.state_names),
+        "action": (mdp.action_of, mdp.action_names),
+    }
+    return {
+        kind: index if names is None else np.array(names, object)[index]
+        for kind, (index, names) in kinds.items()
+    }
 
 
 def make_frame(to_columns: Callable[[], dict[str, NDArray[Any]]]) -> Any:

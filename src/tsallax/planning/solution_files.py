@@ -18,11 +18,11 @@ from typing import Any
 
 import numpy as np
 
+from tsallax import checks
 from tsallax.errors import InvalidInput
 from tsallax.files import npz
 from tsallax.planning import mdp_files
 from tsallax.planning.bellman import Bellman, Floats
-from tsallax.planning.formats.exchange import refuse_for_solution
 from tsallax.planning.forms import frozen, named
 from tsallax.planning.mdp import MDP
 from tsallax.planning.methods import METHODS
@@ -72,7 +72,7 @@ FORMAT = npz.Format(
 
 def write(path: str | PathLike[str], fields: Mapping[str, Any]) -> None:
     """Write the fields of a `Solution`, its MDP included, to a file, whole or not at all."""
-    refuse_for_solution(path)
+    checks.file_ending(path, (".npz",))
     arrays = {
         **{key: fields[key] for key in (*BY_STATE, *BY_PAIR, *NUMBERS)},
         **regularizer_arrays(fields["regularizer"]),

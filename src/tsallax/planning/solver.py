@@ -190,7 +190,8 @@ def _solve_finite(
 ) -> FiniteHorizonSolution:
     """Backward induction; the options of `solve` that are `unused` must not be given."""
     if not isinstance(mdp, MDP):
-        raise InvalidInput("a model from functions has no finite horizon", omit="horizon")
+        problem = "a model from functions has no finite horizon (use model.to_mdp() for one)"
+        raise InvalidInput(problem, omit="horizon")
     tolerance = checks.number("tolerance", tolerance, above=0)
     _refuse_with_horizon(method, unused)
     finite = induct_backward(mdp, regularizer, horizon, final_value, tolerance, progress)

@@ -131,5 +131,5 @@ def _refuse_endless(mdp: MDP, arrays: MDPArrays) -> None:
         shown.append(f"... ({len(cycle)} states)")
     raise InvalidInput(
         f"discount 1 needs an end under every policy, but an episode may go on for ever: "
-        f"{', '.join(shown)}, and again; use a discount below 1 or a horizon"
+        f"{', '.join(shown)}, and again; use a discount below 1, or a horizon in solve and evaluate"
     )

@@ -1,4 +1,4 @@
-"""The transition table `P` of a Gymnasium toy-text environment as an MDP.
+"""The transition table `P` of a Gymnasium toy-text environment, or such a table alone, as an MDP.
 
 P[s][a] lists (probability, s', reward, terminated). Duplicate successors are merged. A
 `terminated` transition leads to its successor where that is a terminal state, and is a termination
@@ -10,10 +10,11 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Mapping
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
-from scipy.sparse import csr_array
+from scipy.sparse import csr_array, issparse
 
 from tsallax.errors import InvalidInput, one_line
 
@@ -25,17 +26,31 @@ ACTION_NAMES = {
 
 
 def arguments(env: Any, make_kwargs: Mapping[str, Any]) -> tuple[str, dict[str, Any]]:
-    """The name of an environment, and the arguments of `MDP` except the discount."""
+    """The name of an environment or table, and the arguments of `MDP` except the discount."""
     if not isinstance(env, str):
         if make_kwargs:
             options = ", ".join(make_kwargs)
             raise InvalidInput(f"{options}: only for an environment given by its id, not made yet")
+        if isinstance(env, Mapping):
+            return _table(SimpleNamespace(P=env), "the table P")
         return _table(getattr(env, "unwrapped", env))
     made = make(env, make_kwargs)
     try:
         return _table(made.unwrapped, env)
     finally:
         made.close()
+
+
+def refuse_table(transitions: Any) -> None:
+    """Refuse a table `P[state][action]` as the transitions of `MDP`.
+
+    >>> refuse_table({0: {0: [(1.0, 0, 0.0, True)]}})
+    Traceback (most recent call last):
+    tsallax.errors.InvalidInput: transitions is a dict: use MDP.from_gymnasium for a table of ...
+    """
+    if isinstance(transitions, Mapping) and not issparse(transitions):
+        problem = f"transitions is a {type(transitions).__name__}: use MDP.from_gymnasium"
+        raise InvalidInput(f"{problem} for a table of Gymnasium, P[state][action]")
 
 
 def make(name: str, options: Mapping[str, Any]) -> Any:

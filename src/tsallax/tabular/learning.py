@@ -24,7 +24,9 @@ from numpy.typing import ArrayLike
 
 from tsallax import checks
 from tsallax.errors import InvalidInput
+from tsallax.planning.bellman import check_problem
 from tsallax.planning.forms import frozen
+from tsallax.planning.functional_mdp import FunctionalMDP
 from tsallax.planning.kernels.vectors import padded_length
 from tsallax.planning.mdp import MDP
 from tsallax.progress import bar
@@ -93,6 +95,8 @@ def q_learning(
     True
     """
     update = _read_regularizer("regularizer", regularizer)
+    if isinstance(source, FunctionalMDP):
+        check_problem("q_learning", source, update)
     acting, share = _read_explore(explore, update, epsilon)
     schedule = read_step_size(step_size)
     steps, seed = checks.count("steps", steps), checks.count("seed", seed, at_least=0)

@@ -25,11 +25,11 @@ MODELS = {**cases.models(), "example": cases.example()}
 
 
 @pytest.mark.parametrize("block", [64, 1 << 22])
-@pytest.mark.parametrize("ending", ["npz", "umb", "drn", "anything"])
+@pytest.mark.parametrize("ending", [".npz", ".umb", ".drn", ""])
 @pytest.mark.parametrize("mdp", MODELS.values(), ids=MODELS)
 def test_a_file_holds_the_whole_mdp_bit_by_bit(mdp: MDP, ending, block, tmp_path, monkeypatch):
     monkeypatch.setattr(text_lines, "BLOCK", block)
-    one, other = tmp_path / f"a.{ending}", tmp_path / f"b.{ending}"
+    one, other = tmp_path / f"a{ending}", tmp_path / f"b{ending}"
     mdp.save(one)
     loaded = MDP.load(one)
     assert same(loaded, mdp)
@@ -62,6 +62,14 @@ def test_an_npz_file_has_no_reward_structures(tmp_path: Path):
     garnet(5, 2, 3, seed=0).save(tmp_path / "a.npz")
     with pytest.raises(InvalidInput, match=r"a.npz: holds only one reward .*: leave rewards out"):
         MDP.load(tmp_path / "a.npz", rewards="r")
+
+
+@pytest.mark.parametrize("name", ["a.csv", "a.npy", "a.UMB"])
+def test_an_mdp_is_not_written_under_an_unknown_ending(name, tmp_path: Path):
+    known = r"\.npz, \.umb, \.drn, \.tra"
+    with pytest.raises(InvalidInput, match=rf"{name}: unknown ending .*: choose from {known}"):
+        cases.example().save(tmp_path / name)
+    assert not any(tmp_path.iterdir())
 
 
 @pytest.mark.parametrize("ending", FORMATS)

@@ -1,11 +1,13 @@
-"""Files of MDPs by the ending of their names: `.umb`, `.drn`, `.tra`, and `.npz` for all others."""
+"""Files of MDPs by the ending of their names: `.umb`, `.drn`, `.tra`, and `.npz` or none."""
 
 from __future__ import annotations
 
+import zipfile
 from os import PathLike
 from pathlib import Path
 from typing import Any
 
+from tsallax import checks
 from tsallax.errors import InvalidInput
 from tsallax.planning import mdp_files
 from tsallax.planning.formats import drn, prism_explicit, umb
@@ -17,6 +19,8 @@ FORMATS = {".umb": umb, ".drn": drn, ".tra": prism_explicit}
 Each has `read(path, rewards) -> ExplicitModel`, where `rewards` names one of several reward models
 of the file, and `write(path, model)`; both raise `InvalidInput`.
 """
+ENDINGS = (".npz", *FORMATS)
+"""The endings of the files of MDPs; a name without one is that of an `.npz` file."""
 
 
 def read_arguments(
@@ -27,32 +31,23 @@ def read_arguments(
 ) -> dict[str, Any]:
     """Read the arguments of `MDP` from a file; `discount` replaces that of the file.
 
-    `max_bytes` is for `.npz` files; the other formats have limits of their own.
+    `max_bytes` is for `.npz` files, which may have any name; the other formats have limits of their
+    own.
     """
     form = FORMATS.get(Path(path).suffix)
     if form is not None:
         return mdp_arguments(form.read(path, rewards), discount)
+    if not zipfile.is_zipfile(checks.input_file(path)):
+        checks.file_ending(path, ENDINGS)
     if rewards is not None:
         raise InvalidInput("holds only one reward for each pair", omit="rewards")
     arguments = mdp_files.read(path, max_bytes)
     return arguments if discount is None else {**arguments, "discount": discount}
 
 
-def refuse_for_solution(path: str | PathLike[str]) -> None:
-    """Refuse the name of a file of a model checker, which has no place for a solution.
-
-    >>> refuse_for_solution("solution.umb")
-    Traceback (most recent call last):
-    tsallax.errors.InvalidInput: solution.umb: .umb is for models: end the name in .npz
-    """
-    ending = Path(path).suffix
-    if ending in FORMATS:
-        raise InvalidInput(f"{ending} is for models: end the name in .npz", source=path)
-
-
 def write_mdp(path: str | PathLike[str], mdp: Any) -> None:
     """Write an MDP in the format that the ending of the file's name stands for."""
-    form = FORMATS.get(Path(path).suffix)
+    form = FORMATS.get(checks.file_ending(path, ENDINGS))
     if form is None:
         mdp_files.write(path, mdp)
         return
