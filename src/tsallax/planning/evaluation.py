@@ -142,7 +142,8 @@ def evaluate(
     check_problem("evaluate", mdp, chosen, (MDP, FunctionalMDP))
     if isinstance(mdp, FunctionalMDP):
         if horizon is not None or final_value is not None:
-            raise InvalidInput("a model from functions has no finite horizon", omit="horizon")
+            problem = "a model from functions has no finite horizon (use model.to_mdp() for one)"
+            raise InvalidInput(problem, omit="horizon")
         return evaluate_functional(mdp, policy, regularizer)
     if horizon is None and isinstance(policy, FiniteHorizonSolution):
         horizon = policy.horizon
