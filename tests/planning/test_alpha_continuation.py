@@ -28,7 +28,7 @@ def test_models_from_functions_take_fewer_sweeps_from_a_prediction(monkeypatch):
     monkeypatch.setattr(
         alpha_continuation, "solve", lambda *a, **k: (sweeps.append(solves(*a, **k)), sweeps[-1])[1]
     )
-    solve_path(stock_model(), [0.5, 0.55, 0.6])
+    solve_path(stock_model(actions=32), [0.5, 0.55, 0.6])
     assert sweeps[2].sweeps < sweeps[0].sweeps
 
 

@@ -139,5 +139,5 @@ def test_rewards_of_terminal_states_like_those_of_others_are_ignored_without_a_w
     transitions = np.array([[[0.0, 1.0], [1.0, 0.0]], [[0.0, 1.0], [0.0, 1.0]]])
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        mdp = MDP(transitions, [[-1.0, -2.0], [-1.0, -1.0]], 0.9, terminal=[1])
+        mdp = MDP(transitions, [[-1.0, -2.0], [-1.0, 0.0]], 0.9, terminal=[1])
     assert solve(mdp, Hard()).value.tolist() == [-1.0, 0.0]

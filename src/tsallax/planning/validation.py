@@ -189,7 +189,8 @@ def _warn_of_ignored_rewards(rewards: Any, layout: Layout, terminal: NDArray[np.
     if rewards.ndim != 2 or not terminal.any():
         return
     paid, ignored = rewards[~terminal], rewards[terminal]
-    unusual = np.isfinite(ignored) & ((ignored < paid.min()) | (ignored > paid.max()))
+    unusual = np.isfinite(ignored) & (ignored != 0.0)
+    unusual &= (ignored < paid.min()) | (ignored > paid.max())
     if unusual.any():
         i, action = (int(x) for x in np.argwhere(unusual)[0])
         state = int(np.flatnonzero(terminal)[i])

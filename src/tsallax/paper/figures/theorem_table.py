@@ -32,8 +32,9 @@ def random_case(i: int, seed: int) -> tuple[MDP, float]:
     keep = np.repeat(1.0 - stops, np.diff(base.transitions.indptr))
     layout = (keep * base.transitions.data, base.transitions.indices, base.transitions.indptr)
     transitions = csr_array(layout, shape=base.transitions.shape)
-    table = rewards.reshape(states, actions)
+    table = rewards.reshape(states, actions).copy()
     ends = [states - 1] if i % 3 == 2 else None
+    table[ends or []] = 0.0
     termination = stops.reshape(states, actions) if stops.any() else None
     mdp = MDP(transitions, table, discount, terminal=ends, termination=termination)
     return mdp, float(10 ** rng.uniform(-2, 1)) * float(np.abs(rewards).max())
