@@ -303,3 +303,29 @@ def test_memory_grows_with_the_pairs_and_not_with_a_table_of_all_actions():
     assert found.pair_visitation.sum() == pytest.approx(10)
     assert summary.certified_in + summary.certified_out <= mdp.n_pairs
     assert len(text.splitlines()) == 5
+
+
+def test_without_discount_only_the_policy_itself_has_to_end():
+    lake = MDP.from_gymnasium("FrozenLake-v1", 1.0)
+    uniform = np.full((16, 4), 0.25)
+    found = evaluate(lake, uniform)
+    pi = lake.flatten(uniform)
+    chain = np.zeros((16, 16))
+    np.add.at(chain, lake.state_of, pi[:, None] * lake.transitions.toarray())
+    reward = np.bincount(lake.state_of, pi * lake.rewards, 16)
+    exact = np.linalg.solve(np.eye(16) - chain, reward)
+    assert np.abs(found.value - exact).max() <= found.error + 1e-12
+    assert found.error < 1e-9
+    visits = np.linalg.solve(np.eye(16) - chain.T, lake.initial)
+    going_on = ~lake.terminal
+    np.testing.assert_allclose(found.visitation[going_on], visits[going_on], rtol=1e-9)
+    assert abs(found.expected_return - exact @ lake.initial) < 1e-9
+
+
+def test_without_discount_a_policy_that_never_ends_is_refused():
+    stay = [[[1.0, 0.0], [0.0, 1.0]], [[0.0, 1.0], [0.0, 1.0]]]
+    mdp = MDP(stay, [[0.0, -1.0], [0.0, 0.0]], 1.0, terminal=[1], state_names=["here", "there"])
+    assert evaluate(mdp, [1, 0]).value.tolist() == [-1.0, 0.0]
+    assert abs(evaluate(mdp, [[0.9, 0.1], [1.0, 0.0]], Sparse(2.0)).value[0] - 0.8) < 1e-12
+    with pytest.raises(InvalidInput, match=r"state 0 .'here'. by action 0 .'of the poli"):
+        evaluate(mdp, [0, 0])

@@ -191,7 +191,6 @@ def test_a_policy_that_never_ends_is_named(name):
     mdp, message = FOREVER[name]
     for call in (
         lambda: solve(mdp, Hard()),
-        lambda: evaluate(mdp, [0] * mdp.n_states),
         lambda: performance_bound(mdp, Sparse(1.0)),
     ):
         with pytest.raises(InvalidInput, match=message) as refusal:

@@ -16,6 +16,7 @@ from typing import Any, overload
 
 import numpy as np
 from numpy.typing import ArrayLike
+from scipy.sparse import csr_array
 
 from tsallax import checks
 from tsallax.errors import InvalidInput
@@ -127,6 +128,8 @@ def evaluate(
         final_value: what each state is worth after the last step; default: 0, or what the
             `FiniteHorizonSolution` was solved with.
 
+    With a discount of 1 and no horizon, episodes have to end under this policy.
+
     >>> from tsallax import Sparse, problems
     >>> mdp = problems.forest(states=3, discount=0.9)
     >>> evaluate(mdp, [0, 0, 0]).value.round(3)
@@ -153,12 +156,15 @@ def evaluate(
     if final_value is not None:
         raise InvalidInput("final_value needs a horizon", add=("horizon", 100))
     pi = read_stationary(mdp, policy)
-    operator = Bellman(mdp, chosen)
+    # without discount, this policy has to end, and others need not
+    undiscounted = mdp.discount == 1.0
+    operator = Bellman(mdp, chosen, finite_horizon=undiscounted)
+    gap = 1.0 - (Bellman(_chain(mdp, pi), Hard()) if undiscounted else operator).discount
     pi, omega, system = _system(operator, pi)
     reward = sum_by_state(mdp, pi * mdp.rewards)
     total = reward + operator.alpha * omega
-    value, error = _solve(operator, system, pi, total)
-    visitation, off = _visits(operator, system)
+    value, error = _solve(operator, system, pi, total, gap)
+    visitation, off = _visits(operator, system, gap)
     found = Evaluation(
         mdp=mdp,
         value=value,
@@ -172,7 +178,7 @@ def evaluate(
     )
     apart = abs(found.regularized_return - float(mdp.initial @ value))
     off *= float(np.abs(total).max())
-    largest = operator.scale / (1.0 - operator.discount)
+    largest = operator.scale / gap
     if not (error + off <= MAX_RELATIVE_ERROR * largest and apart <= error + off):
         raise InvalidInput(
             "this policy cannot be evaluated in float64: the error of its value is up to "
@@ -239,7 +245,7 @@ def gap_certificate(
         return gap_of_steps(solution, plain_value_of_steps(solution))
     operator = Bellman(mdp, solution.regularizer)
     pi, omega, system = _system(operator, solution.pair_policy)
-    bonus, error = _solve(operator, system, pi, operator.alpha * omega)
+    bonus, error = _solve(operator, system, pi, operator.alpha * omega, 1.0 - operator.discount)
     gap = bonus + error + (solution.upper - solution.lower)
     return np.where(mdp.terminal, 0.0, np.nextafter(gap, math.inf))
 
@@ -271,9 +277,32 @@ def _system(operator: Bellman, pi: Floats) -> tuple[Floats, Floats, PolicySystem
     return pi, operator.entropy(pi), system
 
 
-def _solve(operator: Bellman, system: PolicySystem, pi: Floats, b: Floats) -> tuple[Floats, float]:
-    """v with (I - gamma T_pi) v = b, and a bound on its error from the residual."""
-    gap, size = 1.0 - operator.discount, float(np.abs(b).max())
+def _chain(mdp: MDP, pi: Floats) -> MDP:
+    """The Markov chain of a policy, as an MDP with one action."""
+    states = np.flatnonzero(~mdp.terminal)
+    choice = csr_array((pi, np.arange(mdp.n_pairs), mdp.pointer), (mdp.n_states, mdp.n_pairs))
+    ends: Any = None if mdp.termination is None else choice @ mdp.termination
+    transitions: Any = choice @ mdp.transitions
+    return MDP(
+        transitions[states],
+        np.zeros(len(states)),
+        mdp.discount,
+        pairs=np.stack([states, np.zeros_like(states)], axis=1),
+        terminal=mdp.terminal,
+        termination=None if ends is None else ends[states],
+        state_names=mdp.state_names,
+        action_names=["of the policy"],
+    )
+
+
+def _solve(
+    operator: Bellman, system: PolicySystem, pi: Floats, b: Floats, gap: float
+) -> tuple[Floats, float]:
+    """v with (I - gamma T_pi) v = b, and a bound on its error from the residual.
+
+    `gap` is 1 - gamma, or without discount that of the chain.
+    """
+    size = float(np.abs(b).max())
     v, residual = _refined(
         partial(system.solve, tolerance=1e-15 * size * gap),
         system.solve_exactly,
@@ -285,7 +314,7 @@ def _solve(operator: Bellman, system: PolicySystem, pi: Floats, b: Floats) -> tu
     return v, residual / (gap - operator.policy_sum_error)
 
 
-def _visits(operator: Bellman, system: PolicySystem) -> tuple[Floats, float]:
+def _visits(operator: Bellman, system: PolicySystem, gap: float) -> tuple[Floats, float]:
     """rho, and a bound on the sum of the errors in all states."""
     d, n = operator.mdp.initial, operator.mdp.n_states
     predecessors = np.bincount(operator.mdp.transitions.indices, minlength=n).max()
@@ -298,7 +327,7 @@ def _visits(operator: Bellman, system: PolicySystem) -> tuple[Floats, float]:
         rounding=lambda x: float(terms * 2 * np.abs(x).sum()),
         b=d,
     )
-    return np.maximum(x, 0.0), residual / (1.0 - operator.discount - operator.policy_sum_error)
+    return np.maximum(x, 0.0), residual / (gap - operator.policy_sum_error)
 
 
 def _refined(
