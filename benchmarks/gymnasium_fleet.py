@@ -48,19 +48,19 @@ def measure(fleet: Fleet, steps: int) -> None:
 def measure_parts(fleet: Fleet, steps: int) -> None:
     """Time the environments without the agents, and the agents without the environments."""
     loop: Any = fleet._loop
-    pool, rows = loop._resume(fleet.steps), loop._present()
-    action = loop._chosen()
+    pool, episodes = loop._resume(fleet.steps), loop.episodes
+    rows, action = episodes.present(), episodes.chosen()
     begin = time.perf_counter()
     for _ in range(steps):
         pool.send(loop.members, action)
         pool.wait()
     environments = (time.perf_counter() - begin) / steps * 1e3
-    loss: list[Any] = [np.zeros(g.stop - g.start, np.float32) for g in loop._groups()]
+    loss: list[Any] = [np.zeros(g.stop - g.start, np.float32) for g in episodes.groups]
     begin = time.perf_counter()
     for i in range(steps):
         rows["step"] = fleet.steps + i
         loop._store_learn_act(rows.copy(), True, loss, None)
-        loop._chosen()
+        episodes.chosen()
     jax.block_until_ready(loss)
     agents = (time.perf_counter() - begin) / steps * 1e3
     print(f"  by themselves: environments {environments:.3f}, agents {agents:.3f} ms a step")
