@@ -9,6 +9,7 @@ includes, over the path.  Best of three.
 
 from __future__ import annotations
 
+import argparse
 import time
 from collections.abc import Callable
 from typing import Any
@@ -36,6 +37,7 @@ def seconds(function: Callable[[], Any]) -> tuple[float, Any]:
 
 
 if __name__ == "__main__":
+    argparse.ArgumentParser(description=__doc__.splitlines()[0]).parse_args()
     print("problem    path s  solves s  gaps s  solves/path  (solves + gaps)/path")
     for name, make in PROBLEMS.items():
         mdp = make()

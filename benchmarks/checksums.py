@@ -41,7 +41,7 @@ SMALL: dict[str, Any] = {
 }  # fmt: skip
 SMALL_Q = {**SMALL, "target_update_interval": 100}
 ACTIONS = 5, 12
-"""Levels of each joint: with 144 actions in all Adam writes moments by rows, with 25 all of them."""
+"""Levels of each joint: Adam writes the moments of 144 actions by rows, of 25 all at once."""
 
 
 def show(name: str, *arrays: Any) -> None:
