@@ -8,6 +8,7 @@ sparse exploration and the same update reaches it earlier, over matched cells in
 (95% bootstrap interval over runs).
 """
 
+import argparse
 from dataclasses import replace
 from pathlib import Path
 from statistics import median
@@ -63,4 +64,5 @@ def main():
 
 
 if __name__ == "__main__":
+    argparse.ArgumentParser(description=__doc__.splitlines()[0]).parse_args()
     main()

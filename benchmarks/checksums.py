@@ -8,8 +8,10 @@ Equal on one machine with the same versions of JAX, NumPy and Numba; a few minut
 
 from __future__ import annotations
 
+import argparse
 import hashlib
 import tempfile
+from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -38,6 +40,8 @@ SMALL: dict[str, Any] = {
     "net_arch": (32, 32), "batch_size": 16, "buffer_size": 2048, "learning_starts": 200,
 }  # fmt: skip
 SMALL_Q = {**SMALL, "target_update_interval": 100}
+ACTIONS = 5, 12
+"""Levels of each joint: Adam writes the moments of 144 actions by rows, of 25 all at once."""
 
 
 def show(name: str, *arrays: Any) -> None:
@@ -84,8 +88,9 @@ def show_training() -> None:
     soft, tsallis = {"explore": "soft", "update": "soft"}, {"explore": "tsallis", "explore_q": 1.5}
     for resumed in (False, True):
         more = ", resumed" if resumed else ""
-        reacher = DeepQ("Reacher-v5", actions=5, seed=1, **SMALL_Q)
-        show_agent(f"DeepQ, Reacher in JAX{more}", reacher, resumed)
+        for actions in ACTIONS:
+            reacher = DeepQ("Reacher-v5", actions=actions, seed=1, **SMALL_Q)
+            show_agent(f"DeepQ, Reacher in JAX, {actions**2} actions{more}", reacher, resumed)
         show_agent(f"DDPG, Reacher in JAX{more}", DDPG("Reacher-v5", seed=6, **SMALL), resumed)
     cartpole = DeepQ("CartPole-v1", seed=4, **soft, **SMALL_Q)
     show_agent("DeepQ, CartPole in Gymnasium, soft", cartpole)
@@ -102,9 +107,10 @@ def show_training() -> None:
         for e, u, a in variants
         for seed in (0, 1)
     ]
-    for together in (False, True):
-        fleet = Fleet("Reacher-v5", members, actions=5, together=together).learn(steps=1000)
-        show(f"Fleet of DeepQ, together {together}", *jax.tree.leaves(fleet._loop.learners))
+    for actions, together in product(ACTIONS, (False, True)):
+        fleet = Fleet("Reacher-v5", members, actions=actions, together=together).learn(steps=1000)
+        name = f"Fleet of DeepQ, {actions**2} actions, together {together}"
+        show(name, *jax.tree.leaves(fleet._loop.learners))
     fleet = Fleet("Reacher-v5", [Member(DDPGConfig(**SMALL), s) for s in (0, 1)])
     show("Fleet of DDPG", *jax.tree.leaves(fleet.learn(steps=1000)._loop.learners))
     table = q_learning(problems.forest(), Sparse(0.1), steps=20_000, seed=1)
@@ -114,5 +120,6 @@ def show_training() -> None:
 
 
 if __name__ == "__main__":
+    argparse.ArgumentParser(description=__doc__.splitlines()[0]).parse_args()
     show_solves()
     show_training()

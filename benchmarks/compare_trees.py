@@ -100,7 +100,8 @@ def seconds(tree: str, program: str, processor: bool) -> float:
     command = [sys.executable, "-c", program]
     done = subprocess.run(command, env=environment, capture_output=True, text=True)
     if done.returncode:
-        print(f"{tree}: {done.stderr.splitlines()[-1]}", file=sys.stderr)
+        reason = done.stderr.splitlines() or [f"exit code {done.returncode}"]
+        print(f"{tree}: {reason[-1]}", file=sys.stderr)
         return float("inf")
     return float(done.stdout.split()[-1])
 

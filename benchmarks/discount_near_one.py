@@ -12,6 +12,7 @@ the other two.  A line ends with the ratio of `auto` to the best; the last line 
 
 from __future__ import annotations
 
+import argparse
 import sys
 import time
 from collections.abc import Callable
@@ -81,4 +82,6 @@ def main(part: str) -> None:
 
 
 if __name__ == "__main__":
-    main(sys.argv[1] if len(sys.argv) > 1 else "")
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("part", nargs="?", default="", help="only problems whose name contains it")
+    main(parser.parse_args().part)

@@ -1,10 +1,12 @@
 """Seconds of a sweep over 1, 2 and 4 CPU processes of this machine, and what a sweep sends.
 
-    python benchmarks/distributed.py [STATES]
+    python benchmarks/distributed.py             # 100,000 states
+    python benchmarks/distributed.py 1000000
 
 Each process has one CPU device. With more processes than cores only the overhead is measured.
 """
 
+import argparse
 import os
 import socket
 import subprocess
@@ -62,5 +64,8 @@ def main(states: int) -> None:
 
 
 if __name__ == "__main__":
-    size = int(sys.argv[1]) if len(sys.argv) > 1 else 100_000
-    (work if "--work" in sys.argv else main)(size)
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("states", type=int, nargs="?", default=100_000)
+    parser.add_argument("--work", action="store_true", help=argparse.SUPPRESS)
+    given = parser.parse_args()
+    (work if given.work else main)(given.states)

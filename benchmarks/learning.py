@@ -275,7 +275,7 @@ def floor() -> None:
     import jax.numpy as jnp
 
     from tsallax import Sparse
-    from tsallax.deep import adam, network
+    from tsallax.deep import network
 
     key = jax.random.PRNGKey(0)
     net = network.init(key, 4, (512, 512), 1001, 0.01)
@@ -285,13 +285,24 @@ def floor() -> None:
     def loss(body: Any, rows: Any) -> Any:
         return jnp.mean(network.action_values(body, rows, x) ** 2)
 
-    moments = adam.init(net)
-    step = jax.jit(adam.update)
     values, gradient = jax.jit(network.values), jax.jit(jax.grad(loss, (0, 1)))
+    slopes = gradient(net.body, rows)
+    agent = ours("InvertedPendulum-v5", 1001, (512, 512), 0)
+    learners = [agent._learner]
+
+    @partial(jax.jit, donate_argnums=0)  # the loops of agents do not copy the tables either
+    def step(learner: Any) -> Any:
+        online, moments = agent._algorithm._update_rows(learner, action, *slopes, 1e-4)
+        return learner._replace(online=online, adam=moments)
+
+    def update() -> Any:
+        learners.append(step(learners.pop()))
+        return learners[0].adam
+
     parts = {
         "target's forward pass": partial(values, net, x),
         "online pass and gradient": partial(gradient, net.body, rows),
-        "Adam": partial(step, moments, net, net, 1e-4),
+        "Adam": update,
         "spmax of 64 rows": partial(jax.jit(Sparse(0.1).value), q),
     }
     for name, part in parts.items():

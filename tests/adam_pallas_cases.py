@@ -11,6 +11,7 @@ from functools import partial
 import jax
 import numpy as np
 
+from kernel_cases import judged, print_verdicts
 from tsallax.deep import adam, adam_pallas
 
 CASES = {
@@ -65,20 +66,5 @@ def errors(name: str, interpret: bool) -> dict[str, float]:
     }
 
 
-def main() -> int:
-    print(f"jax {jax.__version__} on {jax.devices()[0].device_kind}")
-    if jax.default_backend() != "gpu":
-        print("no GPU: the tests run the cases interpreted, with pytest")
-        return 1
-    failed = 0
-    for name in CASES:
-        found = errors(name, interpret=False)
-        passed = max(found.values()) <= 1
-        failed += not passed
-        numbers = ", ".join(f"{key} {error:.2f}" for key, error in found.items())
-        print(f"{'passed' if passed else 'FAILED'}  {name}: {numbers}")
-    return int(failed > 0)
-
-
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(print_verdicts(judged(name, errors(name, interpret=False)) for name in CASES))

@@ -9,12 +9,14 @@ It prints a line for each case and exits with 1 if any of them fails.
 """
 
 import sys
+from collections.abc import Iterator
 from functools import partial
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 
+from kernel_cases import Verdict, judged, print_verdicts
 from tsallax import simplex, simplex_pallas
 from tsallax.regularizer import Hard, Regularizer, Soft, Sparse, Tsallis
 
@@ -183,30 +185,15 @@ def _largest(ratios: np.ndarray) -> float:
     return float(np.nan_to_num(ratios, nan=np.inf).max(initial=0.0))
 
 
-def main() -> int:
-    print(f"jax {jax.__version__} on {jax.devices()[0].device_kind}")
-    if jax.default_backend() != "gpu":
-        print("no GPU: the tests run the cases interpreted, with pytest")
-        return 1
-    failed = 0
+def verdicts() -> Iterator[Verdict]:
+    """All cases, compiled."""
     for name, kernel in CASES:
-        found = errors(name, kernel, interpret=False)
-        passed = max(found.values()) <= 1
-        failed += not passed
-        numbers = ", ".join(f"{key} {error:.2f}" for key, error in found.items())
-        print(f"{'passed' if passed else 'FAILED'}  {name}, {kernel}: {numbers}")
+        yield judged(f"{name}, {kernel}", errors(name, kernel, interpret=False))
     mapped = mapped_error(interpret=False)
-    failed += mapped != 0
-    print(f"{'passed' if mapped == 0 else 'FAILED'}  mapped over coefficients: {mapped:.2g}")
-    public = public_errors()
-    for name, error in public.items():
-        passed = error <= (0.01 if "bfloat16" in name else 4e-6)
-        failed += not passed
-        print(f"{'passed' if passed else 'FAILED'}  {name}: {error:.2g}")
-    number = len(CASES) + 1 + len(public)
-    print(f"{failed} of {number} cases failed; errors of kernels are relative to their tolerances")
-    return int(failed > 0)
+    yield mapped == 0, f"mapped over coefficients: {mapped:.2g}"
+    for name, error in public_errors().items():
+        yield error <= (0.01 if "bfloat16" in name else 4e-6), f"{name}: {error:.2g}"
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(print_verdicts(verdicts()))

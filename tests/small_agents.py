@@ -62,7 +62,7 @@ def corridor_step(seen: Any, action: int) -> tuple[Any, float, bool, bool]:
 
 def corridor(seed: int = 0, **options: Any) -> DeepQ:
     """An agent in a JAX environment."""
-    return DeepQ(CORRIDOR, actions=3, seed=seed, **{**TINY, **options})
+    return DeepQ(CORRIDOR, seed=seed, **{"actions": 3, **TINY, **options})
 
 
 def cart_pole(seed: int = 0, **options: Any) -> DeepQ:

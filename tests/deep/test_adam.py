@@ -12,7 +12,7 @@ import pytest
 from tsallax.deep import adam
 
 update, update_rows = jax.jit(adam.update), jax.jit(adam.update_rows)
-sum_rows = jax.jit(adam.sum_rows)
+sum_rows = jax.jit(adam.sum_rows, static_argnums=2)
 scatter_rows = jax.jit(adam.scatter_rows, static_argnums=2)
 step_scale = jax.jit(adam.step_scale)
 clip_by_norm = jax.jit(adam.clip_by_norm)
@@ -38,7 +38,7 @@ def test_steps_from_the_rows_of_some_actions_are_those_of_the_whole_table():
         index = np.array([recent, step % 4, recent])
         entries = rng.normal(size=(3, 3)).astype(np.float32)
         theirs, state = update(state, theirs, scatter_rows(index, entries, rows), 0.01)
-        given = step - written, index, sum_rows(index, entries), step_scale(step, 0.01)
+        given = step - written, index, sum_rows(index, entries, rows), step_scale(step, 0.01)
         before = ours
         ours, mean, square = update_rows(ours, mean, square, *given)
         written[index] = step
@@ -48,6 +48,20 @@ def test_steps_from_the_rows_of_some_actions_are_those_of_the_whole_table():
     assert settled.sum() == rows - 4
     np.testing.assert_array_equal(ours[settled], before[settled])
     assert np.array_equal(ours[-1], table(rows)[-1]), "a row that never had a gradient"
+
+
+@pytest.mark.parametrize(("entries", "rows"), [(40, 50), (40, 8)])
+def test_rows_are_summed_by_a_matrix_that_is_no_larger_than_the_table_needs(entries, rows):
+    """Of a batch that is larger than the table, only a matrix of the table's rows is made."""
+    rng = np.random.default_rng(2)
+    index, gradient = rng.integers(0, rows, entries), rng.normal(size=(entries, 3))
+    expected = np.zeros((rows, 3))
+    np.add.at(expected, index, gradient)
+    given = index, gradient.astype(np.float32)
+    close(sum_rows(*given, rows), expected[index])
+    shapes = jax.make_jaxpr(adam.sum_rows, static_argnums=2)(*given, rows).eqns
+    largest = max(v.aval.size for equation in shapes for v in equation.outvars)
+    assert largest == entries * min(rows, entries)
 
 
 def test_a_row_that_is_settled_would_not_move_further():

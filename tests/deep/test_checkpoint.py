@@ -18,6 +18,7 @@ from pathlib import Path
 from typing import Any
 
 import gymnasium
+import jax
 import numpy as np
 import pytest
 from gymnasium.spaces import Box
@@ -37,6 +38,7 @@ from small_agents import (
 )
 from tsallax import DDPG, DeepQ
 from tsallax.deep import checkpoint
+from tsallax.deep.deep_q import DENSE_OUTPUTS
 from tsallax.deep.learners import load_agent as load
 from tsallax.envs.jax.multigoal_env import multigoal
 from tsallax.errors import InvalidInput
@@ -315,8 +317,24 @@ def test_what_is_no_agent_is_refused_in_one_line(trained, tmp_path):
         trained.save(tmp_path / "no" / "agent")
 
 
+@pytest.mark.parametrize("damaged", [0, 1])
+@pytest.mark.parametrize("update", [-1, 8])
+def test_moments_that_no_update_has_written_are_refused(damaged, update):
+    """Of any agent of a fleet, in a row of an output layer that is written by rows."""
+    agent = corridor(actions=DENSE_OUTPUTS + 1)
+    like = jax.tree.map(lambda x: np.stack([x, x]), agent._learner)
+    arrays = checkpoint.flatten_learner(like, 0, many=True)
+    arrays["learner.adam.count"][:] = 7
+    arrays["learner.adam.written"][:, 3:] = 7
+    checkpoint.restore_learner(like, None, arrays, 0, many=True)
+    arrays["learner.adam.written"][damaged, 5] = update
+    with refused("damaged: learner.adam.written has updates that were not made"):
+        checkpoint.restore_learner(like, None, arrays, 0, many=True)
+
+
 MISSING = object()
 DAMAGE = [
+    ("arrays", "learner.adam.count", np.int32(-1), "learner.adam.count is negative"),
     ("arrays", "learner.key", MISSING, "learner.key missing"),
     ("arrays", "history.running", MISSING, "history.running missing"),
     ("arrays", "history.running", np.zeros(5), "history.lengths has shape"),

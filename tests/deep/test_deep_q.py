@@ -236,13 +236,38 @@ def test_factored_and_masked_updates_are_those_of_the_formulas(options):
     check_updates(options)
 
 
-def test_an_update_by_rows_as_with_many_actions_is_the_one_of_the_formulas(monkeypatch):
-    monkeypatch.setattr(deep_q, "DENSE_OUTPUTS", 0)
-    called = []
-    rows = adam.update_rows
-    monkeypatch.setattr(adam, "update_rows", lambda *a: called.append(1) or rows(*a))
-    check_updates(ROWS)
-    assert called
+def test_an_update_by_rows_as_with_many_actions_is_the_one_of_the_formulas():
+    check_updates({**ROWS, "choices": (deep_q.DENSE_OUTPUTS + 1,)})
+
+
+@pytest.mark.parametrize(("batch_size", "ages"), [(8, 10), (deep_q.DENSE_OUTPUTS + 32, 3)])
+def test_updates_by_rows_are_those_of_the_whole_layer(batch_size, ages):
+    """Most rows have no gradient in most updates, each of which has another learning rate."""
+    rows = Recorded(
+        choices=(deep_q.DENSE_OUTPUTS + 1,), rules=RULES[:1], batch_size=batch_size,
+        buffer_size=max(STEPS, batch_size), max_grad_norm=0.5,
+        learning_rate=f"0.01:0.02:{2 * STEPS}",
+    ).store()  # fmt: skip
+    lazy = rows.learner
+    whole = lazy._replace(adam=lazy.adam._replace(written=None))
+    for step in range(30):
+        key = jax.random.PRNGKey(step)
+        lazy, whole = (learn(rows.algorithm, one, STEPS + step, key)[0] for one in (lazy, whole))
+    assert len(np.unique(lazy.adam.written)) >= ages, "the rows must be of several ages"
+    same(lazy.online, whole.online, 1e-6)
+    same(all_moments(lazy.adam), (whole.adam.mean, whole.adam.square))
+
+
+def all_moments(moments: adam.Adam) -> tuple[Any, Any]:
+    """The moments as they are now, also of the rows that were not written by the last update."""
+    mean, square, count, written = moments
+    if written is None:
+        return mean, square
+    age = (count - written)[:, None]
+    weight = adam.decayed(mean.output.weight, square.output.weight, age)
+    bias = adam.decayed(mean.output.bias, square.output.bias, age[:, 0])
+    m, v = (type(mean.output)(*parts) for parts in zip(weight, bias, strict=True))
+    return mean._replace(output=m), square._replace(output=v)
 
 
 def check_updates(options: dict[str, Any]) -> None:
@@ -255,8 +280,9 @@ def check_updates(options: dict[str, Any]) -> None:
         after = recorded.learner
         assert float(metrics.loss) == pytest.approx(expected["loss"], rel=1e-4)
         assert float(metrics.value) == pytest.approx(expected["value"], rel=1e-4)
-        same(after.adam.mean, expected["mean"])
-        same(after.adam.square, expected["square"])
+        mean, square = all_moments(after.adam)
+        same(mean, expected["mean"])
+        same(square, expected["square"])
         same(after.online, expected["online"])
         same(np.asarray(after.replay.priority).ravel(), expected["priority"], 1e-4)
         assert int(after.adam.count) == step + 1

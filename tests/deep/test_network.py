@@ -83,7 +83,7 @@ def gradient_of_rows(net, x, action):
         return jnp.sum(jnp.linspace(-1, 2, len(x)) * network.action_values(body, rows, x) ** 2)
 
     body, rows = jax.grad(loss, (0, 1))(net.body, network.output_rows(net, action))
-    return body, adam.sum_rows(action, rows), adam.scatter_rows(action, rows, OUTPUTS)
+    return body, adam.sum_rows(action, rows, OUTPUTS), adam.scatter_rows(action, rows, OUTPUTS)
 
 
 @with_and_without_common

@@ -47,6 +47,18 @@ def test_a_file_that_cannot_be_written_is_refused_by_its_name(tmp_path: Path, mo
     assert [file.name for file in tmp_path.iterdir()] == ["file"], "nothing half-written is left"
 
 
+def test_an_error_that_names_another_file_is_raised_as_it_is(tmp_path: Path):
+    """As of a file that an environment reads while a video of it is written."""
+    with pytest.raises(FileNotFoundError, match=r"level2\.map"):  # noqa: SIM117
+        with atomic_path(tmp_path / "a"):
+            (tmp_path / "level2.map").read_text()
+    both = OSError(errno.ENOSPC, "No space left", "b", None, str(tmp_path / "a"))
+    with refused(f"{tmp_path / 'a'}: cannot be written: No space left"):  # noqa: SIM117
+        with atomic_path(tmp_path / "a"):
+            raise both
+    assert not [*tmp_path.iterdir()]
+
+
 def test_leftovers_of_a_file_are_removed_and_no_others(tmp_path: Path):
     others = {".b[1].txt.0123abcd.partial", "a.txt", ".ab.txt.0123abcd.partial"}
     for name in (*others, ".a.txt.0123abcd.partial", ".b1.txt.0123abcd.partial"):

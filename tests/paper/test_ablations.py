@@ -42,7 +42,7 @@ def test_the_runs_are_complete_and_differ_in_epsilon_alone(ablations):
 
 def test_the_comparison_counts_the_runs_that_reached_the_threshold(ablations, monkeypatch, capsys):
     monkeypatch.setattr(RowFormat, "read_file", lambda form, path: read_file(path))
-    runpy.run_path(str(ROOT / "ablations" / "compare.py"), run_name="__main__")
+    runpy.run_path(str(ROOT / "ablations" / "compare.py"))["main"]()
     printed = capsys.readouterr().out
     for name, runs in ablations.items():
         label = name.split("-", 1)[1]

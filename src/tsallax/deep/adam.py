@@ -2,7 +2,8 @@
 
 Where a gradient is zero but for a few rows of a table, `update_rows` makes the same step from those
 rows alone. It writes the moments of these rows only: the others decay by known factors, which are
-applied when they are read. No gradient as large as the table is made.
+applied when they are read. A gradient as large as the table is made for batches that are larger
+than the table only.
 """
 
 import math
@@ -122,16 +123,28 @@ def decayed(mean: Array, square: Array, age: Array) -> tuple[Array, Array]:
     return jnp.exp(math.log(BETA1) * n) * mean, jnp.exp(math.log(BETA2) * n) * square
 
 
-def scatter_rows(index: Array, gradient: Any, n: int) -> Any:
+def scatter_rows(
+    index: Array, gradient: Any, n: int, precision: lax.Precision | None = None
+) -> Any:
     """The gradient of a table of n rows, from entries (B, ...) that are each of the row `index`."""
-    hot = (jnp.arange(n)[:, None] == index[None, :]).astype(jnp.float32)
-    return jax.tree.map(lambda g: hot @ g, gradient)
+    return _sum_where(jnp.arange(n)[:, None] == index[None, :], gradient, precision)
 
 
-def sum_rows(index: Array, gradient: Any) -> Any:
-    """The gradient of each row: the sum over all entries with its index, in a fixed order."""
-    same = (index[:, None] == index[None, :]).astype(jnp.float32)
-    return jax.tree.map(lambda g: jnp.matmul(same, g, precision=lax.Precision.HIGHEST), gradient)
+def sum_rows(index: Array, gradient: Any, n: int) -> Any:
+    """The gradient of each entry's row, of a table of n rows: the sum over all entries of that row.
+
+    The order of the sum is fixed, and no array has more than n * B or B * B numbers.
+    """
+    exact = lax.Precision.HIGHEST
+    if n < len(index):
+        return jax.tree.map(lambda g: g[index], scatter_rows(index, gradient, n, exact))
+    return _sum_where(index[:, None] == index[None, :], gradient, exact)
+
+
+def _sum_where(chosen: Array, gradient: Any, precision: lax.Precision | None) -> Any:
+    """For each row of `chosen` the sum of the entries (B, ...) that it chooses."""
+    ones = chosen.astype(jnp.float32)
+    return jax.tree.map(lambda g: jnp.matmul(ones, g, precision=precision), gradient)
 
 
 def _move(p: Array, m: Array, v: Array, scale: StepScale) -> Array:

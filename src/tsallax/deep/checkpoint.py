@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tsallax.deep import old_files, replay
+from tsallax.deep.adam import Adam
 from tsallax.deep.algorithm import Algorithm, acting_learner
 from tsallax.errors import InvalidInput, one_line
 from tsallax.files import npz
@@ -128,9 +129,25 @@ def restore_learner(
         if rows.ndim > axis and rows.shape[axis] == min(steps, capacity) < capacity:
             empty = (*rows.shape[:axis], capacity - rows.shape[axis], *rows.shape[axis + 1 :])
             arrays[name] = np.concatenate([rows, np.zeros(empty, rows.dtype)], axis)
-    return restore(LEARNER, like._replace(hyperparameters=None), arrays)._replace(
-        hyperparameters=hyperparameters
-    )
+    restored = restore(LEARNER, like._replace(hyperparameters=None), arrays)
+    _check_updates(restored)
+    return restored._replace(hyperparameters=hyperparameters)
+
+
+def _check_updates(learner: Any) -> None:
+    """Refuse a negative number of updates, and moments that no update so far has written."""
+    leaves = jax.tree_util.tree_leaves_with_path(learner, is_leaf=lambda x: isinstance(x, Adam))
+    for path, adam in leaves:
+        if not isinstance(adam, Adam):
+            continue
+        name, count = LEARNER + _name(path), np.asarray(adam.count)
+        if np.any(count < 0):
+            raise InvalidInput(f"damaged: {name}.count is negative")
+        if adam.written is None:
+            continue
+        written = np.asarray(adam.written)
+        if np.any((written < 0) | (written > count[..., None])):
+            raise InvalidInput(f"damaged: {name}.written has updates that were not made")
 
 
 def read_learner(

@@ -315,7 +315,7 @@ class DeepQLearning:
         online, (mean, square, count, _) = learner.online, learner.adam
         count = count + 1
         scale = adam.step_scale(count, rate)
-        summed = adam.sum_rows(action, rows)
+        summed = adam.sum_rows(action, rows, self.layout.n_outputs)
         if c.max_grad_norm is not None:
             dense = sum(jnp.sum(g * g) for g in jax.tree.leaves(body))
             sparse = sum(jnp.sum(g * s) for g, s in zip(rows, summed))

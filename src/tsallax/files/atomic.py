@@ -18,7 +18,7 @@ def atomic_path(path: str | PathLike[str], source: str | None = None) -> Iterato
     """Yield a temporary path in the same folder, which replaces `path` if no exception is raised.
 
     What was written is on the disk before it does. An `OSError` becomes `InvalidInput`, which names
-    `source`; default: the path.
+    `source`; default: the path. One that names another file is raised as it is.
 
     >>> import tempfile
     >>> folder = Path(tempfile.mkdtemp())
@@ -35,6 +35,9 @@ def atomic_path(path: str | PathLike[str], source: str | None = None) -> Iterato
             os.fsync(written.fileno())
         os.replace(temporary, target)
     except OSError as error:
+        named = {error.filename, error.filename2} - {None}
+        if named and named.isdisjoint({str(temporary), str(target)}):
+            raise
         problem = f"cannot be written: {error.strerror or error}"
         raise InvalidInput(problem, source=source or path) from error
     finally:
