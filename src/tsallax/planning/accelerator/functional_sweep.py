@@ -324,7 +324,7 @@ def checked_sweep(
 ) -> FunctionalSweep:
     """The sweeps of a model, checked; the last ones are kept, as they take seconds to compile."""
     _require_memory(mdp, np.dtype(dtype).itemsize, device)
-    check_functions(mdp)
+    check_functions(mdp, single=dtype == jnp.float32)
     return FunctionalSweep(mdp, dtype, mesh)
 
 
