@@ -82,7 +82,8 @@ def read_termination(termination: ArrayLike | None, layout: Layout) -> Floats | 
     """Read the probability of each pair that the episode ends on it."""
     if termination is None:
         return None
-    ordered = in_order_of_names(termination, "termination", layout.states, layout.actions)
+    table = (layout.states, layout.actions)
+    ordered = in_order_of_names(termination, "termination", table, (layout.rows,))
     given = numbers(ordered, "termination")
     result = per_pair(given, layout)
     if result is None:
@@ -207,7 +208,7 @@ def read_rewards(
 ) -> Floats:
     """Read r(s,a), as it is or as the expectation of r(s,a,s') under T(s'|s,a)."""
     states, actions = layout.n_states, layout.n_actions
-    matrices = matrices_of(rewards)
+    matrices = matrices_of(rewards, "rewards", layout.states)
     if matrices is not None and len(matrices[0].shape) == 2:
         if not layout.rectangular:
             raise InvalidInput("rewards with pairs= must not be a list of matrices")
@@ -218,7 +219,8 @@ def read_rewards(
             )
         rewards = interleave(matrices, "rewards")
     elif not issparse(rewards):
-        rewards = in_order_of_names(rewards, "rewards", layout.states, layout.actions)
+        table, given = (layout.states, layout.actions), (layout.rows,)
+        rewards = in_order_of_names(rewards, "rewards", table, given, (*given, layout.states))
         rewards = numbers(rewards, "rewards")
     if not isinstance(rewards, np.ndarray) and tuple(rewards.shape) == (states, actions):
         rewards = rewards.toarray()
@@ -316,7 +318,7 @@ def read_initial(
         return ~terminal / float(np.count_nonzero(~terminal))
     if isinstance(initial, str):
         initial = {initial: 1.0}
-    initial = in_order_of_names(initial, "initial", layout.states)
+    initial = in_order_of_names(initial, "initial", (layout.states,))
     given = (
         _by_state(initial, layout) if isinstance(initial, Mapping) else numbers(initial, "initial")
     )
