@@ -180,14 +180,14 @@ def row_sums(data: Floats, indptr: Ints) -> Floats:
     return sums
 
 
-def _warn_of_ignored_rewards(rewards: Any, layout: Layout, terminal: NDArray[np.bool_]) -> None:
+def _warn_of_ignored_rewards(
+    rewards: NDArray[Any], layout: Layout, terminal: NDArray[np.bool_]
+) -> None:
     """Warn where a table of rewards pays more or less in a terminal state than in all others.
 
     Nothing is earned there: a reward for reaching a goal is often meant.
     """
-    if not isinstance(rewards, np.ndarray) or rewards.shape[:1] != (layout.n_states,):
-        return
-    if rewards.ndim != 2 or not terminal.any():
+    if rewards.shape != (layout.n_states, layout.n_actions) or not terminal.any():
         return
     paid, ignored = rewards[~terminal], rewards[terminal]
     unusual = np.isfinite(ignored) & (ignored != 0.0)
@@ -224,7 +224,6 @@ def read_rewards(
         rewards = numbers(rewards, "rewards")
     if not isinstance(rewards, np.ndarray) and tuple(rewards.shape) == (states, actions):
         rewards = rewards.toarray()
-    _warn_of_ignored_rewards(rewards, layout, terminal)
     flat = per_pair(rewards, layout) if isinstance(rewards, np.ndarray) else None
     transitional = tuple(rewards.shape) == (layout.n_given, states) or (
         layout.rectangular and tuple(rewards.shape) == (states, actions, states)
@@ -234,7 +233,9 @@ def read_rewards(
             f"rewards of shape {rewards.shape} could be a table (S, A) or one row for each pair "
             f"(N, S); give one reward for each pair, shape ({layout.n_given},)"
         )
-    if flat is None:
+    if flat is not None:
+        _warn_of_ignored_rewards(rewards, layout, terminal)
+    else:
         if not transitional:
             raise InvalidInput(_reward_shape(tuple(rewards.shape), layout))
         if ends:
