@@ -49,6 +49,10 @@ class SweepModel(Protocol):
     terms: int  # the largest number of summands of an expectation
 
     @property
+    def longest_list(self) -> int:
+        """The largest number of actions of every state that a sweep lists."""
+
+    @property
     def survey(self) -> Survey:
         """Which states are terminal, whether episodes end, and a bound on the rewards."""
 
@@ -65,7 +69,10 @@ class SweepModel(Protocol):
         """The greedy policy of a sweep, for `follow`; no state uses more than `size` actions."""
 
     def follow_cost(self, size: int) -> float:
-        """The time of `follow` with `size` actions of every state, in sweeps of U."""
+        """The time of `follow` with `size` actions of every state, in sweeps of U.
+
+        Infinity where that would take too much memory.
+        """
 
     def follow(self, policy: Any, v: Array) -> Array:
         """r_pi + alpha Omega(pi) + gamma T_pi v for a policy from `prepared`."""
