@@ -28,6 +28,8 @@ if TYPE_CHECKING:
 
 DEFAULT_DISCOUNT = 0.99
 """The discount of a Gymnasium environment, which has none of its own."""
+FILE_MODULE = "tsallax_model"
+"""The name of a module that is given as a file."""
 PROBLEMS: dict[str, dict[str, Any]] = {
     "multigoal": {},
     "unicycle": {},
@@ -157,8 +159,12 @@ def search_current_folder(source: str | None) -> None:
     """
     from tsallax.envs.gymnasium.gymnasium_make import names_module
 
-    folder = os.getcwd()
-    if names_module(source) and folder not in sys.path:
+    if names_module(source):
+        _search(os.getcwd())
+
+
+def _search(folder: str) -> None:
+    if folder not in sys.path:
         sys.path.insert(0, folder)
 
 
@@ -209,15 +215,17 @@ def make_model(source: str) -> MDP | FunctionalMDP:
 
 
 def _load(name: str, source: str) -> ModuleType:
-    """A module by its name, also from the current folder, or from a file."""
+    """A module by its name, also from the current folder, or from a file and with its folder."""
     try:
         if not name.endswith(".py"):
             search_current_folder(source)
             return importlib.import_module(name)
-        spec = importlib.util.spec_from_file_location("tsallax_model", name)
+        spec = importlib.util.spec_from_file_location(FILE_MODULE, name)
         if spec is None or spec.loader is None or not os.path.isfile(name):
             raise InvalidInput(f"{name}: no such file", source=source)
+        _search(os.path.dirname(os.path.abspath(name)))  # as Python does for a script
         module = importlib.util.module_from_spec(spec)
+        sys.modules[FILE_MODULE] = module
         spec.loader.exec_module(module)
         return module
     except InvalidInput:
