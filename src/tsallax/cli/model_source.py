@@ -72,8 +72,12 @@ def read_model(
     discount: float | None,
     options: list[str] | None = None,
     rewards: str | None = None,
+    stored: bool = False,
 ) -> Any:
-    """The model of a file, a problem, a function or an environment, with the discount asked for."""
+    """The model of a file, a problem, a function or an environment, with the discount asked for.
+
+    With `stored`, the transitions of a model from functions are stored.
+    """
     from tsallax.planning.formats.exchange import FORMATS
     from tsallax.planning.mdp import MDP
 
@@ -86,11 +90,11 @@ def read_model(
         return MDP.load(source, discount, rewards)
     if source in PROBLEMS:
         refuse_unused(source, "a problem", rewards=rewards)
-        return _problem(source, discount, key_values("--env-option", options))
+        model = _problem(source, key_values("--env-option", options))
+        return _finished(model, discount, stored)
     if names_model(source):
         refuse_unused(source, "a model in Python", env_option=options, rewards=rewards)
-        model = make_model(source)
-        return model if discount is None else model.with_discount(discount)
+        return _finished(make_model(source), discount, stored)
     refuse_unused(source, "an environment", rewards=rewards)
     search_current_folder(source)
     gamma = DEFAULT_DISCOUNT if discount is None else discount
@@ -133,7 +137,16 @@ def _check_name(name: str) -> None:
         raise InvalidInput(f"{error.problem} ({known})", source=name) from None
 
 
-def _problem(name: str, discount: float | None, options: dict[str, Any]) -> Any:
+def _finished(model: Any, discount: float | None, stored: bool) -> Any:
+    """A model as a command needs it."""
+    from tsallax.planning.functional_mdp import FunctionalMDP
+
+    if stored and isinstance(model, FunctionalMDP):
+        model = model.to_mdp(names=True)
+    return model if discount is None else model.with_discount(discount)
+
+
+def _problem(name: str, options: dict[str, Any]) -> Any:
     from tsallax import problems
 
     make = getattr(problems, name)
@@ -146,10 +159,9 @@ def _problem(name: str, discount: float | None, options: dict[str, Any]) -> Any:
             raise InvalidInput(problem, source="--env-option")
     given = {key: tuple(v) if isinstance(v, list) else v for key, v in options.items()}
     try:
-        model: Any = make(**{**PROBLEMS[name], **given})
+        return make(**{**PROBLEMS[name], **given})
     except TypeError as error:
         raise InvalidInput(_reason(error), source=name) from None
-    return model if discount is None else model.with_discount(discount)
 
 
 def search_current_folder(source: str | None) -> None:

@@ -188,6 +188,12 @@ def read_functions(
     return mdp
 
 
+def no_finite_horizon(name: str) -> InvalidInput:
+    """The refusal of an argument of finite horizons for a model from functions."""
+    problem = "a model from functions has no finite horizon (use model.to_mdp() for one)"
+    return InvalidInput(problem, omit=name)
+
+
 def _tables(mdp: FunctionalMDP) -> dict[str, Any]:
     """Transitions, rewards, pairs, terminal states and termination, for `MDP`."""
     events = jnp.arange(mdp.events.size)

@@ -99,6 +99,19 @@ def test_policies_are_not_listed_where_the_lists_would_not_fit(monkeypatch):
     assert greedy.greedy.listed.size <= functional_sweep.FEW
 
 
+def test_the_bound_on_rounding_holds_for_the_sum_that_divides_the_probabilities():
+    terms, v = 500, np.array([1.0, -1.0])
+    model = stock_model(
+        decide=lambda s, a: (s, 0.0, True), evolve=lambda x, e: (jnp.minimum(e, 1), 0.0, False),
+        states=2, actions=1, post=2, events=terms, probabilities=np.full(terms, 1 / terms),
+    )  # fmt: skip
+    operator = make_operator(model, Hard())
+    bound = operator.certify(operator.start(v)).rounding * (1.0 - model.discount)
+    # (n - 1) u of the sum, u of each quotient, and n u of the expectation, of numbers up to gamma
+    assert bound >= 2 * terms * 2.0**-53 * 0.9
+    assert operator.action_value_rounding(v) >= 2 * terms * 2.0**-53 * 0.9
+
+
 def test_a_discount_too_close_to_one_for_float32_is_refused():
     with pytest.raises(InvalidInput, match="float32"):
         make_operator(MAZE.with_discount(1 - 1e-8), Hard(), precision="float32")

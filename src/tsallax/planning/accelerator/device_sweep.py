@@ -47,6 +47,7 @@ class SweepModel(Protocol):
     n_pairs: int
     width: int  # the largest number of actions of a state
     terms: int  # the largest number of summands of an expectation
+    roundings: int  # of an expectation, in a row: `terms`, and those of the sum that divides p
 
     @property
     def longest_list(self) -> int:

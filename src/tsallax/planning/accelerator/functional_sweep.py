@@ -75,6 +75,7 @@ class FunctionalSweep:
         self.mdp, self.dtype, self._mesh = mdp, dtype, mesh
         self.n_states, self.width = mdp.n_states, mdp.n_actions
         self.n_pairs, self.terms = mdp.n_pairs, mdp.events.size
+        self.roundings = 2 * self.terms
         on_gpu = _platform(mesh) == "gpu"
         self._block = block or (GPU_BLOCK if on_gpu else CPU_BLOCK)
         blocks = GPU_PART if on_gpu else CPU_PART

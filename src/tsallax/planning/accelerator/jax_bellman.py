@@ -1,8 +1,9 @@
 """The Bellman operator in JAX: the same certificates as `planning.bellman`, on any device.
 
 The rounding of a sweep is bounded as on the CPU: a sum of n terms in any order is off by at most
-n u sum|terms|, where u is 2^-53 in float64 and 2^-24 in float32.  In float32 the model's own
-numbers are rounded, too, which the bound includes.
+n u sum|terms|, where u is 2^-53 in float64 and 2^-24 in float32.  Models from functions divide the
+probabilities by their sum, which is another such sum.  In float32 the model's own numbers are
+rounded, too, which the bound includes.
 """
 
 from __future__ import annotations
@@ -236,7 +237,7 @@ class JaxBellman:
 
     def action_value_rounding(self, *values: NDArray[np.float64]) -> float:
         """A bound on the rounding of Q for these values, their own rounding included."""
-        terms = self.model.terms + 32
+        terms = self.model.roundings + 32
         size = max(float(np.abs(v).max()) for v in values)
         flushed = float(np.finfo(self.precision).tiny) * 8 * terms
         return self._unit * terms * (self._reward + size) + flushed
@@ -310,9 +311,9 @@ class JaxBellman:
 
     def rounding(self, size: float) -> float:
         """How far the enclosure moves by the rounding of one sweep (running error analysis)."""
-        dot = (self.model.terms + 16) * (self._reward + size)
+        dot = (self.model.roundings + 16) * (self._reward + size)
         maximum = 8 * (self.model.width + 8) * self._bonus
-        operations = 8 * (self.model.terms + self.model.width + 16)
+        operations = 8 * (self.model.roundings + self.model.width + 16)
         flushed = float(np.finfo(self.precision).tiny) * operations  # XLA makes denormals zero
         return (self._unit * (dot + maximum) + flushed) / (1.0 - self._shift_high)
 

@@ -75,6 +75,7 @@ class StoredSweep:
     def __init__(self, mdp: MDP, dtype: Any, mesh: Mesh | None = None) -> None:
         self.n_states, self.n_pairs = mdp.n_states, mdp.n_pairs
         self.width, self.terms = mdp.max_actions, mdp.max_successors
+        self.roundings = self.terms
         self.longest_list = 1  # sweeps make no lists
         self._discount, self.dtype, self._mesh = mdp.discount, dtype, mesh
         self._pointer = mdp.pointer
