@@ -109,3 +109,20 @@ def test_folders_are_made(tmp_path: Path):
     (tmp_path / "file").write_text("")
     with refused("--out ", ": is a file"):
         checks.output_folder(tmp_path / "file", "--out")
+
+
+@pytest.mark.parametrize(
+    ("name", "ending"),
+    [
+        ("sol_alpha0.5", ""), ("run_0.95", ""), ("model.2024-01-05", ""), ("v1.2", ""),
+        ("alpha1.5e-05", ""), ("plain", ""), ("folder.csv/plain", ""), ("v1.2.npz", ".npz"),
+    ],
+)  # fmt: skip
+def test_a_number_after_a_dot_is_no_ending(name, ending):
+    assert checks.file_ending(name, (".npz",)) == ending
+
+
+@pytest.mark.parametrize("name", ["x.npz.bak", "x.NPZ", "x.csv"])
+def test_an_unknown_ending_is_refused(name):
+    with refused("unknown ending", "choose from .npz", source=name):
+        checks.file_ending(name, (".npz",))

@@ -9,6 +9,7 @@ import difflib
 import math
 import numbers
 import os
+import re
 from collections.abc import Iterable
 from os import PathLike
 from pathlib import Path
@@ -229,14 +230,18 @@ def output_file(
 def file_ending(path: str | PathLike[str], known: Iterable[str]) -> str:
     """The ending of a file's name: one of those known, or none.
 
-    >>> file_ending("model.drn", (".npz", ".drn"))
-    '.drn'
+    What follows a dot is no ending where it is a number or a date.
+
+    >>> file_ending("model.drn", (".npz", ".drn")), file_ending("alpha_0.5", (".npz", ".drn"))
+    ('.drn', '')
     >>> file_ending("model.csv", (".npz", ".drn"))
     Traceback (most recent call last):
     tsallax.errors.InvalidInput: model.csv: unknown ending .csv: choose from .npz, .drn
     """
     ending = Path(path).suffix
     endings = tuple(known)
+    if re.fullmatch(r"\.\d[-+_e\d]*", ending):
+        return ""
     if ending and ending not in endings:
         problem = f"unknown ending {ending}: choose from {', '.join(endings)}"
         raise InvalidInput(problem, source=path)

@@ -42,6 +42,21 @@ def with_error():
 """
 
 
+WITH_DATACLASS = """
+from __future__ import annotations
+from dataclasses import dataclass
+from neighbour_of_model import LEVELS
+from tsallax import problems
+
+@dataclass
+class Forest:
+    states: int
+
+def make():
+    return problems.forest(states=Forest(LEVELS).states)
+"""
+
+
 @pytest.fixture
 def path(tmp_path):
     path = tmp_path / "warehouse_models.py"
@@ -120,6 +135,16 @@ def test_what_makes_no_model_is_refused_in_one_line(path, function, message):
     with pytest.raises(InvalidInput, match=message) as refused:
         make_model(f"{path}:{function}")
     assert "\n" not in str(refused.value)
+
+
+def test_a_file_may_have_dataclasses_and_import_its_neighbours(tmp_path, monkeypatch):
+    monkeypatch.setattr(sys, "path", [*sys.path])
+    (tmp_path / "neighbour_of_model.py").write_text("LEVELS = 3")
+    (tmp_path / "model.py").write_text(WITH_DATACLASS)
+    assert make_model(f"{tmp_path}/model.py:make").n_states == 3
+    monkeypatch.chdir(tmp_path)
+    assert make_model("model.py:make").n_states == 3
+    assert sys.path.count(str(tmp_path)) == 1
 
 
 @pytest.mark.parametrize(

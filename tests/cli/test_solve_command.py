@@ -194,10 +194,6 @@ def test_a_missing_gpu_is_named_with_the_option_that_asks_for_it(capsys):
         ("FILE --alpha 1 --horizon 3 --relative-tolerance 0.1", ["leave --relative-tolerance out"]),
         ("FILE --alpha 1 --horizon 3 --precision float32", ["leave --precision out"]),
         ("FILE --alpha 1 --horizon 3 --distributed", ["one process", "leave --distributed out"]),
-        (
-            "inventory --alpha 1 --horizon 3",
-            ["no finite horizon (use model.to_mdp() for one): leave --horizon out"],
-        ),
     ],
 )
 def test_wrong_input_is_one_line_and_writes_nothing(
@@ -229,6 +225,16 @@ def test_a_finite_horizon_is_solved_printed_and_written(grid: Path, tmp_path: Pa
     np.testing.assert_array_equal(found.values, solution.values)
     last = call(capsys, line, "--step 6 --all").out.partition("\n\n")[2]
     assert last == policy_table.as_text(solution, step=6) + "\n"
+
+
+def test_a_model_from_functions_is_stored_for_a_finite_horizon(capsys):
+    options = "--env-option capacity=4 --env-option lead_time=1 --env-option max_order=2"
+    line = f"solve inventory {options} --alpha 0.3 --discount 1 --horizon 5 --json --show 1"
+    found = json.loads(call(capsys, line)[1])
+    model = problems.inventory(capacity=4, lead_time=1, max_order=2).to_mdp(names=True)
+    solution = solve(model.with_discount(1.0), Sparse(0.3), horizon=5)
+    assert found["regularized_return"] == solution.regularized_return
+    assert found["policy"][0]["state"] == "(0, 0)"
 
 
 def test_json_of_a_finite_horizon_has_the_policy_of_the_step_asked_for(grid: Path, capsys):

@@ -322,10 +322,16 @@ def test_without_discount_only_the_policy_itself_has_to_end():
     assert abs(found.expected_return - exact @ lake.initial) < 1e-9
 
 
+@pytest.mark.parametrize("discount", [0.0, 0.9, 1.0])
+def test_without_rewards_every_policy_is_worth_nothing(discount):
+    mdp = MDP([[[0.0, 1.0]], [[0.0, 1.0]]], np.zeros((2, 1)), discount, terminal=[1])
+    assert evaluate(mdp, [0, 0]).value.tolist() == [0.0, 0.0]
+
+
 def test_without_discount_a_policy_that_never_ends_is_refused():
     stay = [[[1.0, 0.0], [0.0, 1.0]], [[0.0, 1.0], [0.0, 1.0]]]
     mdp = MDP(stay, [[0.0, -1.0], [0.0, 0.0]], 1.0, terminal=[1], state_names=["here", "there"])
     assert evaluate(mdp, [1, 0]).value.tolist() == [-1.0, 0.0]
     assert abs(evaluate(mdp, [[0.9, 0.1], [1.0, 0.0]], Sparse(2.0)).value[0] - 0.8) < 1e-12
-    with pytest.raises(InvalidInput, match=r"state 0 .'here'. by action 0 .'of the poli"):
+    with pytest.raises(InvalidInput, match=r"this policy never ends: state 0 .'here'., and"):
         evaluate(mdp, [0, 0])

@@ -208,6 +208,8 @@ def test_columns_are_one_row_for_each_step_and_pair_with_names(monkeypatch):
     assert np.array_equal(solution.to_frame(range(1))["q"], columns["q"][:2])
     with refused("a step must be an integer of at least 0 and below 3, got 3"):
         solution.to_columns([3])
+    with refused("steps must be a list, such as steps=[0], not 3"):
+        solution.to_columns(3)
     monkeypatch.setattr(memory, "available_bytes", lambda device: 100)
     with refused("memory for the columns of 3 steps and 2 pairs", "give fewer steps"):
         solution.to_columns()

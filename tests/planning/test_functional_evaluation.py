@@ -152,3 +152,10 @@ def test_a_solution_of_another_model_is_refused(guessed):
             gap_certificate(model, guessed)
     with pytest.raises(InvalidInput, match="another MDP"):
         evaluate(MODEL, guessed)
+
+
+@pytest.mark.parametrize("option", [{"horizon": 3}, {"final_value": np.zeros(6)}])
+def test_a_finite_horizon_is_refused_by_the_argument_that_is_given(option):
+    message = rf"use model.to_mdp\(\) for one\): leave {next(iter(option))} out"
+    with pytest.raises(InvalidInput, match=message):
+        evaluate(MODEL, np.zeros(6, int), **option)

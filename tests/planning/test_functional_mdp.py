@@ -1,10 +1,11 @@
 """Models from functions: what is refused, and the same model with its transitions stored."""
 
+import jax.numpy as jnp
 import numpy as np
 import pytest
 
 from planning.functional_models import decide, evolve, stock_mdp, stock_model
-from tsallax import MDP, InvalidInput
+from tsallax import MDP, Hard, InvalidInput, solve
 
 
 def test_a_model_with_its_transitions_stored_is_the_one_written_out_by_hand():
@@ -13,6 +14,45 @@ def test_a_model_with_its_transitions_stored_is_the_one_written_out_by_hand():
     np.testing.assert_allclose(stored.rewards, expected.rewards)
     np.testing.assert_allclose(stored.termination, expected.termination)
     np.testing.assert_array_equal(stored.action_of, expected.action_of)
+
+
+def test_tables_in_single_precision_are_summed_in_double_precision():
+    chances = jnp.array([[0.1, 0.9, 0.0], [0.7, 0.1, 0.2]], jnp.float32)
+    earned = jnp.array([0.1, 0.7, 0.3], jnp.float32)
+    model = stock_model(
+        decide=lambda s, a: (s, 0.0, True),
+        evolve=lambda x, e: (jnp.minimum(e, 1), earned[e], False),
+        probabilities=lambda x: chances[x],
+        states=2, post=2, discount=0.99,
+    )  # fmt: skip
+    stored = model.to_mdp()
+    p = np.array(chances, np.float64)
+    p /= p.sum(1, keepdims=True)
+    expected = np.repeat(p @ np.array(earned, np.float64), 4)
+    np.testing.assert_allclose(stored.rewards, expected, rtol=1e-15)
+    found, again = solve(model, Hard(), 1e-11), solve(stored, Hard(), 1e-11)
+    assert np.abs(found.value - again.value).max() <= found.error + again.error + 1e-12
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        (
+            {"evolve": lambda x, e: (x + e, 1.0, False)},
+            "evolve leaves `states` at state 1, action 3, event 2: it returns 6",
+        ),
+        (
+            {"probabilities": lambda x: jnp.array([0.5, 0.3, 0.0])},
+            "probabilities sum to 0.8, not to 1, at state 0, action 0",
+        ),
+    ],
+)
+def test_what_solve_refuses_is_not_stored(changes, message):
+    model = stock_model(**changes)
+    for refuse in (lambda: solve(model, Hard()), model.to_mdp):
+        with pytest.raises(InvalidInput) as refused:
+            refuse()
+        assert str(refused.value) == message
 
 
 def test_a_state_without_an_allowed_action_is_terminal():

@@ -45,6 +45,22 @@ def test_a_solution_is_that_of_the_stored_mdp_and_computes_its_policy_on_demand(
         _ = again.policy
 
 
+def test_tables_of_no_states_are_empty():
+    found = solve(MODEL, Sparse(0.5))
+    for table in (found.policy_at, found.q_at, found.certified_support_at):
+        assert table([]).shape == (0, 4)
+    assert [len(column) for column in found.to_columns([]).values()] == [0] * 5
+
+
+def test_action_values_are_computed_once_where_they_alone_count(monkeypatch):
+    found, calls = solve(MODEL, Soft(0.5)), []
+    operator = type(found.greedy.operator)
+    compute = operator.action_values
+    monkeypatch.setattr(operator, "action_values", lambda *v: calls.append(v) or compute(*v))
+    assert (found.certified_support >= 0).all()
+    assert len(calls) == 1
+
+
 @pytest.mark.parametrize(
     "regularizer", [Hard(), Sparse(0.5), Tsallis(0.5, 1.5), Soft(0.5)], ids=str
 )

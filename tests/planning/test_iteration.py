@@ -122,7 +122,7 @@ class Minimal:
         self.inner = inner
         for name in ("n_states", "discount", "precision", "ends", "scale", "sweep_cost"):
             setattr(self, name, getattr(inner, name))
-        self.newton_cost = inner.newton_cost
+        self.newton_cost, self.rounding = inner.newton_cost, inner.rounding
 
     def start(self, v):
         iterate = self.inner.start(v)
@@ -172,6 +172,21 @@ def test_value_iteration_refuses_a_tolerance_out_of_reach_before_its_values_have
     with pytest.raises(NotConverged, match="1e-09 is below what float64 can prove") as refused:
         solve(mdp, Sparse(0.1), 1e-9, "value_iteration")
     assert refused.value.solution.sweeps < 300  # 1,391 until v is near V*
+
+
+@pytest.mark.parametrize("method", METHODS)
+@pytest.mark.parametrize("discount", [0.0, 0.5, 0.99])
+@pytest.mark.parametrize("guess", [None, 30.0])
+def test_the_tolerance_that_a_refusal_names_can_be_proven(method, discount, guess):
+    garnet = problems.garnet(50, 3, 3)
+    mdp = MDP(garnet.transitions, 10.0 + garnet.rewards, discount)
+    start = None if guess is None else np.full(50, guess)
+    with pytest.raises(NotConverged, match="is about") as refused:
+        solve(mdp, Sparse(0.1), 1e-17, method, initial_value=start)
+    named = float(str(refused.value).split("which is about ")[1].split(":")[0])
+    assert named < 1e-12 / (1.0 - discount) ** 2
+    solution = solve(mdp, Sparse(0.1), named, method, initial_value=start)
+    assert solution.converged
 
 
 @pytest.mark.parametrize("sign", [1.0, -1.0])

@@ -4,7 +4,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from tsallax import MDP, InvalidInput, evaluate, problems
+from tsallax import MDP, Hard, InvalidInput, Soft, bellman, evaluate, problems, solve
 from tsallax.planning import names
 from tsallax.planning.names import Index, names_in
 
@@ -165,7 +165,7 @@ def test_labels_that_are_no_names_are_refused_or_not_looked_at():
     table = np.arange(6.0).reshape(3, 2)
     with pytest.raises(InvalidInput, match="rewards names state 'brokn': did you mean 'broken'"):
         names.in_order_of_names(
-            labelled(table).rename(index={"broken": "brokn"}), "rewards", *indices()
+            labelled(table).rename(index={"broken": "brokn"}), "rewards", indices()
         )
     for wrong, message in (
         (labelled(table)[:2], "rewards lacks state 'worn'"),
@@ -173,14 +173,86 @@ def test_labels_that_are_no_names_are_refused_or_not_looked_at():
         (labelled(table).iloc[[0, 1, 2, 2]], "rewards holds a state twice"),
     ):
         with pytest.raises(InvalidInput, match=message):
-            names.in_order_of_names(wrong, "rewards", *indices())
+            names.in_order_of_names(wrong, "rewards", indices())
     unnamed = Index("state", 3, None), Index("action", 2, None)
     for given, axes in (
         (labelled(table), unnamed),
         (pd.DataFrame(table), indices()),
         (table, indices()),
     ):
-        assert np.array_equal(names.in_order_of_names(given, "rewards", *axes), np.asarray(given))
+        assert np.array_equal(names.in_order_of_names(given, "rewards", axes), np.asarray(given))
+
+
+def test_labels_of_rows_that_are_no_states_do_not_count():
+    names_of = {"state_names": ["a", "b"], "action_names": ["x", "y"]}
+    by_pair = pd.Series([10.0, 1.0], index=["b", "a"])
+    mdp = MDP([[0, 1.0], [1.0, 0]], by_pair, 0.5, pairs=[[1, 0], [0, 0]], state_names=["a", "b"])
+    assert mdp.rewards.tolist() == [1.0, 10.0]
+    rows, pairs = [[1.0, 0], [0, 1.0], [1.0, 0]], [[0, 0], [0, 1], [1, 0]]
+    by_state = pd.Series([1.0, 2.0, 3.0], index=["a", "a", "b"])
+    mdp = MDP(rows, by_state, 0.5, pairs=pairs, **names_of)
+    assert mdp.rewards.tolist() == [1.0, 2.0, 3.0]
+    ends = MDP(0.5 * np.array(rows), by_state, 0.5, pairs=pairs, termination=0 * by_state + 0.5,
+               **names_of)  # fmt: skip
+    assert ends.termination.tolist() == [0.5] * 3
+    solution = solve(mdp, Soft(1.0))
+    probability = solution.to_frame().set_index("state").probability
+    assert np.array_equal(evaluate(mdp, probability).value, evaluate(mdp, solution).value)
+
+
+def test_labels_of_successors_are_put_into_the_order_of_the_names():
+    rows, pairs = np.array([[1.0, 0], [0.5, 0.5], [1.0, 0]]), [[0, 0], [0, 1], [1, 0]]
+    options = {"pairs": pairs, "state_names": ["a", "b"], "action_names": ["x", "y"]}
+    earned = np.arange(6.0).reshape(3, 2)
+    plain = MDP(rows, earned, 0.5, **options)
+
+    def exchanged(table, index=None):
+        return pd.DataFrame(np.asarray(table), columns=["a", "b"], index=index)[["b", "a"]]
+
+    given = MDP(exchanged(rows), exchanged(earned), 0.5, **options)
+    assert np.array_equal(given.rewards, plain.rewards)
+    assert np.array_equal(given.transitions.toarray(), plain.transitions.toarray())
+    steps = np.array([[[0.9, 0.1], [0.2, 0.8]], [[0.5, 0.5], [0.3, 0.7]], [[1, 0], [0, 1]]])
+    labelled_steps = [exchanged(p, ["a", "b"])[::-1] for p in steps]
+    for p, frames in ((steps, labelled_steps), (steps[:1], labelled_steps[:1])):
+        r = np.arange(2.0 * len(p)).reshape(2, len(p))
+        plain = MDP(list(p), r, 0.5, state_names=["a", "b"])
+        given = MDP(frames, r, 0.5, state_names=["a", "b"])
+        assert np.array_equal(given.transitions.toarray(), plain.transitions.toarray())
+    chain = MDP(labelled_steps[0], pd.Series([1.0, 0.0], index=["b", "a"]), 0.5,
+                termination=None, state_names=["a", "b"])  # fmt: skip
+    assert chain.rewards.tolist() == [0.0, 1.0]
+    assert np.array_equal(chain.transitions.toarray(), steps[0])
+
+
+def test_labels_of_values_and_of_masks_are_put_into_the_order_of_the_names():
+    stay = np.array([[[1.0, 0]], [[0, 1.0]]])
+    mdp = MDP(stay, np.ones((2, 1)), 0.5, state_names=["a", "b"])
+    value = pd.Series([100.0, 0.0], index=["b", "a"])
+    assert solve(mdp, Hard(), horizon=1, final_value=value).value.tolist() == [1.0, 51.0]
+    assert bellman(mdp, Hard(), value).tolist() == [1.0, 51.0]
+    correct = pd.Series([2.0, 6.0], index=["b", "a"])
+    unequal = MDP(stay, [[3.0], [1.0]], 0.5, state_names=["a", "b"])
+    assert solve(unequal, Hard(), initial_value=correct).iterations == 1
+    mask = pd.Series([True, False], index=["b", "a"])
+    ended = MDP(stay, np.ones((2, 1)), 0.5, terminal=mask, state_names=["a", "b"])
+    assert ended.terminal.tolist() == [False, True]
+
+
+def test_what_only_resembles_pandas_is_an_array():
+    class DataArray:  # as in xarray, which has `reindex` and no `axes`
+        def __init__(self, x):
+            self._x = np.asarray(x)
+
+        def reindex(self):
+            return self
+
+        def __array__(self, dtype=None, copy=None):
+            return self._x
+
+    names_of = {"state_names": ["a", "b"], "action_names": ["x", "y"]}
+    mdp = MDP(np.full((2, 2, 2), 0.5), DataArray([[1.0, 2], [3, 4]]), 0.5, **names_of)
+    assert mdp.rewards.tolist() == [1.0, 2.0, 3.0, 4.0]
 
 
 def indices():

@@ -199,6 +199,17 @@ def test_a_policy_that_never_ends_is_named(name):
     assert solve(mdp, Hard(), horizon=3).converged
 
 
+def test_a_policy_that_never_ends_cannot_be_evaluated_and_others_do_not_count():
+    mdp, _ = FOREVER["a cycle"]
+    assert evaluate(mdp, ["out", "out", None]).value.tolist() == [0.0, 0.0, 0.0]
+    message = (
+        r"^discount 1 needs an end, and this policy never ends: state 0 \('a'\), state 1 \('b'\), "
+        "and again; use a discount below 1, or a horizon$"
+    )
+    with pytest.raises(InvalidInput, match=message):
+        evaluate(mdp, ["on", "on", None])
+
+
 def test_durations_beyond_float64_are_refused():
     rows = (Row(0, 0, 1.0, {0: 1.0 - 1e-15}, 1e-15), Row(0, 1, 1.0, {}, 1.0))
     with pytest.raises(InvalidInput, match="too many steps to prove it in float64"):

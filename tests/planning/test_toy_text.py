@@ -127,6 +127,18 @@ def test_a_table_alone_is_read_and_starts_in_all_states():
         MDP(env.unwrapped.P, None, 0.9)
 
 
+def test_a_state_of_a_table_alone_is_terminal_only_where_nothing_follows():
+    cases = (
+        ([(1.0, 1, 0.0, False)], [(1.0, 0, 1.0, True)], [0.9, 1.0]),
+        ([(1.0, 1, 3.0, True)], [(1.0, 1, 2.0, True)], [3.0, 2.0]),
+        ([(1.0, 1, 3.0, True)], [(1.0, 1, 0.0, True)], [3.0, 0.0]),
+    )
+    for first, second, value in cases:
+        mdp = MDP.from_gymnasium({0: {0: first}, 1: {0: second}}, 0.9)
+        np.testing.assert_array_equal(mdp.terminal, [False, value[1] == 0.0])
+        np.testing.assert_allclose(optimal_values(mdp), value)
+
+
 def test_outcomes_of_probability_zero_are_ignored():
     table = [[[(1.0, 1, 1.0, True), (0.0, 1, 9.0, False)]], [[(1.0, 0, 0.0, False)]]]
     mdp = MDP.from_gymnasium(SimpleNamespace(P=table, initial_state_distrib=[1, 0]), 0.5)

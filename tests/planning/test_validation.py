@@ -141,3 +141,11 @@ def test_rewards_of_terminal_states_like_those_of_others_are_ignored_without_a_w
         warnings.simplefilter("error")
         mdp = MDP(transitions, [[-1.0, -2.0], [-1.0, 0.0]], 0.9, terminal=[1])
     assert solve(mdp, Hard()).value.tolist() == [-1.0, 0.0]
+
+
+def test_rows_of_pairs_are_not_taken_for_those_of_terminal_states():
+    rewards = [[0.0, 5.0, 5.0], [1.0, 2.0, 3.0], [-9.0, 9.0, 9.0]]
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        mdp = MDP(np.eye(3), rewards, 0.9, pairs=[[0, 0], [0, 1], [1, 0]], terminal=[2])
+    assert mdp.rewards.tolist() == [0.0, 2.0, 9.0]

@@ -28,6 +28,8 @@ if TYPE_CHECKING:
 
 DEFAULT_DISCOUNT = 0.99
 """The discount of a Gymnasium environment, which has none of its own."""
+FILE_MODULE = "tsallax_model"
+"""The name of a module that is given as a file."""
 PROBLEMS: dict[str, dict[str, Any]] = {
     "multigoal": {},
     "unicycle": {},
@@ -70,8 +72,12 @@ def read_model(
     discount: float | None,
     options: list[str] | None = None,
     rewards: str | None = None,
+    stored: bool = False,
 ) -> Any:
-    """The model of a file, a problem, a function or an environment, with the discount asked for."""
+    """The model of a file, a problem, a function or an environment, with the discount asked for.
+
+    With `stored`, the transitions of a model from functions are stored.
+    """
     from tsallax.planning.formats.exchange import FORMATS
     from tsallax.planning.mdp import MDP
 
@@ -84,11 +90,11 @@ def read_model(
         return MDP.load(source, discount, rewards)
     if source in PROBLEMS:
         refuse_unused(source, "a problem", rewards=rewards)
-        return _problem(source, discount, key_values("--env-option", options))
+        model = _problem(source, key_values("--env-option", options))
+        return _finished(model, discount, stored)
     if names_model(source):
         refuse_unused(source, "a model in Python", env_option=options, rewards=rewards)
-        model = make_model(source)
-        return model if discount is None else model.with_discount(discount)
+        return _finished(make_model(source), discount, stored)
     refuse_unused(source, "an environment", rewards=rewards)
     search_current_folder(source)
     gamma = DEFAULT_DISCOUNT if discount is None else discount
@@ -131,7 +137,16 @@ def _check_name(name: str) -> None:
         raise InvalidInput(f"{error.problem} ({known})", source=name) from None
 
 
-def _problem(name: str, discount: float | None, options: dict[str, Any]) -> Any:
+def _finished(model: Any, discount: float | None, stored: bool) -> Any:
+    """A model as a command needs it."""
+    from tsallax.planning.functional_mdp import FunctionalMDP
+
+    if stored and isinstance(model, FunctionalMDP):
+        model = model.to_mdp(names=True)
+    return model if discount is None else model.with_discount(discount)
+
+
+def _problem(name: str, options: dict[str, Any]) -> Any:
     from tsallax import problems
 
     make = getattr(problems, name)
@@ -144,10 +159,9 @@ def _problem(name: str, discount: float | None, options: dict[str, Any]) -> Any:
             raise InvalidInput(problem, source="--env-option")
     given = {key: tuple(v) if isinstance(v, list) else v for key, v in options.items()}
     try:
-        model: Any = make(**{**PROBLEMS[name], **given})
+        return make(**{**PROBLEMS[name], **given})
     except TypeError as error:
         raise InvalidInput(_reason(error), source=name) from None
-    return model if discount is None else model.with_discount(discount)
 
 
 def search_current_folder(source: str | None) -> None:
@@ -157,8 +171,12 @@ def search_current_folder(source: str | None) -> None:
     """
     from tsallax.envs.gymnasium.gymnasium_make import names_module
 
-    folder = os.getcwd()
-    if names_module(source) and folder not in sys.path:
+    if names_module(source):
+        _search(os.getcwd())
+
+
+def _search(folder: str) -> None:
+    if folder not in sys.path:
         sys.path.insert(0, folder)
 
 
@@ -209,15 +227,17 @@ def make_model(source: str) -> MDP | FunctionalMDP:
 
 
 def _load(name: str, source: str) -> ModuleType:
-    """A module by its name, also from the current folder, or from a file."""
+    """A module by its name, also from the current folder, or from a file and with its folder."""
     try:
         if not name.endswith(".py"):
             search_current_folder(source)
             return importlib.import_module(name)
-        spec = importlib.util.spec_from_file_location("tsallax_model", name)
+        spec = importlib.util.spec_from_file_location(FILE_MODULE, name)
         if spec is None or spec.loader is None or not os.path.isfile(name):
             raise InvalidInput(f"{name}: no such file", source=source)
+        _search(os.path.dirname(os.path.abspath(name)))  # as Python does for a script
         module = importlib.util.module_from_spec(spec)
+        sys.modules[FILE_MODULE] = module
         spec.loader.exec_module(module)
         return module
     except InvalidInput:

@@ -193,7 +193,7 @@ def _solved(
         mdp = (
             _read_part(source, discount, env_option, rewards, mesh)
             if mesh is not None and source.endswith(".npz")
-            else read_model(source, discount, env_option, rewards)
+            else read_model(source, discount, env_option, rewards, stored="horizon" in options)
         )
         solution = solve_mdp(mdp, mesh=mesh, **options)
         return solution if mesh is None or _separated() else None

@@ -118,7 +118,7 @@ class Bellman:
         v = iterate.value
         updated, policy, low, high, used = self.sweep(iterate)
         size = max_abs(v)
-        rounding = self._rounding(max(size, max_abs(updated)))
+        rounding = self.rounding(max(size, max_abs(updated)))
         down, up = enclosure_ends((low, high), (self._shift_low, self._shift_high))
         rounding += 4 * UNIT_ROUNDOFF * max(-down, up, 0.0)
         return Certificate(
@@ -355,7 +355,7 @@ class Bellman:
         """
         return self._shift_high * error + self._sweep_rounding(size)
 
-    def _rounding(self, size: float) -> float:
+    def rounding(self, size: float) -> float:
         """How far the enclosure moves by the rounding of one sweep."""
         return self._sweep_rounding(size) / (1.0 - self._shift_high)
 

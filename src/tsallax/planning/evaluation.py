@@ -21,14 +21,14 @@ from scipy.sparse import csr_array
 from tsallax import checks
 from tsallax.errors import InvalidInput
 from tsallax.interrupts import interruptible
-from tsallax.planning.bellman import Bellman, Floats, check_problem
+from tsallax.planning.bellman import Bellman, Floats, check_problem, kernel_arrays
 from tsallax.planning.finite_horizon import FiniteHorizonSolution, read_final_value
 from tsallax.planning.functional_evaluation import (
     FunctionalEvaluation,
     evaluate_functional,
     functional_gap,
 )
-from tsallax.planning.functional_mdp import FunctionalMDP
+from tsallax.planning.functional_mdp import FunctionalMDP, no_finite_horizon
 from tsallax.planning.functional_solution import FunctionalSolution
 from tsallax.planning.linear_systems import PolicySystem, order_to_ends
 from tsallax.planning.mdp import MDP
@@ -37,6 +37,7 @@ from tsallax.planning.policies import sum_by_state
 from tsallax.planning.solution import Solution
 from tsallax.planning.step_evaluation import evaluate_steps, values_of_steps
 from tsallax.planning.step_policies import read_policies, read_stationary, require_same_mdp
+from tsallax.planning.termination_proof import longest_durations
 from tsallax.regularizer import Hard, Regularizer
 
 MAX_RELATIVE_ERROR = 1e-6
@@ -144,9 +145,9 @@ def evaluate(
     chosen = Hard() if regularizer is None else regularizer
     check_problem("evaluate", mdp, chosen, (MDP, FunctionalMDP))
     if isinstance(mdp, FunctionalMDP):
-        if horizon is not None or final_value is not None:
-            problem = "a model from functions has no finite horizon (use model.to_mdp() for one)"
-            raise InvalidInput(problem, omit="horizon")
+        for name, given in (("horizon", horizon), ("final_value", final_value)):
+            if given is not None:
+                raise no_finite_horizon(name)
         return evaluate_functional(mdp, policy, regularizer)
     if horizon is None and isinstance(policy, FiniteHorizonSolution):
         horizon = policy.horizon
@@ -159,7 +160,7 @@ def evaluate(
     # without discount, this policy has to end, and others need not
     undiscounted = mdp.discount == 1.0
     operator = Bellman(mdp, chosen, finite_horizon=undiscounted)
-    gap = 1.0 - (Bellman(_chain(mdp, pi), Hard()) if undiscounted else operator).discount
+    gap = _chain_gap(mdp, pi) if undiscounted else 1.0 - operator.discount
     pi, omega, system = _system(operator, pi)
     reward = sum_by_state(mdp, pi * mdp.rewards)
     total = reward + operator.alpha * omega
@@ -178,7 +179,7 @@ def evaluate(
     )
     apart = abs(found.regularized_return - float(mdp.initial @ value))
     off *= float(np.abs(total).max())
-    largest = operator.scale / gap
+    largest = operator.scale / gap + 1e-300  # bounds are above 0 where all rewards are 0
     if not (error + off <= MAX_RELATIVE_ERROR * largest and apart <= error + off):
         raise InvalidInput(
             "this policy cannot be evaluated in float64: the error of its value is up to "
@@ -277,6 +278,13 @@ def _system(operator: Bellman, pi: Floats) -> tuple[Floats, Floats, PolicySystem
     return pi, operator.entropy(pi), system
 
 
+def _chain_gap(mdp: MDP, pi: Floats) -> float:
+    """A number in place of 1 - gamma for a policy without discount, which has to end."""
+    chain = _chain(mdp, pi)
+    longest_durations(chain, kernel_arrays(chain), of_policy=True)
+    return 1.0 - Bellman(chain, Hard()).discount
+
+
 def _chain(mdp: MDP, pi: Floats) -> MDP:
     """The Markov chain of a policy, as an MDP with one action."""
     states = np.flatnonzero(~mdp.terminal)
@@ -291,7 +299,6 @@ def _chain(mdp: MDP, pi: Floats) -> MDP:
         terminal=mdp.terminal,
         termination=None if ends is None else ends[states],
         state_names=mdp.state_names,
-        action_names=["of the policy"],
     )
 
 

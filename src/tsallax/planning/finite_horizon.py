@@ -162,6 +162,8 @@ class FiniteHorizonSolution:
         (array([0, 9, 9]), array(['cut', 'wait', 'cut'], dtype=object), array([0., 1., 0.]))
         """
         below, mdp = self.horizon, self.mdp
+        if steps is not None and not isinstance(steps, Iterable):
+            raise InvalidInput(f"steps must be a list, such as steps=[0], not {steps!r}")
         chosen = [
             checks.count("a step", step, at_least=0, below=below)
             for step in (range(below) if steps is None else steps)

@@ -16,7 +16,7 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.sparse import csr_array, issparse
 
 from tsallax.errors import InvalidInput
-from tsallax.planning.names import Index, names_in
+from tsallax.planning.names import Index, has_labels, in_order_of_names, names_in
 
 Ints = NDArray[np.int32] | NDArray[np.int64]
 Floats = NDArray[np.float64]
@@ -59,6 +59,13 @@ class Layout:
         """The actions by index and by name."""
         return Index("action", self.n_actions, self.action_names)
 
+    @property
+    def rows(self) -> Index:
+        """The given pairs: where every state has one, the same in all, they are the states."""
+        if self.rectangular and self.n_actions == 1:
+            return self.states
+        return Index("pair", self.n_given, None)
+
     def place(self, pair: int) -> str:
         """The state and the action of a pair as text for an error message."""
         state, action = int(self.state[pair]), int(self.action[pair])
@@ -96,6 +103,7 @@ def read_value(
 
     `names` are those of the states.
     """
+    value = in_order_of_names(value, name, (Index("state", n_states, names),))
     try:
         v = np.array(value, dtype=np.float64)
     except (TypeError, ValueError):
@@ -139,6 +147,8 @@ def read_terminal(terminal: Any, states: Index) -> NDArray[np.bool_]:
     mask = np.zeros(n_states, bool)
     if terminal is None:
         return mask
+    if has_labels(terminal) and np.asarray(terminal).dtype == bool:
+        terminal = in_order_of_names(terminal, "terminal", (states,))
     by_name = [terminal] if isinstance(terminal, str) else names_in(terminal)
     if by_name is not None:
         mask[states.find_all(by_name, "terminal")] = True
@@ -163,15 +173,22 @@ def read_terminal(terminal: Any, states: Index) -> NDArray[np.bool_]:
     return mask
 
 
-def read_rows(transitions: Any, pairs: ArrayLike | None) -> tuple[csr_array, int, bool]:
+def read_rows(
+    transitions: Any, pairs: ArrayLike | None, state_names: Sequence[str] | None = None
+) -> tuple[csr_array, int, bool]:
     """Read transitions as a CSR with one row per given pair.
 
     Returns the matrix, the number of actions (0 where `pairs` determines it) and whether the
     matrix may share its arrays with the caller.
     """
-    matrices = matrices_of(transitions) if pairs is None else None
+    states = _columns(transitions, state_names)
+    matrices = matrices_of(transitions, "transitions", states) if pairs is None else None
     if matrices is not None:
         return interleave(matrices, "transitions"), len(matrices), False
+    if states is not None:
+        rows = Index("pair", len(transitions), None)
+        known = [(rows, states)] if pairs is not None else [(states, states), (rows, states)]
+        transitions = in_order_of_names(transitions, "transitions", *known)
     if not issparse(transitions):
         transitions = numbers(transitions, "transitions")
     shape = tuple(transitions.shape)
@@ -237,11 +254,26 @@ def _shares_memory(csr: csr_array, given: Any) -> bool:
     )
 
 
-def matrices_of(form: Any) -> list[Any] | None:
-    """The matrices of a list with one for each action; None for every other form."""
+def matrices_of(form: Any, what: str, states: Index | None) -> list[Any] | None:
+    """The matrices of a list with one for each action; None for every other form.
+
+    `states` are those of rows and columns, for matrices with labels.
+    """
     if isinstance(form, list | tuple) and len(form) and all(hasattr(m, "shape") for m in form):
+        if states is not None:
+            form = [in_order_of_names(m, what, (states, states)) for m in form]
         return [m if issparse(m) else np.asarray(m) for m in form]
     return None
+
+
+def _columns(transitions: Any, names: Sequence[str] | None) -> Index | None:
+    """The states that the columns of transitions with labels stand for; None without labels."""
+    several = isinstance(transitions, list | tuple)
+    labelled = [m for m in (transitions if several else [transitions]) if has_labels(m)]
+    if not labelled:
+        return None
+    count = int(labelled[0].shape[-1])
+    return Index("state", count, read_names(names, "state", count))
 
 
 def as_csr(matrix: Any, what: str) -> csr_array:

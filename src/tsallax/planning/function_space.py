@@ -37,7 +37,7 @@ class Axis:
 
     def value(self, position: Array) -> Array:
         """The coordinate at a position 0, ..., size-1."""
-        return position if self.values is None else jnp.asarray(self.values)[position]
+        return position if self.values is None else self._array(self.values)[position]
 
     def position(self, value: Any) -> tuple[Array, Array]:
         """The position of a coordinate, within the axis, and whether it is one of its values."""
@@ -49,11 +49,16 @@ class Axis:
         start = float(self.values[0])
         step = (float(self.values[-1]) - start) / max(self.size - 1, 1)
         if self.size > 1 and not np.allclose(np.diff(self.values), step, rtol=0.1):
-            guess = jnp.searchsorted(jnp.asarray(self.values), value)
+            guess = jnp.searchsorted(self._array(self.values), value)
         else:
             guess = jnp.round((value - start) / (step or 1.0))
         position = jnp.clip(jnp.nan_to_num(guess), 0, self.size - 1).astype(jnp.int32)
-        return position, jnp.asarray(self.values)[position] == value
+        return position, self._array(self.values)[position] == value
+
+    @staticmethod
+    def _array(values: np.ndarray[Any, Any]) -> Array:
+        """Values in the precision of now; JAX keeps that of a NumPy array which it saw before."""
+        return jnp.asarray(values.astype(jax.dtypes.canonicalize_dtype(values.dtype)))
 
 
 @dataclass(frozen=True, eq=False)

@@ -2,7 +2,8 @@
 
 A pair is valid where `decide` stays in the post-decision states with a finite reward, the
 probabilities are a distribution, and every event of positive probability leads to a state, or ends
-the episode, with a finite reward.
+the episode, with a finite reward.  The model is a `FunctionalMDP`, whose module imports this
+one.
 """
 
 from __future__ import annotations
@@ -18,17 +19,23 @@ from jax import Array
 from numpy.typing import NDArray
 
 from tsallax.errors import InvalidInput
-from tsallax.planning.functional_mdp import SUM_TOLERANCE, FunctionalMDP
-from tsallax.planning.integer_overflow import refuse_overflow
+from tsallax.planning.integer_overflow import refuse_long_axes, refuse_overflow
 
+SUM_TOLERANCE = 1e-6
+"""The largest distance from one of the sum of the events' probabilities, which are rescaled."""
 CHECKED_BRANCHES = 2**20
 """Triples (state, action, event) up to which a model is checked in full before a solve."""
 
 Check = Callable[[Array, Array], Array]
 
 
-def check_functions(mdp: FunctionalMDP) -> None:
-    """Refuse a model with a pair that is not valid, of all pairs or of a random sample of them."""
+def check_functions(mdp: Any, single: bool = False) -> None:
+    """Refuse a model with a pair that is not valid, of all pairs or of a random sample of them.
+
+    With `single`, for a solve in float32.
+    """
+    if single:
+        refuse_long_axes(mdp)
     pairs = mdp.n_pairs
     most = max(CHECKED_BRANCHES // mdp.events.size, 16)
     sample: NDArray[np.int64] = np.arange(min(pairs, most))
@@ -36,10 +43,10 @@ def check_functions(mdp: FunctionalMDP) -> None:
         sample = np.random.default_rng(0).integers(0, pairs, most)
         sample[:2] = 0, pairs - 1
     _refuse_invalid(mdp, _compiled_check(mdp), sample)
-    refuse_overflow(mdp)
+    refuse_overflow(mdp, single)
 
 
-def find_invalid(mdp: FunctionalMDP) -> None:
+def find_invalid(mdp: Any) -> None:
     """Refuse the first pair that is not valid, of all pairs; return where all are."""
     most = max(CHECKED_BRANCHES // mdp.events.size, 16)
     check = _compiled_check(mdp)
@@ -47,7 +54,7 @@ def find_invalid(mdp: FunctionalMDP) -> None:
         _refuse_invalid(mdp, check, np.arange(first, min(first + most, mdp.n_pairs)))
 
 
-def _refuse_invalid(mdp: FunctionalMDP, check: Check, pairs: NDArray[np.int64]) -> None:
+def _refuse_invalid(mdp: Any, check: Check, pairs: NDArray[np.int64]) -> None:
     """Refuse a model of which one of these pairs is not valid."""
     padded = np.resize(pairs, 1 << (len(pairs) - 1).bit_length())
     state, action = np.divmod(padded, mdp.n_actions)
@@ -57,7 +64,7 @@ def _refuse_invalid(mdp: FunctionalMDP, check: Check, pairs: NDArray[np.int64]) 
         raise InvalidInput(explain(mdp, int(state[i]), int(action[i])))
 
 
-def _compiled_check(mdp: FunctionalMDP) -> Check:
+def _compiled_check(mdp: Any) -> Check:
     """Which pairs of states (n,) and actions (n,) are valid."""
     events = jnp.arange(mdp.events.size, dtype=jnp.int32)
 
@@ -67,12 +74,13 @@ def _compiled_check(mdp: FunctionalMDP) -> Check:
         fine = jnp.isfinite(reward)
         if mdp.post is not None:
             fine = fine & mdp.post.index(post)[1]
-        p = mdp.probabilities_at(state, post)
+        post = mdp.post_given(post)
+        p = jnp.asarray(mdp.probabilities_at(state, post), float)
         fine = fine & jnp.all(p >= 0.0) & (jnp.abs(jnp.sum(p) - 1.0) <= SUM_TOLERANCE)
 
         def branch(e: Array, p: Array) -> Array:
             after, reward, ends = mdp.evolve(post, mdp.events.element(e))
-            inside = mdp.states.index(after)[1] | jnp.asarray(ends, bool)
+            inside: Array = mdp.states.index(after)[1] | jnp.asarray(ends, bool)
             return (p == 0.0) | (inside & jnp.isfinite(reward))
 
         fine = fine & jnp.all(jax.vmap(branch)(events, p))
@@ -81,7 +89,7 @@ def _compiled_check(mdp: FunctionalMDP) -> Check:
     return jax.jit(jax.vmap(valid))
 
 
-def explain(mdp: FunctionalMDP, s: int, a: int) -> str:
+def explain(mdp: Any, s: int, a: int) -> str:
     """Why the pair (s, a) is not valid, from the functions called with its coordinates."""
     state, action = mdp.states.element(jnp.asarray(s)), mdp.actions.element(jnp.asarray(a))
     where = f"state {mdp.states.describe(s)}, action {mdp.actions.describe(a)}"
@@ -90,7 +98,8 @@ def explain(mdp: FunctionalMDP, s: int, a: int) -> str:
         return f"decide returns the reward {float(reward)} at {where}"
     if mdp.post is not None and not mdp.post.index(post)[1]:
         return f"decide leaves `post` at {where}: it returns {_text(post)}"
-    p = np.asarray(mdp.probabilities_at(state, post))
+    post = mdp.post_given(post)
+    p = np.asarray(mdp.probabilities_at(state, post), np.float64)
     if not (p >= 0.0).all():
         e = int(np.flatnonzero(~(p >= 0.0))[0])
         return f"the probability of event {mdp.events.describe(e)} is {p[e]} at {where}"

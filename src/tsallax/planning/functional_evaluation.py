@@ -163,8 +163,8 @@ class PolicyEvaluator:
         if not (bool(jnp.all(jnp.isfinite(self.reward))) and math.isfinite(self._largest)):
             find_invalid(mdp)
             raise InvalidInput("the rewards of this policy overflow float64: scale them down")
-        # summands of a sweep of the policy, and the most that its rows exceed gamma by rounding
-        self._terms = sweep.terms + 2 * self._policy.size + 16
+        # roundings of a sweep of the policy, and the most that its rows exceed gamma by rounding
+        self._terms = sweep.roundings + 2 * self._policy.size + 16
         self._gap = 1.0 - mdp.discount * (1.0 + (self._terms + 64) * UNIT_ROUNDOFF)
         if self._gap <= 0.0:
             raise InvalidInput(f"discount {mdp.discount!r} is too close to 1 for float64")

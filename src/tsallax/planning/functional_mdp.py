@@ -28,12 +28,10 @@ from scipy.sparse import csr_array
 from tsallax import checks
 from tsallax.errors import InvalidInput, place_in_user_code
 from tsallax.planning.function_space import Space, read_space
+from tsallax.planning.functional_checks import SUM_TOLERANCE, find_invalid
 from tsallax.planning.integer_overflow import refuse_overflow
 from tsallax.planning.precision import double_precision
 from tsallax.wording import plural
-
-SUM_TOLERANCE = 1e-6
-"""The largest distance from one of the sum of the events' probabilities, which are rescaled."""
 
 MAX_STORED_BRANCHES = 2**28
 """Triples (state, action, event) up to which `to_mdp` stores a model."""
@@ -108,6 +106,13 @@ class FunctionalMDP:
             return jnp.asarray(self.probabilities)
         return jnp.ravel(self.probabilities(state if self.given_state else post))
 
+    def post_given(self, post: Any) -> Any:
+        """A post-decision state that `decide` returns as `evolve` and `probabilities` receive it.
+
+        Its coordinates in the space where there is one, and otherwise what it is.
+        """
+        return post if self.post is None else self.post.element(self.post.index(post)[0])
+
     def to_mdp(self, names: bool = False) -> Any:
         """The same model as an `MDP`, with all transitions stored.
 
@@ -122,6 +127,8 @@ class FunctionalMDP:
             raise InvalidInput(
                 f"{branches:,} branches are too many to be stored: solve the model as it is"
             )
+        with double_precision():
+            find_invalid(self)
         refuse_overflow(self)
         arguments = _tables(self)
         if names:
@@ -181,6 +188,12 @@ def read_functions(
     return mdp
 
 
+def no_finite_horizon(name: str) -> InvalidInput:
+    """The refusal of an argument of finite horizons for a model from functions."""
+    problem = "a model from functions has no finite horizon (use model.to_mdp() for one)"
+    return InvalidInput(problem, omit=name)
+
+
 def _tables(mdp: FunctionalMDP) -> dict[str, Any]:
     """Transitions, rewards, pairs, terminal states and termination, for `MDP`."""
     events = jnp.arange(mdp.events.size)
@@ -188,15 +201,17 @@ def _tables(mdp: FunctionalMDP) -> dict[str, Any]:
     def pair(index: Any) -> Any:
         state = mdp.states.element(index // mdp.n_actions)
         post, reward, allowed = mdp.decide(state, mdp.actions.element(index % mdp.n_actions))
-        p = mdp.probabilities_at(state, post)
+        post = mdp.post_given(post)
+        p = jnp.asarray(mdp.probabilities_at(state, post), jnp.float64)
 
         def branch(e: Any) -> Any:
             after, earned, ends = mdp.evolve(post, mdp.events.element(e))
+            earned = jnp.asarray(earned, jnp.float64)
             return mdp.states.index(after)[0], earned, jnp.asarray(ends, bool)
 
         after, earned, ends = jax.vmap(branch)(events)
         p = p / jnp.sum(p)
-        expected = reward + jnp.sum(jnp.where(p > 0.0, p * earned, 0.0))
+        expected = jnp.asarray(reward, jnp.float64) + jnp.sum(jnp.where(p > 0.0, p * earned, 0.0))
         ending = jnp.minimum(jnp.sum(jnp.where(ends, p, 0.0)), 1.0)
         return after, jnp.where(ends, 0.0, p), expected, ending, allowed
 

@@ -99,9 +99,8 @@ class FunctionalSolution(BaseSolution):
         all_in = alpha > 0.0 and q <= 1.0
         if not (all_in or math.isfinite(self.error)):
             return verdict
-        low, high = (
-            operator.action_values(self.value if all_in else v) for v in (self.lower, self.upper)
-        )
+        low = operator.action_values(self.value if all_in else self.lower)
+        high = low if all_in else operator.action_values(self.upper)
         slack = operator.action_value_rounding(self.lower, self.upper)
         for part in self._parts(len(index)):
             worst = low(index[part])
@@ -186,6 +185,8 @@ class FunctionalSolution(BaseSolution):
     def _rows_of(self, states: ArrayLike, size: int, what: str) -> NDArray[np.int64]:
         """Indices of states, checked, whose rows fit into memory: `size` bytes for each action."""
         index = np.asarray(states)
+        if index.shape == (0,):
+            index = index.astype(np.int64)
         if index.ndim != 1 or index.dtype.kind not in "iu":
             raise InvalidInput("states must be a list of indices of states")
         if len(index) and not (index.min() >= 0 and index.max() < self.mdp.n_states):

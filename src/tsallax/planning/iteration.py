@@ -104,7 +104,9 @@ def iterate_to(
                 exhausted = stuck and not (guessed or others)
                 reason = (
                     _overflow(operator, certificate, stalled, size)
-                    or _out_of_reach(operator, certificate, tolerance, smallest, stalled, exhausted)
+                    or _out_of_reach(
+                        operator, certificate, tolerance, smallest, stalled, exhausted, contracts
+                    )
                     or _spent(target, limit, sweeps, time.monotonic() - begin, smallest, tolerance)
                 )
                 if reason:
@@ -177,7 +179,7 @@ def _is_rounding(certificate: Certificate) -> bool:
 
 def _out_of_reach(
     operator: Operator, c: Certificate, tolerance: float, smallest: float, stalled: int,
-    exhausted: bool,
+    exhausted: bool, contracts: bool,
 ) -> str:  # fmt: skip
     """The reason to stop where the tolerance is below rounding, or "" where it may not be.
 
@@ -185,12 +187,16 @@ def _out_of_reach(
     estimates from below: rounding is at least proportional to max|v|, and an iterate that differs
     from V* by a constant gains nothing, since row sums are known to rounding only.  The factor of
     one half is a margin.  In the other cases the error has ceased to fall, though no other
-    method is left (`exhausted`), or to no more than a few times the rounding.
+    method is left (`exhausted`), or to no more than a few times the rounding.  `contracts` is
+    whether all sweeps are those of value iteration.
     """
     least, largest = value_bounds(c)
     final = 0.5 * c.rounding * ((least - tolerance) / max(largest, SMALLEST_NUMBER))
     if final > tolerance and c.error <= 0.5 * least:
-        provable = 4.0 * c.rounding * (largest / max(c.size, SMALLEST_NUMBER))
+        gap = 1.0 - operator.discount
+        # the rounding of many sweeps of value iteration adds up, often as in a random walk
+        margin = 4.0 + (0.25 / math.sqrt(gap) if contracts else 0.0)
+        provable = margin * operator.rounding(min(largest, operator.scale / gap))
     elif exhausted or (
         _is_rounding(c) and stalled > (2 if c.rounding > tolerance else ROUNDING_STALLS)
     ):

@@ -110,7 +110,7 @@ class MDP:
         gamma = checks.probability("discount", discount)
         toy_text.refuse_table(transitions)
         forms.refuse_exchanged(transitions, rewards)
-        rows, n_actions, shared = forms.read_rows(transitions, pairs)
+        rows, n_actions, shared = forms.read_rows(transitions, pairs, state_names)
         n_states = rows.shape[1]
         states = Index("state", n_states, forms.read_names(state_names, "state", n_states))
         ends = forms.read_terminal(terminal, states)
@@ -144,7 +144,8 @@ class MDP:
         P[state][action]; it has no initial distribution, which is then uniform.
 
         `terminated` transitions earn their reward and nothing after it. A state that is only ever
-        entered by them is terminal. Time limits and other wrappers are not part of the MDP.
+        entered by them is terminal; of a table, only if it leads nowhere else and earns nothing.
+        Time limits and other wrappers are not part of the MDP.
 
         >>> MDP.from_gymnasium("FrozenLake-v1", 0.99, is_slippery=False)
         MDP(16 states (5 terminal), 4 actions, 44 pairs, 44 transitions, discount 0.99, 0.0 MB)

@@ -65,20 +65,33 @@ class Index:
         return f": did you mean {near!r}?" if near else f", which is none of its {self.kind}s"
 
 
-def in_order_of_names(values: Any, where: str, *axes: Index) -> Any:
+def has_labels(values: Any) -> bool:
+    """Whether it is a Series or a DataFrame of pandas.
+
+    >>> has_labels([1.0, 2.0])
+    False
+    """
+    return hasattr(values, "reindex") and isinstance(getattr(values, "axes", None), list)
+
+
+def in_order_of_names(values: Any, where: str, *forms: tuple[Index, ...]) -> Any:
     """A pandas Series or DataFrame as an array, its labels put into the order of the names.
 
-    An axis is taken as it is where its labels are no names, or the MDP has none.  Everything that
-    is not of pandas is returned as it is.
+    An axis is taken as it is where its labels are no names, or what it stands for has none.
+    Everything that is not of pandas is returned as it is.
 
     Args:
         where: the argument that holds it, for the error message.
-        axes: the states or actions that the axes stand for; a Series has the first of them.
+        forms: what the axes can stand for.  Where several forms have as many axes as the values,
+            it is the first one of their shape; where none has this shape, labels do not count.
     """
-    if not hasattr(values, "reindex"):
+    if not has_labels(values):
         return values
     array = np.asarray(values)
-    for axis, (index, labels) in enumerate(zip(axes, values.axes)):
+    known = [form for form in forms if len(form) == array.ndim]
+    if len(known) > 1:
+        known = [form for form in known if tuple(i.count for i in form) == array.shape]
+    for axis, (index, labels) in enumerate(zip(known[0] if known else (), values.axes)):
         if index.names is None or not any(isinstance(label, str) for label in labels):
             continue
         places = index.find_all(labels, where)

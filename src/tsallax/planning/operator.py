@@ -113,6 +113,9 @@ class Operator(Protocol):
     def compacted(self, certificate: Certificate) -> Certificate | None:
         """The certificate in little memory, or None where a sweep has to make it again."""
 
+    def rounding(self, size: float) -> float:
+        """How far the enclosure of `certify` is widened for v and Uv of this size, at least."""
+
     def shifted(self, v: Array, by: float) -> Array:
         """v + by, with the terminal states left at zero."""
 

@@ -29,7 +29,10 @@ def read_policy(mdp: MDP, policy: ArrayLike | Mapping[Any, Any]) -> Floats:
     """
     if isinstance(policy, Mapping):
         return _normalized(mdp, _from_mapping(mdp, policy))
-    ordered = in_order_of_names(policy, "the policy", *_indices(mdp))
+    states, actions = _indices(mdp)
+    real = getattr(getattr(policy, "dtype", None), "kind", "") == "f"
+    first = Index("pair", mdp.n_pairs, None) if real else states
+    ordered = in_order_of_names(policy, "the policy", (first,), (states, actions))
     by_name = names_in(ordered)
     if by_name is not None:
         return _deterministic(mdp, _actions_by_name(mdp, by_name))

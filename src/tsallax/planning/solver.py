@@ -23,7 +23,7 @@ from tsallax.planning.bellman import Bellman, Floats, check_problem
 from tsallax.planning.devices import make_operator
 from tsallax.planning.finite_horizon import FiniteHorizonSolution, induct_backward
 from tsallax.planning.forms import frozen, read_value
-from tsallax.planning.functional_mdp import FunctionalMDP
+from tsallax.planning.functional_mdp import FunctionalMDP, no_finite_horizon
 from tsallax.planning.functional_solution import FunctionalSolution
 from tsallax.planning.iteration import Outcome, Target, iterate_to
 from tsallax.planning.lost_process import reporting_lost_processes
@@ -190,8 +190,7 @@ def _solve_finite(
 ) -> FiniteHorizonSolution:
     """Backward induction; the options of `solve` that are `unused` must not be given."""
     if not isinstance(mdp, MDP):
-        problem = "a model from functions has no finite horizon (use model.to_mdp() for one)"
-        raise InvalidInput(problem, omit="horizon")
+        raise no_finite_horizon("horizon")
     tolerance = checks.number("tolerance", tolerance, above=0)
     _refuse_with_horizon(method, unused)
     finite = induct_backward(mdp, regularizer, horizon, final_value, tolerance, progress)

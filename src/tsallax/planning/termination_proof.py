@@ -41,18 +41,19 @@ _PROVEN: WeakKeyDictionary[MDP, Floats] = WeakKeyDictionary()
 """The result for each MDP in memory, which is read-only."""
 
 
-def longest_durations(mdp: MDP, arrays: MDPArrays) -> Floats:
+def longest_durations(mdp: MDP, arrays: MDPArrays, of_policy: bool = False) -> Floats:
     """w(s): proven upper bounds on the expected number of steps from each state, of any policy.
 
-    Refuses an MDP with a policy that never ends, and names states and actions of it.
+    Refuses an MDP with a policy that never ends, and names states and actions of it.  With
+    `of_policy` the MDP is the Markov chain of a policy, of which messages speak then.
     """
     if mdp not in _PROVEN:
-        _PROVEN[mdp] = frozen(_proven_durations(mdp, arrays))
+        _PROVEN[mdp] = frozen(_proven_durations(mdp, arrays, of_policy))
     return _PROVEN[mdp]
 
 
-def _proven_durations(mdp: MDP, arrays: MDPArrays) -> Floats:
-    _refuse_endless(mdp, arrays)
+def _proven_durations(mdp: MDP, arrays: MDPArrays, of_policy: bool) -> Floats:
+    _refuse_endless(mdp, arrays, of_policy)
     undiscounted = arrays._replace(discount=1.0, rewards=np.zeros(mdp.n_pairs))
     order = order_to_ends(arrays)
     w = np.where(mdp.terminal, 0.0, 1.0)
@@ -67,8 +68,9 @@ def _proven_durations(mdp: MDP, arrays: MDPArrays) -> Floats:
         decrease = _proven_decrease(mdp, w, following)
         if decrease >= SUFFICIENT_DECREASE:
             return np.where(mdp.terminal, 0.0, np.nextafter(w / decrease, math.inf))
+    subject = "this policy" if of_policy else "every policy of this MDP"
     raise InvalidInput(
-        "every policy of this MDP ends, but after too many steps to prove it in float64: "
+        f"{subject} ends, but after too many steps to prove it in float64: "
         f"more than {max(float(np.nanmax(w)), 1.0):.2g} on average; use a discount below 1"
     )
 
@@ -105,7 +107,7 @@ def _proven_decrease(mdp: MDP, w: Floats, following: Floats) -> float:
     return float((w[mdp.state_of] - following).min()) - 2.0 * rounding
 
 
-def _refuse_endless(mdp: MDP, arrays: MDPArrays) -> None:
+def _refuse_endless(mdp: MDP, arrays: MDPArrays, of_policy: bool) -> None:
     """Refuse an MDP with states and actions that an episode need never leave."""
     ends = np.zeros(0) if mdp.termination is None else np.array(mdp.termination)
     endless = endless_pairs(arrays, ends)
@@ -122,14 +124,14 @@ def _refuse_endless(mdp: MDP, arrays: MDPArrays) -> None:
         path.append(s)
         s = int(mdp.transitions.indices[mdp.transitions.indptr[pair_of[s]]])
     cycle = path[seen[s] :]
-    shown = [
-        f"{named('state', s, mdp.state_names)} by "
-        f"{named('action', int(mdp.action_of[pair_of[s]]), mdp.action_names)}"
-        for s in cycle[:4]
-    ]
+    shown = [named("state", s, mdp.state_names) for s in cycle[:4]]
+    problem = "discount 1 needs an end, and this policy never ends"
+    if not of_policy:
+        problem = "discount 1 needs an end under every policy, but an episode may go on for ever"
+        for i, s in enumerate(cycle[:4]):
+            action = named("action", int(mdp.action_of[pair_of[s]]), mdp.action_names)
+            shown[i] += f" by {action}"
     if len(cycle) > 4:
         shown.append(f"... ({len(cycle)} states)")
-    raise InvalidInput(
-        f"discount 1 needs an end under every policy, but an episode may go on for ever: "
-        f"{', '.join(shown)}, and again; use a discount below 1, or a horizon in solve and evaluate"
-    )
+    remedy = "use a discount below 1, or a horizon" + " in solve and evaluate" * (not of_policy)
+    raise InvalidInput(f"{problem}: {', '.join(shown)}, and again; {remedy}")

@@ -3,7 +3,8 @@
 P[s][a] lists (probability, s', reward, terminated). Duplicate successors are merged. A
 `terminated` transition leads to its successor where that is a terminal state, and is a termination
 of the pair otherwise. A state is terminal if transitions enter it, all of them terminate, and no
-episode starts there.
+episode starts there. In a table alone, which does not say where episodes start, it must also lead
+nowhere else and earn nothing.
 """
 
 from __future__ import annotations
@@ -81,16 +82,19 @@ def _table(env: Any, given_name: str | None = None) -> tuple[str, dict[str, Any]
         raise InvalidInput("with fickle_passenger=True its table P is incomplete", source=name)
     n_states = len(table)
     initial = getattr(env, "initial_state_distrib", None)
-    starts = np.zeros(n_states) if initial is None else np.asarray(initial, float)
+    pairs, entries = _entries(name, table, n_states)
+    pair, chance, successor, reward, ends = entries
+    state = pairs[pair, 0]
+    matters = (successor != state) | (reward != 0.0)
+    starts = np.bincount(state, matters, minlength=n_states) > 0
+    starts = starts if initial is None else np.asarray(initial, float) > 0.0
     if starts.shape != (n_states,):
         raise InvalidInput(
             f"{starts.size} initial probabilities for {n_states} states", source=name
         )
-    pairs, entries = _entries(name, table, n_states)
-    pair, chance, successor, reward, ends = entries
     entered = np.bincount(successor, minlength=n_states) > 0
     entered_without_ending = np.bincount(successor, ~ends, minlength=n_states) > 0
-    terminal = entered & ~entered_without_ending & (starts == 0)
+    terminal = entered & ~entered_without_ending & ~starts
     stops = ends & ~terminal[successor]
     kept = (chance[~stops], (pair[~stops], successor[~stops]))
     return name, {

@@ -82,7 +82,8 @@ def read_termination(termination: ArrayLike | None, layout: Layout) -> Floats | 
     """Read the probability of each pair that the episode ends on it."""
     if termination is None:
         return None
-    ordered = in_order_of_names(termination, "termination", layout.states, layout.actions)
+    table = (layout.states, layout.actions)
+    ordered = in_order_of_names(termination, "termination", table, (layout.rows,))
     given = numbers(ordered, "termination")
     result = per_pair(given, layout)
     if result is None:
@@ -179,14 +180,14 @@ def row_sums(data: Floats, indptr: Ints) -> Floats:
     return sums
 
 
-def _warn_of_ignored_rewards(rewards: Any, layout: Layout, terminal: NDArray[np.bool_]) -> None:
+def _warn_of_ignored_rewards(
+    rewards: NDArray[Any], layout: Layout, terminal: NDArray[np.bool_]
+) -> None:
     """Warn where a table of rewards pays more or less in a terminal state than in all others.
 
     Nothing is earned there: a reward for reaching a goal is often meant.
     """
-    if not isinstance(rewards, np.ndarray) or rewards.shape[:1] != (layout.n_states,):
-        return
-    if rewards.ndim != 2 or not terminal.any():
+    if rewards.shape != (layout.n_states, layout.n_actions) or not terminal.any():
         return
     paid, ignored = rewards[~terminal], rewards[terminal]
     unusual = np.isfinite(ignored) & (ignored != 0.0)
@@ -207,7 +208,7 @@ def read_rewards(
 ) -> Floats:
     """Read r(s,a), as it is or as the expectation of r(s,a,s') under T(s'|s,a)."""
     states, actions = layout.n_states, layout.n_actions
-    matrices = matrices_of(rewards)
+    matrices = matrices_of(rewards, "rewards", layout.states)
     if matrices is not None and len(matrices[0].shape) == 2:
         if not layout.rectangular:
             raise InvalidInput("rewards with pairs= must not be a list of matrices")
@@ -218,11 +219,11 @@ def read_rewards(
             )
         rewards = interleave(matrices, "rewards")
     elif not issparse(rewards):
-        rewards = in_order_of_names(rewards, "rewards", layout.states, layout.actions)
+        table, given = (layout.states, layout.actions), (layout.rows,)
+        rewards = in_order_of_names(rewards, "rewards", table, given, (*given, layout.states))
         rewards = numbers(rewards, "rewards")
     if not isinstance(rewards, np.ndarray) and tuple(rewards.shape) == (states, actions):
         rewards = rewards.toarray()
-    _warn_of_ignored_rewards(rewards, layout, terminal)
     flat = per_pair(rewards, layout) if isinstance(rewards, np.ndarray) else None
     transitional = tuple(rewards.shape) == (layout.n_given, states) or (
         layout.rectangular and tuple(rewards.shape) == (states, actions, states)
@@ -232,7 +233,9 @@ def read_rewards(
             f"rewards of shape {rewards.shape} could be a table (S, A) or one row for each pair "
             f"(N, S); give one reward for each pair, shape ({layout.n_given},)"
         )
-    if flat is None:
+    if flat is not None:
+        _warn_of_ignored_rewards(rewards, layout, terminal)
+    else:
         if not transitional:
             raise InvalidInput(_reward_shape(tuple(rewards.shape), layout))
         if ends:
@@ -316,7 +319,7 @@ def read_initial(
         return ~terminal / float(np.count_nonzero(~terminal))
     if isinstance(initial, str):
         initial = {initial: 1.0}
-    initial = in_order_of_names(initial, "initial", layout.states)
+    initial = in_order_of_names(initial, "initial", (layout.states,))
     given = (
         _by_state(initial, layout) if isinstance(initial, Mapping) else numbers(initial, "initial")
     )

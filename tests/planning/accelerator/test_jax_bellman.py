@@ -4,9 +4,12 @@ from fractions import Fraction
 
 import jax
 import jax.numpy as jnp
+import numpy as np
 import pytest
 
+from planning.functional_models import stock_model
 from tsallax import MDP, Hard, InvalidInput, Soft, Sparse, problems, solve
+from tsallax.planning.accelerator import functional_sweep
 from tsallax.planning.devices import make_operator
 from tsallax.planning.iteration import Target, iterate_to
 from tsallax.planning.precision import double_precision
@@ -59,6 +62,54 @@ def test_next_to_discount_one_policies_that_use_most_actions_take_few_sweeps(reg
         found = iterate_to(operator, method, Target(1e-5), start, lambda *_: None)
         assert found.certificate.error <= 1e-5
         assert found.sweeps < 100  # value iteration takes more than a hundred thousand
+
+
+def test_a_state_with_many_actions_does_not_keep_the_others_from_linear_systems():
+    rng = np.random.default_rng(0)
+    pairs = [(s, a) for s in range(60) for a in range(30 if s == 0 else 2)]
+    rows = (
+        0.5 * np.eye(60)[[s for s, _ in pairs]] + 0.5 * np.eye(60)[[(s + 1) % 60 for s, _ in pairs]]
+    )
+    mdp = MDP(rows, rng.random(len(pairs)), 0.9999, pairs=pairs)
+    operator = make_operator(mdp, Soft(0.5), mesh=jax.sharding.Mesh(jax.devices(), ("states",)))
+    found = iterate_to(
+        operator, "policy_iteration", Target(1e-5), operator.start(None), lambda *_: None
+    )
+    assert found.certificate.error <= 1e-5
+    assert found.sweeps < 20
+
+
+def test_policies_are_not_listed_where_the_lists_would_not_fit(monkeypatch):
+    monkeypatch.setattr(functional_sweep, "MAX_LISTED", 24)
+    model = stock_model(
+        actions=24, states=5, discount=0.9,
+        decide=lambda s, a: (s, -0.01 * a, True), evolve=lambda x, e: (x % 5, 1.0 * x, False),
+    )  # fmt: skip
+    solution = solve(model, Soft(0.5), 1e-8)
+    expected = solve(model.to_mdp(), Soft(0.5), 1e-8)
+    assert np.abs(solution.value - expected.value).max() <= 2e-8
+    operator, greedy = solution.greedy.operator, solution.greedy.policy
+    assert greedy.greedy.listed.size <= functional_sweep.FEW
+    assert operator.model.follow_cost(24) == np.inf
+    certificate = operator.certify(operator.start(None))
+    assert operator.policy_sweeps(certificate, certificate.updated, 5, 0.0)[1] == 0
+    found, _ = operator.policy_value(certificate, certificate.updated, 1e-6, None)
+    assert found is certificate.updated
+    np.testing.assert_array_equal(solution.actions, expected.policy.argmax(-1))
+    assert greedy.greedy.listed.size <= functional_sweep.FEW
+
+
+def test_the_bound_on_rounding_holds_for_the_sum_that_divides_the_probabilities():
+    terms, v = 500, np.array([1.0, -1.0])
+    model = stock_model(
+        decide=lambda s, a: (s, 0.0, True), evolve=lambda x, e: (jnp.minimum(e, 1), 0.0, False),
+        states=2, actions=1, post=2, events=terms, probabilities=np.full(terms, 1 / terms),
+    )  # fmt: skip
+    operator = make_operator(model, Hard())
+    bound = operator.certify(operator.start(v)).rounding * (1.0 - model.discount)
+    # (n - 1) u of the sum, u of each quotient, and n u of the expectation, of numbers up to gamma
+    assert bound >= 2 * terms * 2.0**-53 * 0.9
+    assert operator.action_value_rounding(v) >= 2 * terms * 2.0**-53 * 0.9
 
 
 def test_a_discount_too_close_to_one_for_float32_is_refused():

@@ -4,7 +4,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from tsallax import MDP, Hard, Sparse, problems
+from tsallax import MDP, Hard, Soft, Sparse, problems
 from tsallax.planning.accelerator import stored_sweep
 from tsallax.planning.accelerator.stored_sweep import StoredSweep, group_states
 from tsallax.planning.bellman import Bellman
@@ -40,6 +40,7 @@ GARNET = problems.garnet(30, 4, 3, discount=0.9, seed=0)
         (ragged(), Sparse(0.5), 32),
         (GARNET, Hard(), 32),
         (GARNET, Sparse(0.5), 2),
+        (ragged(), Soft(0.5), 32),
         (bandit(), Sparse(0.5), 32),
     ],
 )
@@ -65,6 +66,25 @@ def test_a_sweep_its_policy_and_following_it_agree_with_the_compiled_loops(
     assert model.survey.ends == compiled.ends
     np.testing.assert_array_equal(model.survey.terminal, mdp.terminal)
     assert model.survey.reward >= np.abs(mdp.rewards).max()
+
+
+def test_the_cost_of_a_policy_counts_the_actions_that_states_have():
+    with double_precision():
+        model = StoredSweep(ragged(), jnp.float64)
+        garnet = StoredSweep(GARNET, jnp.float64)
+    counts = np.diff(ragged().pointer)
+    for size in (1, 2, 4, 8):
+        assert model.follow_cost(size) == np.minimum(counts, size).sum() / counts.sum()
+    assert garnet.follow_cost(4) == 1.0
+
+
+def test_a_policy_of_all_actions_takes_the_transitions_of_the_model():
+    with double_precision():
+        model = StoredSweep(GARNET, jnp.float64)
+        found = model.sweep(Soft(1.0), model.place(np.zeros(30)), 1)
+        (prepared,) = model.prepared(Soft(1.0), found.policy, 4)
+    group = model._groups[0]
+    assert prepared.successors.unsafe_buffer_pointer() == group.successors.unsafe_buffer_pointer()
 
 
 def test_states_of_a_group_differ_by_less_than_a_factor_of_two():

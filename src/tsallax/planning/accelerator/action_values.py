@@ -26,7 +26,8 @@ from jax import Array, lax
 from jax.interpreters import partial_eval
 
 from tsallax.planning.function_space import Space
-from tsallax.planning.functional_mdp import SUM_TOLERANCE, FunctionalMDP
+from tsallax.planning.functional_checks import SUM_TOLERANCE
+from tsallax.planning.functional_mdp import FunctionalMDP
 
 
 class Pairs(NamedTuple):

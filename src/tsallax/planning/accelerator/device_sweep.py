@@ -47,6 +47,11 @@ class SweepModel(Protocol):
     n_pairs: int
     width: int  # the largest number of actions of a state
     terms: int  # the largest number of summands of an expectation
+    roundings: int  # of an expectation, in a row: `terms`, and those of the sum that divides p
+
+    @property
+    def longest_list(self) -> int:
+        """The largest number of actions of every state that a sweep lists."""
 
     @property
     def survey(self) -> Survey:
@@ -65,7 +70,10 @@ class SweepModel(Protocol):
         """The greedy policy of a sweep, for `follow`; no state uses more than `size` actions."""
 
     def follow_cost(self, size: int) -> float:
-        """The time of `follow` with `size` actions of every state, in sweeps of U."""
+        """The time of `follow` with `size` actions of every state, in sweeps of U.
+
+        Infinity where that would take too much memory.
+        """
 
     def follow(self, policy: Any, v: Array) -> Array:
         """r_pi + alpha Omega(pi) + gamma T_pi v for a policy from `prepared`."""

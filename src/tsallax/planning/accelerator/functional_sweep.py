@@ -7,6 +7,7 @@ uses in every state, so that the policy can be followed without another pass ove
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from functools import cached_property, lru_cache, partial
 from typing import Any, NamedTuple
@@ -41,6 +42,10 @@ from tsallax.planning.functional_mdp import FunctionalMDP
 from tsallax.regularizer import Hard, Regularizer
 from tsallax.wording import plural
 
+MAX_LISTED = 2**27
+"""The largest number of actions that are listed, of all states together."""
+FEW = 4
+"""Actions of each state that may be listed to follow a policy, however many states there are."""
 CPU_BLOCK, GPU_BLOCK = 2**17, 2**25
 """Evaluations of the functions at a time: on a CPU, what fits into the caches of its cores."""
 CPU_PART, GPU_PART = 128, 1024
@@ -70,6 +75,7 @@ class FunctionalSweep:
         self.mdp, self.dtype, self._mesh = mdp, dtype, mesh
         self.n_states, self.width = mdp.n_states, mdp.n_actions
         self.n_pairs, self.terms = mdp.n_pairs, mdp.events.size
+        self.roundings = 2 * self.terms
         on_gpu = _platform(mesh) == "gpu"
         self._block = block or (GPU_BLOCK if on_gpu else CPU_BLOCK)
         blocks = GPU_PART if on_gpu else CPU_PART
@@ -109,6 +115,16 @@ class FunctionalSweep:
             self._constants, regularizer, policy.post_values, size, self._excluding
         )[2]
 
+    def most_probable(
+        self, regularizer: Regularizer, policy: ImplicitPolicy, size: int
+    ) -> NDArray[np.int32]:
+        """The most probable action of every state; no state uses more than `size` actions."""
+        if policy.listed is None or policy.listed.size < size:
+            policy, size = self.compacted(policy), 1
+        lists = self.prepared(regularizer, policy, size)
+        first = jnp.argmax(lists.weights, axis=-1, keepdims=True)
+        return np.asarray(jnp.take_along_axis(lists.actions, first, axis=-1)[:, 0], np.int32)
+
     def compacted(self, policy: ImplicitPolicy) -> ImplicitPolicy:
         """The policy without its lists, which `prepared` makes again."""
         return policy._replace(listed=None)
@@ -116,13 +132,21 @@ class FunctionalSweep:
     def follow_cost(self, size: int) -> float:
         """The time of `follow` with `size` actions of every state, in sweeps of U.
 
-        Both are counted in evaluations of the functions; products of matrices are quick.
+        Both are counted in evaluations of the functions; products of matrices are quick.  Infinity
+        for lists that would take too much memory.
         """
+        if size > max(self.longest_list, FEW):
+            return math.inf
         stored = self._values.stored
         if stored is not None:
             branches = stored.size * self.terms
             return (branches + size * self.n_states) / (branches + self.n_pairs)
         return size * self.n_states / (self.width * self._values.outer.size)
+
+    @property
+    def longest_list(self) -> int:
+        """The largest number of actions of every state that a sweep lists."""
+        return max(MAX_LISTED // self.n_states, 1)
 
     def follow(self, policy: ActionLists, v: Array) -> Array:
         """r_pi + alpha Omega(pi) + gamma T_pi v."""
@@ -324,7 +348,7 @@ def checked_sweep(
 ) -> FunctionalSweep:
     """The sweeps of a model, checked; the last ones are kept, as they take seconds to compile."""
     _require_memory(mdp, np.dtype(dtype).itemsize, device)
-    check_functions(mdp)
+    check_functions(mdp, single=dtype == jnp.float32)
     return FunctionalSweep(mdp, dtype, mesh)
 
 

@@ -1,8 +1,9 @@
 """The Bellman operator in JAX: the same certificates as `planning.bellman`, on any device.
 
 The rounding of a sweep is bounded as on the CPU: a sum of n terms in any order is off by at most
-n u sum|terms|, where u is 2^-53 in float64 and 2^-24 in float32.  In float32 the model's own
-numbers are rounded, too, which the bound includes.
+n u sum|terms|, where u is 2^-53 in float64 and 2^-24 in float32.  Models from functions divide the
+probabilities by their sum, which is another such sum.  In float32 the model's own numbers are
+rounded, too, which the bound includes.
 """
 
 from __future__ import annotations
@@ -42,9 +43,6 @@ MIN_LIST_SIZE = 16
 ACTIONS_PER_LISTED = 32
 """The number of actions of a state for each entry of its list, where that is the longer list."""
 
-MAX_LISTED = 2**27
-"""The largest number of actions that a sweep lists, of all states together."""
-
 
 class CertificatePolicy(NamedTuple):
     """The greedy policy of a sweep, with the largest number of actions in use in a state."""
@@ -82,10 +80,12 @@ class GreedyPolicy:
 
     def most_probable(self) -> NDArray[np.int32]:
         """The most probable action of every state."""
-        with self.operator.scope():
-            lists = self.lists()
-            first = jnp.argmax(lists.weights, axis=-1, keepdims=True)
-            return np.asarray(jnp.take_along_axis(lists.actions, first, axis=-1)[:, 0], np.int32)
+        operator = self.operator
+        assert isinstance(operator.model, FunctionalSweep)
+        with operator.scope():
+            return operator.model.most_probable(
+                operator.regularizer, self.policy.greedy, self.list_size
+            )
 
 
 class JaxBellman:
@@ -165,7 +165,7 @@ class JaxBellman:
         if not valid:
             self.model.refuse()  # returns where the values overflow
             low, high, size = -math.inf, math.inf, math.inf
-        rounding = self._rounding(size)
+        rounding = self.rounding(size)
         down, up = enclosure_ends((low, high), (self._shift_low, self._shift_high))
         rounding += 4 * self._unit * max(-down, up, 0.0)
         return Certificate(
@@ -237,7 +237,7 @@ class JaxBellman:
 
     def action_value_rounding(self, *values: NDArray[np.float64]) -> float:
         """A bound on the rounding of Q for these values, their own rounding included."""
-        terms = self.model.terms + 32
+        terms = self.model.roundings + 32
         size = max(float(np.abs(v).max()) for v in values)
         flushed = float(np.finfo(self.precision).tiny) * 8 * terms
         return self._unit * terms * (self._reward + size) + flushed
@@ -295,7 +295,7 @@ class JaxBellman:
         Its policy may use a few more. Lists are short where policies are not evaluated, or where
         long ones would take much memory: `prepared` makes new ones where they do not suffice.
         """
-        size, most = self.list_size(support + support // 8), max(MAX_LISTED // self.n_states, 1)
+        size, most = self.list_size(support + support // 8), self.model.longest_list
         if size > most or self.model.follow_cost(size) > MAX_FOLLOW_COST:
             size = 1
         short = self.list_size(max(MIN_LIST_SIZE, self.model.width // ACTIONS_PER_LISTED))
@@ -309,11 +309,11 @@ class JaxBellman:
             return None
         return certificate._replace(policy=policy._replace(greedy=greedy))
 
-    def _rounding(self, size: float) -> float:
+    def rounding(self, size: float) -> float:
         """How far the enclosure moves by the rounding of one sweep (running error analysis)."""
-        dot = (self.model.terms + 16) * (self._reward + size)
+        dot = (self.model.roundings + 16) * (self._reward + size)
         maximum = 8 * (self.model.width + 8) * self._bonus
-        operations = 8 * (self.model.terms + self.model.width + 16)
+        operations = 8 * (self.model.roundings + self.model.width + 16)
         flushed = float(np.finfo(self.precision).tiny) * operations  # XLA makes denormals zero
         return (self._unit * (dot + maximum) + flushed) / (1.0 - self._shift_high)
 

@@ -75,8 +75,12 @@ class StoredSweep:
     def __init__(self, mdp: MDP, dtype: Any, mesh: Mesh | None = None) -> None:
         self.n_states, self.n_pairs = mdp.n_states, mdp.n_pairs
         self.width, self.terms = mdp.max_actions, mdp.max_successors
+        self.roundings = self.terms
+        self.longest_list = 1  # sweeps make no lists
         self._discount, self.dtype, self._mesh = mdp.discount, dtype, mesh
         self._pointer = mdp.pointer
+        # the numbers of actions that states have, and how many states have each
+        self._counts, self._states_with = np.unique(np.diff(mdp.pointer), return_counts=True)
         self.survey = Survey(
             copied(np.asarray(mdp.terminal), mesh),
             bool(mdp.terminal.any()) or mdp.termination is not None,
@@ -104,11 +108,15 @@ class StoredSweep:
         self, regularizer: Regularizer, policy: list[Array], size: int
     ) -> list[FollowedGroup]:
         """The transitions of a greedy policy, of which no state uses more than `size` actions."""
-        return self._prepared(self._groups, regularizer, policy, size)
+        followed = self._prepared(self._groups, regularizer, policy, size)
+        return [
+            part if part.successors is not None else part._replace(successors=group.successors)
+            for part, group in zip(followed, self._groups, strict=True)
+        ]
 
     def follow_cost(self, size: int) -> float:
         """The time of `follow` with `size` actions of every state, in sweeps of U."""
-        return size * int(np.count_nonzero(np.diff(self._pointer))) / self.n_pairs
+        return float(np.minimum(self._counts, size) @ self._states_with) / self.n_pairs
 
     def follow(self, policy: list[FollowedGroup], v: Array) -> Array:
         """r_pi + alpha Omega(pi) + gamma T_pi v."""
@@ -148,22 +156,32 @@ class StoredSweep:
     def _prepared_groups(
         self, groups: list[Group], regularizer: Regularizer, values: list[Array], size: int
     ) -> list[FollowedGroup]:
+        """The policy in each group; without successors where all actions are followed."""
+
         def one(group: Group, q: Array) -> FollowedGroup:
             p, _ = regularized_maximum(regularizer, q.T)
-            weights, actions = lax.top_k(p, min(size, p.shape[-1]))
-            chosen = actions.T  # (m, n)
-            rewards = jnp.take_along_axis(group.rewards, chosen, 0)
-            reward = jnp.sum(jnp.where(weights.T > 0.0, weights.T * rewards, 0.0), 0)
-            take = partial(jnp.take_along_axis, indices=chosen[None], axis=1)
+            weights, successors = p.T, None
+            probabilities, rewards = group.probabilities, group.rewards
+            if size < len(rewards):
+                largest, actions = lax.top_k(p, size)
+                weights, chosen = largest.T, actions.T  # (m, n)
+                take = partial(jnp.take_along_axis, indices=chosen[None], axis=1)
+                successors, probabilities = take(group.successors), take(probabilities)
+                rewards = jnp.take_along_axis(rewards, chosen, 0)
+            reward = jnp.sum(jnp.where(weights > 0.0, weights * rewards, 0.0), 0)
             return FollowedGroup(
                 group.states,
-                take(group.successors),
-                take(group.probabilities) * weights.T,
+                successors,
+                probabilities * weights,
                 reward + entropy_bonus(regularizer, p),
             )
 
+        def parts(group: Group) -> FollowedGroup:
+            chosen = TRANSITIONS if size < len(group.rewards) else None
+            return FOLLOWED_PARTS._replace(states=_if_listed(group), successors=chosen)
+
         return [
-            self._divided(one, FOLLOWED_PARTS._replace(states=_if_listed(group)), group, q)
+            self._divided(one, parts(group), group, q)
             for group, q in zip(groups, values, strict=True)
         ]
 
