@@ -126,8 +126,8 @@ def evaluate(
         regularizer: of the entropy that is added to the rewards; without one, the plain MDP.
         horizon: the number of steps after which every episode ends; default: none, or that of a
             `FiniteHorizonSolution`. `value` and `q` are those of the first step then.
-        final_value: what each state is worth after the last step; default: 0, or what the
-            `FiniteHorizonSolution` was solved with.
+        final_value: what each state is worth after the last step; default: 0, or what a
+            `FiniteHorizonSolution` was solved with where all of its steps are taken.
 
     With a discount of 1 and no horizon, episodes have to end under this policy.
 
@@ -149,9 +149,10 @@ def evaluate(
             if given is not None:
                 raise no_finite_horizon(name)
         return evaluate_functional(mdp, policy, regularizer)
-    if horizon is None and isinstance(policy, FiniteHorizonSolution):
-        horizon = policy.horizon
-        final_value = policy.final_value if final_value is None else final_value
+    if isinstance(policy, FiniteHorizonSolution):
+        horizon = policy.horizon if horizon is None else horizon
+        if horizon == policy.horizon and final_value is None:
+            final_value = policy.final_value
     if horizon is not None:
         return _finite(mdp, policy, chosen, horizon, final_value)
     if final_value is not None:
