@@ -28,6 +28,7 @@ from scipy.sparse import csr_array
 
 from tsallax import checks
 from tsallax.errors import InvalidInput
+from tsallax.memory import require_memory
 from tsallax.planning import forms, toy_text, validation
 from tsallax.planning.formats import exchange
 from tsallax.planning.functional_mdp import FunctionalMDP, read_functions
@@ -312,6 +313,10 @@ class MDP:
             return values.reshape(self.n_states, self.n_actions)
         whole = float(fill).is_integer() or values.dtype.kind not in "bui"
         dtype = values.dtype if whole else np.dtype(np.float64)
+        entries = self.n_states * self.n_actions
+        what = f"a table of {plural(self.n_states, 'state')} and {plural(self.n_actions, 'action')}"
+        remedy = "use the vectors over pairs, such as pair_policy, or to_columns()"
+        require_memory(entries * dtype.itemsize, what, remedy)
         table = np.full((self.n_states, self.n_actions), fill, dtype)
         table[self.state_of, self.action_of] = values
         return table
