@@ -144,9 +144,10 @@ def _several(name: str, given: Sequence[float]) -> list[float]:
 def _stored(mdp: MDP | FunctionalMDP, settings: int) -> MDP:
     """The MDP with its transitions, refused where a page cannot show it."""
     if isinstance(mdp, FunctionalMDP):
-        check_size(mdp.n_states, 0, mdp.n_states * settings)
+        check_size(mdp.n_states, mdp.n_actions, 0, mdp.n_states * settings)
     stored: MDP = mdp.to_mdp(names=True) if isinstance(mdp, FunctionalMDP) else mdp
-    check_size(stored.n_states, stored.transitions.nnz, stored.n_pairs * settings)
+    size = (stored.n_states, stored.n_actions, stored.transitions.nnz)
+    check_size(*size, stored.n_pairs * settings)
     return stored
 
 
