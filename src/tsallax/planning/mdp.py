@@ -58,7 +58,7 @@ class MDP:
             terminal.
         pairs: integers (N, 2), the state and action of each row, in any order, for states with
             different actions.
-        terminal: indices or names of the terminal states, or a mask of shape (S,). What the
+        terminal: indices or names of the terminal states, or a Boolean mask (S,). What the
             other arguments say about their actions is ignored, rewards included.
         termination: probability that the episode ends on a pair, (S, A) or one for each pair. The
             probabilities of a pair and its termination sum to one.
