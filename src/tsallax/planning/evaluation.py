@@ -120,9 +120,10 @@ def evaluate(
         mdp: the problem.
         policy: probabilities as a table (S, A) or one for each pair; or one action for each state,
             as integers or names (S,); or a dict of states, each with an action or with a dict of
-            actions and their probabilities. Entries of terminal states are ignored. Or what
-            `solve` returned; or, with a horizon, a function that gives the policy of each step.
-            Of a model from functions: a table, actions as integers, or what `solve` returned.
+            actions and their probabilities. Entries of terminal states are ignored. Or a pivot of
+            `Solution.to_frame()`, with states as rows and actions as columns. Or what `solve`
+            returned; or, with a horizon, a function that gives the policy of each step. Of a
+            model from functions: a table, actions as integers, or what `solve` returned.
         regularizer: of the entropy that is added to the rewards; without one, the plain MDP.
         horizon: the number of steps after which every episode ends; default: none, or that of a
             `FiniteHorizonSolution`. `value` and `q` are those of the first step then.
