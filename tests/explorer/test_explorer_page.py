@@ -68,6 +68,8 @@ def test_wrong_arguments_leave_no_page(tmp_path):
         explore(mdp, tmp_path / "page.py")
     for words, wrong in (
         (("alphas",), {"alphas": []}),
+        (("alphas must be real numbers",), {"alphas": "abc"}),
+        (("qs must be a regular array of numbers",), {"qs": [1, [2, 3]]}),
         (("alpha", "positive"), {"alphas": [-1.0]}),
         (("q",), {"qs": [0.0]}),
         (("positions",), {"positions": [(0.0, 0.0)]}),

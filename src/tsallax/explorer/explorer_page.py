@@ -27,6 +27,7 @@ from tsallax.explorer.state_layout import Floats, named_positions, read_position
 from tsallax.files.atomic import write_text
 from tsallax.interrupts import interruptible
 from tsallax.planning.bellman import check_problem
+from tsallax.planning.forms import numbers
 from tsallax.planning.functional_mdp import FunctionalMDP
 from tsallax.planning.mdp import MDP
 from tsallax.progress import bar
@@ -135,7 +136,7 @@ shown; trajectories are drawn from probabilities in these digits. The command
 
 
 def _several(name: str, given: Sequence[float]) -> list[float]:
-    items = sorted({float(item) for item in np.ravel(np.asarray(given, np.float64))})
+    items = sorted({float(item) for item in np.ravel(numbers(given, name))})
     if not items:
         raise InvalidInput(f"{name} must hold at least one number")
     return items

@@ -237,7 +237,11 @@ def gap_certificate(
     True
     """
     if not isinstance(solution, Solution | FunctionalSolution | FiniteHorizonSolution):
-        raise InvalidInput(f"gap_certificate needs what solve returns, not {solution!r}")
+        kind = type(solution).__name__
+        raise InvalidInput(
+            f"gap_certificate needs what solve returns, not {kind}: for the value of any policy "
+            "use evaluate"
+        )
     check_problem("gap_certificate", mdp, solution.regularizer, (MDP, FunctionalMDP))
     if isinstance(solution, FunctionalSolution) and mdp is solution.mdp:
         return functional_gap(solution)
