@@ -43,6 +43,9 @@ class Regularizer(ABC):
     """The interface of a regulariser, for action values along one axis.
 
     `where` and entries of -inf leave actions out; the conventions are those of `tsallax.simplex`.
+
+    Without `jax_enable_x64`, `value` and `policy` compute in float32, whatever they are given:
+    subtract the largest value first, or set it. `solve` has float64 kernels of its own.
     """
 
     name: ClassVar[str]

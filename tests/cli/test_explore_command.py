@@ -67,11 +67,29 @@ def test_the_page_does_not_replace_the_report_that_it_links_to(capsys, tmp_path)
     assert page.read_text() == "a report"
 
 
+def test_a_report_is_a_page_that_may_be_written_later(capsys, tmp_path):
+    page, report = tmp_path / "page.html", tmp_path / "index.html"
+    line = f"explore forest --out {page} {FEW} --report"
+    code, _, err = call(capsys, f"{line} {report}")
+    assert (code, err) == (
+        0,
+        f"tsallax: note: the page links to {report}, which is not there yet\n",
+    )
+    report.write_text("a report")
+    assert call(capsys, f"{line} {report}").err == ""
+    page.unlink()
+    missing = tmp_path / "no" / "index.html"
+    assert_error(call(capsys, f"{line} {missing}"), f"{missing}: no such file")
+    assert_error(call(capsys, f"{line} {tmp_path}"), "is a folder")
+    assert not page.exists()
+
+
 def test_what_cannot_be_shown_is_refused(capsys, tmp_path):
     page = tmp_path / "page.html"
     large = "gridworld --env-option rows=101"
     assert_error(call(capsys, f"explore {large} --out {page}"), "10,201 states", "at most 10,000")
     assert_error(call(capsys, f"explore forest --out {page} --alphas x"), "--alphas x")
+    assert_error(call(capsys, f"explore forest --out {page} --tolerance 0"), "--tolerance must be")
     assert_error(call(capsys, f"explore forest --out {tmp_path}/no/page.html"), "no folder")
     assert_error(call(capsys, f"explore absent.npz --out {page}"), "absent.npz")
     assert not page.exists()

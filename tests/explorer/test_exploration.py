@@ -80,7 +80,10 @@ def test_the_tolerance_by_default_is_one_that_can_be_proven():
 
 
 def test_models_that_are_too_large_are_refused():
-    check_size(exploration.MAX_STATES, exploration.MAX_TRANSITIONS, exploration.MAX_PROBABILITIES)
-    for i, word in enumerate(("states", "transitions", "pairs")):
+    check_size(
+        exploration.MAX_STATES, exploration.MAX_ACTIONS,
+        exploration.MAX_TRANSITIONS, exploration.MAX_PROBABILITIES,
+    )  # fmt: skip
+    for i, word in enumerate(("states", "actions", "transitions", "pairs")):
         with refused(word, "at most"):
-            check_size(*(10**9 if j == i else 1 for j in range(3)))
+            check_size(*(10**9 if j == i else 1 for j in range(4)))

@@ -68,6 +68,8 @@ def test_wrong_arguments_leave_no_page(tmp_path):
         explore(mdp, tmp_path / "page.py")
     for words, wrong in (
         (("alphas",), {"alphas": []}),
+        (("alphas must be real numbers",), {"alphas": "abc"}),
+        (("qs must be a regular array of numbers",), {"qs": [1, [2, 3]]}),
         (("alpha", "positive"), {"alphas": [-1.0]}),
         (("q",), {"qs": [0.0]}),
         (("positions",), {"positions": [(0.0, 0.0)]}),
@@ -75,6 +77,9 @@ def test_wrong_arguments_leave_no_page(tmp_path):
     ):
         with refused(*words):
             explore(mdp, path, **wrong)
+    wide = MDP([[1.0, 0.0], [0.0, 1.0]], [1.0, 0.0], 0.5, pairs=[(0, 0), (1, 65_535)])
+    with refused("65,536 actions", "at most 65,535"):
+        explore(wide, path)
     with refused("200,000,000 states", "at most 10,000"):
         explore(problems.inventory(capacity=199, lead_time=3, max_order=99), path)
     assert list(tmp_path.iterdir()) == []

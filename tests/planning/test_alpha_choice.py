@@ -4,6 +4,7 @@ import pytest
 
 from planning.functional_models import stock_mdp, stock_model
 from tsallax import (
+    MDP,
     InvalidInput,
     NotConverged,
     Soft,
@@ -47,6 +48,29 @@ def test_a_small_gap_is_found_where_the_theorem_promises_less():
 def test_a_gap_below_rounding_is_named_and_not_a_tolerance_that_nobody_gave():
     with pytest.raises(NotConverged, match="max_gap 1e-14 asks for values to within 1e-17: alpha"):
         choose_alpha(problems.forest(), 1e-14)
+    with pytest.raises(NotConverged, match=r"max_gap to a thousand times what can be proven$"):
+        choose_alpha(problems.forest(), 1.4e-11)
+    with pytest.raises(NotConverged, match=r"raise max_gap or tolerance$"):
+        choose_alpha(problems.forest(), 1e-10, tolerance=1e-14)
+    assert choose_alpha(problems.forest(), 1.7e-9).gap <= 1.7e-9
+
+
+def test_an_alpha_far_above_the_one_that_the_theorem_allows_is_found():
+    scale = 2.0**16
+    mdp = problems.forest()
+    large = MDP(
+        mdp.transitions, scale * mdp.rewards.reshape(3, 2), mdp.discount, initial=mdp.initial
+    )
+    alpha = choose_alpha(large, 1e-4).alpha
+    assert alpha == pytest.approx(scale * choose_alpha(mdp, 1e-4).alpha, rel=0.02)
+
+
+def test_where_no_choice_is_reached_from_the_start_the_worst_case_is_named():
+    rows = [[1.0, 0.0], [1.0, 0.0], [0.0, 1.0]]
+    mdp = MDP(rows, [1.0, 0.0, 1.0], 0.9, pairs=[(0, 0), (1, 0), (1, 1)], initial=0)
+    with pytest.raises(NotConverged, match=r"alpha changes nothing, and worst_case=True bounds"):
+        choose_alpha(mdp, 0.1)
+    assert choose_alpha(mdp, 0.1, worst_case=True).gap <= 0.1
 
 
 @pytest.mark.parametrize(

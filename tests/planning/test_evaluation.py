@@ -208,7 +208,8 @@ def test_an_index_next_to_one_is_not_treated_as_one(distance):
     [
         (lambda f: evaluate(f, [0, 0, 0], "sparse"), "evaluate needs a regularizer .* 'sparse'"),
         (lambda f: performance_bound(f, Sparse(np.array([0.1, 0.2]))), "needs one alpha"),
-        (lambda f: gap_certificate(f, "s"), "gap_certificate needs what solve returns, not 's'"),
+        (lambda f: gap_certificate(f, "s"), "gap_certificate needs what solve returns, not str"),
+        (lambda f: gap_certificate(f, solve(f, Hard()).policy), "not ndarray: .* use evaluate"),
         (lambda f: gap_certificate("f", solve(f, Hard())), "gap_certificate needs an MDP, not str"),
         (lambda f: gap_certificate(f.with_discount(0.5), solve(f, Hard())), "of another MDP"),
     ],

@@ -40,6 +40,10 @@ def damaged(solution, tmp_path, **changes):
         ({"errors": lambda e: -e - 1}, "a bound on its error is not a finite number"),
         ({"values": lambda v: v * np.nan}, "a value or a bound on its error is not a finite"),
         ({"values": lambda v: v + 1}, "damaged: a terminal state is not worth 0"),
+        ({"values": lambda v: v + 5 * (v != 0)}, "damaged: the values of step 3 are off by 5, by"),
+        ({"values": lambda v: v * (1 + 1e-12)}, "damaged: the values of step . are off by .*e-1"),
+        ({"errors": lambda e: e * 0}, "damaged: the error of step 3 is below that of rounding"),
+        ({"errors": lambda e: e + 1}, "damaged: the final value has an error"),
         ({"seconds": lambda x: -x - 1}, "damaged: seconds is -"),
         ({"regularizer": lambda x: np.array("odd")}, "unknown regularizer 'odd'"),
     ],
@@ -58,3 +62,21 @@ def test_other_kinds_of_solutions_are_refused(solution, tmp_path):
         Solution.load(tmp_path / "finite.npz")
     with pytest.raises(InvalidInput, match=r"written by FiniteHorizonSolution\.save"):
         FiniteHorizonSolution.load(tmp_path / "infinite.npz")
+
+
+def test_rounding_of_another_machine_is_accepted_and_added_to_the_errors(solution, tmp_path):
+    def rounded_otherwise(values):
+        return np.where(np.arange(5)[:, None] == 1, np.nextafter(values, -np.inf), values) * (
+            values != 0
+        )
+
+    read = FiniteHorizonSolution.load(damaged(solution, tmp_path, values=rounded_otherwise))
+    off = np.abs(read.values[1] - solution.values[1]).max()
+    assert off > 0
+    assert (read.errors[:2] >= solution.errors[:2] + 0.99 * off).all()
+    np.testing.assert_array_equal(read.errors[2:], solution.errors[2:])
+
+
+def test_larger_bounds_on_errors_than_needed_are_kept(solution, tmp_path):
+    read = FiniteHorizonSolution.load(damaged(solution, tmp_path, errors=lambda e: 2 * e))
+    np.testing.assert_array_equal(read.errors, 2 * solution.errors)

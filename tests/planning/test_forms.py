@@ -6,6 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.sparse import coo_array, csr_array
 
+from refusals import refused
 from tsallax import MDP, InvalidInput
 from tsallax.planning import forms
 from tsallax.planning.names import Index
@@ -71,3 +72,13 @@ def test_a_list_of_one_array_for_each_state_is_refused_with_the_remedy():
     dense = np.random.default_rng(0).dirichlet(np.ones(3), (3, 2))
     with pytest.raises(InvalidInput, match=r"one for each state: pass numpy.stack\(transitions\)"):
         MDP(list(dense), np.zeros((3, 2)), 0.9)
+
+
+def test_a_mask_of_integers_is_not_taken_for_indices():
+    states = Index("state", 4, None)
+    for mask, state in (([0, 0, 0, 1], 0), ([0, 1, 1, 1], 1), ([0, 0, 0, 0], 0)):
+        with refused(f"state {state} twice: pass numpy.array(terminal, bool), if it is a mask"):
+            forms.read_terminal(np.array(mask), states)
+    with pytest.raises(InvalidInput, match=r"terminal names state 2 twice$"):
+        forms.read_terminal([2, 3, 2], states)
+    assert forms.read_terminal([3, 0], states).tolist() == [True, False, False, True]

@@ -16,6 +16,16 @@ def test_a_model_with_its_transitions_stored_is_the_one_written_out_by_hand():
     np.testing.assert_array_equal(stored.action_of, expected.action_of)
 
 
+def test_a_stored_model_starts_as_the_model_does():
+    model = stock_model(decide=lambda s, a: (s + a, 1.0, (s > 0) & (s + a < 6)))
+    stored = model.to_mdp()
+    assert stored.terminal[0]
+    np.testing.assert_array_equal(stored.initial, model.initial)
+    found, again = solve(model, Hard(), 1e-11), solve(stored, Hard(), 1e-11)
+    assert found.regularized_return == pytest.approx(again.regularized_return, abs=3e-11)
+    assert stock_model(initial=3).to_mdp().initial.tolist() == [0, 0, 0, 1, 0, 0]
+
+
 def test_tables_in_single_precision_are_summed_in_double_precision():
     chances = jnp.array([[0.1, 0.9, 0.0], [0.7, 0.1, 0.2]], jnp.float32)
     earned = jnp.array([0.1, 0.7, 0.3], jnp.float32)

@@ -46,7 +46,7 @@ def test_the_summary_has_the_numbers_of_the_solution():
         "method              auto: 3 iterations, 7 sweeps, 0.5 s",
         "value               0.000 to 5.000",
         "error               0.004 at most (tolerance 0.01; enclosure width 0.008)",
-        "support ratio       0.2500 of 24 pairs",
+        "support ratio       0.2500 of 24 pairs, states times actions",
         "regularized return  2.500",
         "performance bound   1.875 (the most that the exact optimum's J can lose, by theorem)",
     ]

@@ -15,6 +15,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from mdp_checks import same
+from refusals import refused
+from tsallax import memory
 from tsallax.errors import InvalidInput
 from tsallax.planning.mdp import MDP
 
@@ -432,3 +434,11 @@ def test_a_csr_with_impossible_indices_is_refused():
     matrix.indices[0] = 7
     with pytest.raises(InvalidInput, match="transitions is not a valid sparse matrix"):
         MDP(matrix, R, 0.9)
+
+
+def test_a_table_that_does_not_fit_into_memory_is_refused(monkeypatch):
+    mdp = MDP(np.eye(3)[[1, 2, 0]], np.ones(3), 0.5, pairs=[(0, 0), (1, 0), (2, 999)])
+    assert mdp.table(mdp.rewards).sum() == 3.0
+    monkeypatch.setattr(memory, "available_bytes", lambda device: 20_000)
+    with refused("memory for a table of 3 states and 1,000 actions", "pair_policy"):
+        mdp.table(mdp.rewards)

@@ -183,6 +183,26 @@ def test_labels_that_are_no_names_are_refused_or_not_looked_at():
         assert np.array_equal(names.in_order_of_names(given, "rewards", axes), np.asarray(given))
 
 
+def test_indices_as_labels_in_another_order_are_refused():
+    start = pd.Series({2: 1.0, 0: 0.0, 1: 0.0})
+    with pytest.raises(InvalidInput, match=r"initial has states by index .* its \.sort_index\(\)"):
+        machine(initial=start)
+    assert machine(initial=start.sort_index()).initial.tolist() == [0, 0, 1]
+    assert machine(initial=start.to_numpy()).initial.tolist() == [1, 0, 0]
+    assert machine(initial=start.set_axis([7, 8, 9])).initial.tolist() == [1, 0, 0]
+    mdp = problems.forest()
+    table = pd.DataFrame(np.full((3, 2), 0.5))
+    for wrong, message in (
+        (table[::-1], r"the policy has states by index"),
+        (table[[1, 0]], r"actions by index .*\.sort_index\(axis=1\)"),
+        (pd.Series([0, 0, 1], [1, 0, 2]), r"the policy has states"),
+    ):
+        with pytest.raises(InvalidInput, match=message):
+            evaluate(mdp, wrong)
+    by_pair = pd.Series(np.full(6, 0.5), index=[1, 0, 2, 3, 5, 4])
+    assert np.array_equal(evaluate(mdp, by_pair).value, evaluate(mdp, table).value)
+
+
 def test_labels_of_rows_that_are_no_states_do_not_count():
     names_of = {"state_names": ["a", "b"], "action_names": ["x", "y"]}
     by_pair = pd.Series([10.0, 1.0], index=["b", "a"])

@@ -5,7 +5,7 @@ import pytest
 
 from planning_problems import BY_NAME, Problem, Row, puterman_two_state, random_policy
 from solution_checks import every_problem
-from tsallax import InvalidInput
+from tsallax import MDP, InvalidInput, Sparse, evaluate, solve
 from tsallax.planning.policies import read_policy, sum_by_state
 
 
@@ -60,3 +60,27 @@ def test_masses_on_missing_actions_that_cancel_are_refused():
 def test_rows_of_a_table_for_terminal_states_are_ignored():
     mdp = BY_NAME["ladder-5"].mdp()
     assert np.array_equal(read_policy(mdp, np.ones((5, 1))), read_policy(mdp, np.ones(4)))
+
+
+@pytest.mark.parametrize("named", [False, True])
+def test_a_pivot_of_the_frame_of_a_solution_is_its_policy(named):
+    names = {"state_names": ["c", "dead", "b", "a"], "action_names": ["run", "none", "rest"]}
+    rows = [[0.5, 0.5, 0, 0], [0, 0, 1, 0], [0, 0, 0, 1], [0, 0, 0.5, 0.5]]
+    mdp = MDP(
+        rows, [1.0, 0.9, 2.0, 1.0], 0.9, pairs=[(0, 0), (0, 2), (2, 2), (3, 0)], terminal=[1],
+        **(names if named else {}),
+    )  # fmt: skip
+    solution = solve(mdp, Sparse(10.0))
+    frame = solution.to_frame()
+    pivot = frame.pivot(index="state", columns="action", values="probability")
+    assert pivot.shape == (3, 2)
+    assert pivot.isna().to_numpy().any()
+    expected = evaluate(mdp, solution).value
+    np.testing.assert_allclose(evaluate(mdp, pivot).value, expected, rtol=1e-14)
+    with pytest.raises(InvalidInput, match=r"probability of action .* is nan"):
+        evaluate(mdp, pivot.where(pivot < 0.9))
+    with pytest.raises(InvalidInput, match=r"the policy lacks state|has shape"):
+        evaluate(mdp, pivot.iloc[:-1])
+    wrong = pivot.fillna(0.5)
+    with pytest.raises(InvalidInput, match="which it lacks"):
+        evaluate(mdp, wrong)

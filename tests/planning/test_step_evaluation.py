@@ -65,6 +65,18 @@ def test_a_finite_solution_is_worth_its_value():
     np.testing.assert_allclose(found.q, solution.q_at(0), atol=1e-12)
 
 
+def test_the_final_value_of_a_solution_counts_after_its_last_step():
+    mdp = problems.forest()
+    solution = solve(mdp, Sparse(2.0), horizon=9, final_value=[1.0, 2.0, 3.0])
+    expected = evaluate(mdp, solution)
+    assert np.array_equal(evaluate(mdp, solution, horizon=9).value, expected.value)
+    zero = evaluate(mdp, solution, horizon=9, final_value=np.zeros(3))
+    assert (zero.value < expected.value).all()
+    shorter = evaluate(mdp, solution, horizon=5)
+    same = evaluate(mdp, solution.policy_at, horizon=5, final_value=np.zeros(3))
+    assert np.array_equal(shorter.value, same.value)
+
+
 def test_a_long_horizon_has_the_values_of_an_infinite_one():
     mdp = problems.forest()
     infinite = evaluate(mdp, [0, 1, 0])

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from tsallax import InvalidInput, Sparse, problems, solve
+from tsallax import InvalidInput, Sparse, evaluate, problems, simulate, solve
 from tsallax.planning.step_policies import read_policies, read_stationary
 
 FOREST = problems.forest()
@@ -16,6 +16,24 @@ def test_a_solution_of_an_equal_mdp_is_its_policy():
     np.testing.assert_array_equal(read_stationary(equal, INFINITE), INFINITE.pair_policy)
     of_step = read_policies(equal, FINITE, 4)
     np.testing.assert_array_equal(of_step(1), FINITE.pair_policy_at(1))
+
+
+def test_solutions_of_models_from_functions_and_of_stored_ones_are_told_apart():
+    model = problems.inventory(capacity=4, lead_time=1, max_order=2, discount=0.9)
+    stored = model.to_mdp()
+    of_functions, of_stored = solve(model, Sparse(1.0)), solve(stored, Sparse(1.0))
+    for run in (
+        lambda: evaluate(stored, of_functions),
+        lambda: simulate(stored, of_functions, 10, seed=0),
+    ):
+        with pytest.raises(InvalidInput, match="model from functions: pass solution"):
+            run()
+    with pytest.raises(InvalidInput, match="of a stored MDP: pass solution"):
+        evaluate(model, of_stored)
+    with pytest.raises(InvalidInput, match=r"of a stored MDP: use model\.to_mdp"):
+        evaluate(model, solve(stored, Sparse(1.0), horizon=3))
+    same = evaluate(stored, of_functions.policy).value
+    np.testing.assert_allclose(same, evaluate(model, of_stored.policy).value, atol=1e-4)
 
 
 def test_a_stationary_policy_serves_all_steps():

@@ -62,6 +62,10 @@ def explore(
     A page shows up to 10,000 states. A model from functions is stored first.
     """
     checks.output_file("--out", out, source, positions, report, ending=".html")
+    if tolerance is not None:
+        checks.number("--tolerance", tolerance, above=0)
+    if report is not None and (report.is_dir() or not report.parent.is_dir()):
+        checks.input_file(report)
     from tsallax.explorer.explorer_page import explore as write_explorer
     from tsallax.explorer.state_layout import load_positions
     from tsallax.planning.solution import NotConverged
@@ -84,3 +88,5 @@ def explore(
     except InvalidInput as error:
         raise error.of(source) from None
     typer.echo(f"The explorer is in {page}")
+    if report is not None and not report.exists():
+        print_line("note", f"the page links to {report}, which is not there yet")

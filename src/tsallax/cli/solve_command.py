@@ -141,6 +141,7 @@ def solve(
     if all_states and show is not None:
         raise InvalidInput("--all prints the policy of all states", omit="show")
     _check_horizon(horizon, step, distributed)
+    _check_limits(tolerance, max_sweeps, relative_tolerance, time_limit)
     if distributed and not worker_process.is_worker():
         raise typer.Exit(worker_process.watch(sys.argv[1:]))
     from tsallax.regularizer import by_name
@@ -255,6 +256,24 @@ def _check_horizon(horizon: int | None, step: int | None, distributed: bool) -> 
         checks.count("--step", step, at_least=0, below=horizon)
     if distributed:
         raise InvalidInput("a finite horizon is solved in one process", omit="distributed")
+
+
+def _check_limits(
+    tolerance: float,
+    max_sweeps: int | None,
+    relative_tolerance: float | None,
+    time_limit: float | None,
+) -> None:
+    """Refuse numbers that `solve` would refuse, by the names of the options."""
+    if relative_tolerance is None:
+        checks.number("--tolerance", tolerance, above=0)
+    else:
+        checks.number("--relative-tolerance", relative_tolerance, above=0, below=1)
+        checks.number("--tolerance", tolerance, at_least=0)
+    if max_sweeps is not None:
+        checks.count("--max-sweeps", max_sweeps)
+    if time_limit is not None:
+        checks.number("--time-limit", time_limit, above=0)
 
 
 def _kept(solution: AnySolution, out: Path | None) -> str:

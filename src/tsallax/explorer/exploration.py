@@ -32,9 +32,10 @@ from tsallax.regularizer import Hard, Tsallis
 Floats = NDArray[np.float64]
 
 MAX_STATES = 10_000
+MAX_ACTIONS = 65_535
 MAX_TRANSITIONS = 5_000_000
 MAX_PROBABILITIES = 20_000_000
-"""States, transitions, and pairs times settings of a model that one page can show."""
+"""States, actions, transitions, and pairs times settings of a model that one page can show."""
 RELATIVE_TOLERANCE = 1e-7
 """The largest error of a value, in units of the largest value of the hard MDP, by default."""
 MAX_RELATIVE_TOLERANCE = 1e-2
@@ -69,10 +70,11 @@ class Exploration:
     codes: NDArray[np.uint16]
 
 
-def check_size(states: int, transitions: int, probabilities: int) -> None:
+def check_size(states: int, actions: int, transitions: int, probabilities: int) -> None:
     """Refuse a model that is too large for one page."""
     for number, limit, what in (
         (states, MAX_STATES, "states"),
+        (actions, MAX_ACTIONS, "actions"),
         (transitions, MAX_TRANSITIONS, "transitions"),
         (probabilities, MAX_PROBABILITIES, "pairs times settings"),
     ):

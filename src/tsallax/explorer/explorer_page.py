@@ -27,6 +27,7 @@ from tsallax.explorer.state_layout import Floats, named_positions, read_position
 from tsallax.files.atomic import write_text
 from tsallax.interrupts import interruptible
 from tsallax.planning.bellman import check_problem
+from tsallax.planning.forms import numbers
 from tsallax.planning.functional_mdp import FunctionalMDP
 from tsallax.planning.mdp import MDP
 from tsallax.progress import bar
@@ -135,7 +136,7 @@ shown; trajectories are drawn from probabilities in these digits. The command
 
 
 def _several(name: str, given: Sequence[float]) -> list[float]:
-    items = sorted({float(item) for item in np.ravel(np.asarray(given, np.float64))})
+    items = sorted({float(item) for item in np.ravel(numbers(given, name))})
     if not items:
         raise InvalidInput(f"{name} must hold at least one number")
     return items
@@ -144,9 +145,10 @@ def _several(name: str, given: Sequence[float]) -> list[float]:
 def _stored(mdp: MDP | FunctionalMDP, settings: int) -> MDP:
     """The MDP with its transitions, refused where a page cannot show it."""
     if isinstance(mdp, FunctionalMDP):
-        check_size(mdp.n_states, 0, mdp.n_states * settings)
+        check_size(mdp.n_states, mdp.n_actions, 0, mdp.n_states * settings)
     stored: MDP = mdp.to_mdp(names=True) if isinstance(mdp, FunctionalMDP) else mdp
-    check_size(stored.n_states, stored.transitions.nnz, stored.n_pairs * settings)
+    size = (stored.n_states, stored.n_actions, stored.transitions.nnz)
+    check_size(*size, stored.n_pairs * settings)
     return stored
 
 

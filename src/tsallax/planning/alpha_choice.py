@@ -68,8 +68,10 @@ def choose_alpha(
     max_gap = checks.number("max_gap", max_gap, above=0)
     precision = checks.number("precision", precision, above=0, at_most=1)
     checks.flag("worst_case", worst_case)
+    remedy = "raise max_gap or tolerance"
     if tolerance is None:
         tolerance = 1e-3 * max_gap
+        remedy = "raise max_gap to a thousand times what can be proven"
     tolerance = checks.number("tolerance", tolerance, above=0, at_most=0.1 * max_gap)
     make = regularizer_family(regularizer, q)
     if mdp.max_actions == 1:
@@ -78,7 +80,7 @@ def choose_alpha(
         return _choose(mdp, max_gap, make, worst_case, precision, tolerance)
     except NotConverged as error:
         problem = f"max_gap {max_gap:g} asks for values to within {tolerance:g}: {error}"
-        raise NotConverged(problem, error.solution) from None
+        raise NotConverged(f"{problem}; {remedy}", error.solution) from None
 
 
 def _choose(
@@ -123,7 +125,17 @@ def _largest_within(
         alpha = low * factor
         if not alpha < 1e300:
             return low
-        gap = gap_at(alpha)
+        try:
+            gap = gap_at(alpha)
+        except NotConverged as error:  # larger values are proven to fewer digits
+            if factor > 1.5:
+                factor = math.sqrt(factor)
+                continue
+            problem = (
+                f"{error}. Alpha {low:.1e} is within max_gap: from a start that reaches no choice, "
+                "alpha changes nothing, and worst_case=True bounds the loss from every state"
+            )
+            raise NotConverged(problem, error.solution) from None
         if gap <= limit:
             low, below, factor = alpha, gap, factor**2
         else:

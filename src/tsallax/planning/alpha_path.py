@@ -34,7 +34,8 @@ class AlphaPath:
         alphas: the coefficients, as given, shape (n,).
         values: V(s), shape (n, S), within `errors` of V*.
         errors: a bound on |values - V*| in every state, shape (n,).
-        support_ratios: the share of the pairs that the policy uses, shape (n,).
+        support_ratios: the share of the pairs that the policy uses, shape (n,); of a model from
+            functions of all pairs of a state and an action, whether allowed or not.
         gaps: the largest loss of expected return, from the start, that the regulariser can cause:
             d'(V* - V_pi) of the plain MDP is at most this; shape (n,).
         worst_gaps: the same from the worst state, shape (n,).

@@ -120,14 +120,15 @@ def evaluate(
         mdp: the problem.
         policy: probabilities as a table (S, A) or one for each pair; or one action for each state,
             as integers or names (S,); or a dict of states, each with an action or with a dict of
-            actions and their probabilities. Entries of terminal states are ignored. Or what
-            `solve` returned; or, with a horizon, a function that gives the policy of each step.
-            Of a model from functions: a table, actions as integers, or what `solve` returned.
+            actions and their probabilities. Entries of terminal states are ignored. Or a pivot of
+            `Solution.to_frame()`, with states as rows and actions as columns. Or what `solve`
+            returned; or, with a horizon, a function that gives the policy of each step. Of a
+            model from functions: a table, actions as integers, or what `solve` returned.
         regularizer: of the entropy that is added to the rewards; without one, the plain MDP.
         horizon: the number of steps after which every episode ends; default: none, or that of a
             `FiniteHorizonSolution`. `value` and `q` are those of the first step then.
-        final_value: what each state is worth after the last step; default: 0, or what the
-            `FiniteHorizonSolution` was solved with.
+        final_value: what each state is worth after the last step; default: 0, or what a
+            `FiniteHorizonSolution` was solved with where all of its steps are taken.
 
     With a discount of 1 and no horizon, episodes have to end under this policy.
 
@@ -149,9 +150,10 @@ def evaluate(
             if given is not None:
                 raise no_finite_horizon(name)
         return evaluate_functional(mdp, policy, regularizer)
-    if horizon is None and isinstance(policy, FiniteHorizonSolution):
-        horizon = policy.horizon
-        final_value = policy.final_value if final_value is None else final_value
+    if isinstance(policy, FiniteHorizonSolution):
+        horizon = policy.horizon if horizon is None else horizon
+        if horizon == policy.horizon and final_value is None:
+            final_value = policy.final_value
     if horizon is not None:
         return _finite(mdp, policy, chosen, horizon, final_value)
     if final_value is not None:
@@ -235,7 +237,11 @@ def gap_certificate(
     True
     """
     if not isinstance(solution, Solution | FunctionalSolution | FiniteHorizonSolution):
-        raise InvalidInput(f"gap_certificate needs what solve returns, not {solution!r}")
+        kind = type(solution).__name__
+        raise InvalidInput(
+            f"gap_certificate needs what solve returns, not {kind}: for the value of any policy "
+            "use evaluate"
+        )
     check_problem("gap_certificate", mdp, solution.regularizer, (MDP, FunctionalMDP))
     if isinstance(solution, FunctionalSolution) and mdp is solution.mdp:
         return functional_gap(solution)

@@ -207,6 +207,8 @@ class FiniteHorizonSolution:
     def load(cls, path: str | PathLike[str], max_bytes: int | None = None) -> FiniteHorizonSolution:
         """Read a solution that `save` wrote, with its MDP. `max_bytes` is that of `MDP.load`.
 
+        The values are proven again by a sweep for every step, which takes as long as `solve` did.
+
         >>> FiniteHorizonSolution.load("absent.npz")
         Traceback (most recent call last):
         ...

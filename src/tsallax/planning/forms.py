@@ -169,6 +169,13 @@ def read_terminal(terminal: Any, states: Index) -> NDArray[np.bool_]:
     if given.min() < 0 or given.max() >= n_states:
         bad = int(given.min() if given.min() < 0 else given.max())
         raise InvalidInput(f"terminal names state {bad}, not 0 to {n_states - 1}")
+    times = np.bincount(given)
+    if times.max() > 1:
+        problem = f"terminal names state {int(times.argmax())} twice"
+        is_mask = given.shape == (n_states,) and len(times) <= 2
+        raise InvalidInput(
+            problem + is_mask * ": pass numpy.array(terminal, bool), if it is a mask"
+        )
     mask[given] = True
     return mask
 

@@ -26,6 +26,7 @@ from tsallax.errors import InvalidInput
 from tsallax.memory import require_memory
 from tsallax.planning.accelerator.functional_sweep import checked_sweep
 from tsallax.planning.accelerator.krylov import bicgstab
+from tsallax.planning.finite_horizon import FiniteHorizonSolution
 from tsallax.planning.forms import numbers
 from tsallax.planning.functional_checks import find_invalid
 from tsallax.planning.functional_mdp import FunctionalMDP
@@ -33,6 +34,7 @@ from tsallax.planning.functional_solution import FunctionalSolution
 from tsallax.planning.operator import UNIT_ROUNDOFF
 from tsallax.planning.policies import ROW_TOLERANCE, refuse_real_actions
 from tsallax.planning.precision import double_precision
+from tsallax.planning.solution import Solution
 from tsallax.regularizer import Hard, Regularizer
 from tsallax.time_limits import check_deadline
 from tsallax.wording import plural
@@ -263,6 +265,10 @@ def _lists(mdp: FunctionalMDP, policy: Any) -> tuple[Array, Array]:
         total = jnp.sum(weights, axis=-1, keepdims=True)
         actions = jnp.asarray(np.asarray(lists.actions))
         return weights / jnp.where(total > 0.0, total, 1.0), actions
+    if isinstance(policy, Solution):
+        raise InvalidInput("the solution is of a stored MDP: pass solution.policy")
+    if isinstance(policy, FiniteHorizonSolution):
+        raise InvalidInput("the solution is of a stored MDP: use model.to_mdp()")
     given = numbers(policy, "policy")
     if given.shape == (mdp.n_states,) and np.issubdtype(given.dtype, np.integer):
         if not ((given >= 0) & (given < mdp.n_actions)).all():

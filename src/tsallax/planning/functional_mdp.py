@@ -134,7 +134,7 @@ class FunctionalMDP:
         if names:
             arguments["state_names"] = self.states.names()
             arguments["action_names"] = self.actions.names()
-        return self.stored_class(discount=self.discount, initial=self.start, **arguments)
+        return self.stored_class(discount=self.discount, initial=self.initial, **arguments)
 
     def with_discount(self, discount: float) -> FunctionalMDP:
         """The same model with another gamma."""

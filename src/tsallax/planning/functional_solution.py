@@ -68,7 +68,7 @@ class FunctionalSolution(BaseSolution):
 
     @property
     def support_ratio(self) -> float:
-        """Share of all pairs (s, a) that the policy uses."""
+        """Share of all pairs (s, a), whether allowed or not, that the policy uses."""
         return self.greedy.support_ratio
 
     def policy_at(self, states: ArrayLike) -> Floats:

@@ -44,7 +44,7 @@ class FunctionalSummary:
     error: float  # a bound on |value - V*|, half the widest enclosure
     value_min: float
     value_max: float
-    support_ratio: float  # the share of the pairs that the policy uses
+    support_ratio: float  # the share of the pairs, allowed or not, that the policy uses
     expected_return: float | None  # J, without entropy; NaN: given up, None: not asked for
     regularized_return: float  # d'V
     performance_bound: float  # a bound on J(pi*) - J, by Theorem 4 or 5
@@ -104,7 +104,7 @@ def functional_text(s: FunctionalSummary) -> str:
         "value": f"{s.value_min:,.{digits}f} to {s.value_max:,.{digits}f}",
         "error": f"{s.error:.2g} at most (tolerance {s.tolerance:g}; "
         f"enclosure width {2 * s.error:.2g})",
-        "support ratio": f"{s.support_ratio:.4f} of {s.pairs:,} pairs",
+        "support ratio": f"{s.support_ratio:.4f} of {s.pairs:,} pairs, states times actions",
         "expected return": _computed(s.expected_return, f".{digits}f", "(J)"),
         "regularized return": f"{s.regularized_return:,.{digits}f}",
         "performance bound": f"{s.performance_bound:.6g} "

@@ -28,6 +28,7 @@ from scipy.sparse import csr_array
 
 from tsallax import checks
 from tsallax.errors import InvalidInput
+from tsallax.memory import require_memory
 from tsallax.planning import forms, toy_text, validation
 from tsallax.planning.formats import exchange
 from tsallax.planning.functional_mdp import FunctionalMDP, read_functions
@@ -57,7 +58,7 @@ class MDP:
             terminal.
         pairs: integers (N, 2), the state and action of each row, in any order, for states with
             different actions.
-        terminal: indices or names of the terminal states, or a mask of shape (S,). What the
+        terminal: indices or names of the terminal states, or a Boolean mask (S,). What the
             other arguments say about their actions is ignored, rewards included.
         termination: probability that the episode ends on a pair, (S, A) or one for each pair. The
             probabilities of a pair and its termination sum to one.
@@ -312,6 +313,10 @@ class MDP:
             return values.reshape(self.n_states, self.n_actions)
         whole = float(fill).is_integer() or values.dtype.kind not in "bui"
         dtype = values.dtype if whole else np.dtype(np.float64)
+        entries = self.n_states * self.n_actions
+        what = f"a table of {plural(self.n_states, 'state')} and {plural(self.n_actions, 'action')}"
+        remedy = "use the vectors over pairs, such as pair_policy, or to_columns()"
+        require_memory(entries * dtype.itemsize, what, remedy)
         table = np.full((self.n_states, self.n_actions), fill, dtype)
         table[self.state_of, self.action_of] = values
         return table

@@ -77,8 +77,8 @@ def has_labels(values: Any) -> bool:
 def in_order_of_names(values: Any, where: str, *forms: tuple[Index, ...]) -> Any:
     """A pandas Series or DataFrame as an array, its labels put into the order of the names.
 
-    An axis is taken as it is where its labels are no names, or what it stands for has none.
-    Everything that is not of pandas is returned as it is.
+    An axis is taken as it is where its labels are no names, or what it stands for has none; all
+    indices in another order are refused.  Everything that is not of pandas is returned as it is.
 
     Args:
         where: the argument that holds it, for the error message.
@@ -93,6 +93,7 @@ def in_order_of_names(values: Any, where: str, *forms: tuple[Index, ...]) -> Any
         known = [form for form in known if tuple(i.count for i in form) == array.shape]
     for axis, (index, labels) in enumerate(zip(known[0] if known else (), values.axes)):
         if index.names is None or not any(isinstance(label, str) for label in labels):
+            _refuse_other_order(labels, index, where, axis)
             continue
         places = index.find_all(labels, where)
         missing = np.setdiff1d(np.arange(index.count), places)
@@ -102,6 +103,23 @@ def in_order_of_names(values: Any, where: str, *forms: tuple[Index, ...]) -> Any
             raise InvalidInput(f"{where} holds a {index.kind} twice")
         array = np.take(array, np.argsort(places), axis)
     return array
+
+
+def _refuse_other_order(labels: Any, index: Index, where: str, axis: int) -> None:
+    """Refuse labels that are all states or all actions by index, but not in this order.
+
+    They may be those of the states, or left from before the rows were sorted.
+    """
+    given = np.asarray(labels)
+    if index.kind == "pair" or given.dtype.kind not in "iu" or len(given) != index.count:
+        return
+    expected = np.arange(index.count)
+    if not np.array_equal(given, expected) and np.array_equal(np.sort(given), expected):
+        by_index = "sort_index(axis=1)" if axis else "sort_index()"
+        raise InvalidInput(
+            f"{where} has {index.kind}s by index in another order: pass its .{by_index}, or its "
+            ".to_numpy() where these labels do not count"
+        )
 
 
 def names_in(values: Any) -> list[Any] | None:

@@ -13,7 +13,7 @@ from tsallax import checks
 from tsallax.errors import InvalidInput
 from tsallax.planning.forms import numbers
 from tsallax.planning.mdp import MDP
-from tsallax.planning.names import Index, in_order_of_names, names_in
+from tsallax.planning.names import Index, has_labels, in_order_of_names, names_in
 
 Floats = NDArray[np.float64]
 
@@ -32,6 +32,7 @@ def read_policy(mdp: MDP, policy: ArrayLike | Mapping[Any, Any]) -> Floats:
     states, actions = _indices(mdp)
     real = getattr(getattr(policy, "dtype", None), "kind", "") == "f"
     first = Index("pair", mdp.n_pairs, None) if real else states
+    policy = _with_terminal_states(mdp, policy)
     ordered = in_order_of_names(policy, "the policy", (first,), (states, actions))
     by_name = names_in(ordered)
     if by_name is not None:
@@ -44,7 +45,7 @@ def read_policy(mdp: MDP, policy: ArrayLike | Mapping[Any, Any]) -> Floats:
     if table.shape == (mdp.n_states, mdp.n_actions):
         pi = mdp.flatten(table)
         if not mdp.rectangular:
-            _refuse_missing(mdp, table)
+            _refuse_missing(mdp, np.nan_to_num(table) if has_labels(policy) else table)
     elif table.shape == (mdp.n_pairs,):
         pi = table
     else:
@@ -53,6 +54,30 @@ def read_policy(mdp: MDP, policy: ArrayLike | Mapping[Any, Any]) -> Floats:
             f"each of {mdp.n_pairs} pairs, or one integer for each state, not {table.shape}"
         )
     return _normalized(mdp, pi)
+
+
+def _with_terminal_states(mdp: MDP, policy: Any) -> Any:
+    """A DataFrame with rows for terminal states and columns for actions that no state has.
+
+    A pivot of `Solution.to_frame` lacks them, and has NaN where a state lacks the action.
+    Everything else is returned as it is.
+    """
+    if not has_labels(policy) or len(policy.axes) != 2:
+        return policy
+    used = np.zeros(mdp.n_actions, bool)
+    used[mdp.action_of] = True
+    completed: list[list[Any]] = []
+    for labels, names, idle in zip(
+        policy.axes, (mdp.state_names, mdp.action_names), (mdp.terminal, ~used), strict=True
+    ):
+        every = range(len(idle)) if names is None else names
+        others = {every[i] for i in np.flatnonzero(~idle)}
+        given = list(labels)
+        lacking = labels.is_unique and others <= set(given) < set(every)
+        completed.append(list(every) if lacking else given)
+    if completed == [list(labels) for labels in policy.axes]:
+        return policy
+    return policy.reindex(index=completed[0], columns=completed[1])
 
 
 def refuse_real_actions(policy: NDArray[Any], n_states: int, n_pairs: int) -> None:

@@ -9,6 +9,7 @@ import numpy as np
 
 from tsallax.errors import InvalidInput
 from tsallax.planning.finite_horizon import FiniteHorizonSolution
+from tsallax.planning.functional_solution import FunctionalSolution
 from tsallax.planning.mdp import MDP
 from tsallax.planning.policies import Floats, read_policy
 from tsallax.planning.solution import Solution
@@ -24,6 +25,8 @@ def read_stationary(mdp: MDP, policy: Any) -> Floats:
         return policy.pair_policy
     if isinstance(policy, FiniteHorizonSolution):
         raise InvalidInput(f"this policy has {policy.horizon} steps", add=("horizon", 10))
+    if isinstance(policy, FunctionalSolution):
+        raise InvalidInput("the solution is of a model from functions: pass solution.policy")
     if callable(policy):
         raise InvalidInput("a policy that depends on the step needs a horizon", add=("horizon", 10))
     return read_policy(mdp, policy)

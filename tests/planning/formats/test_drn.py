@@ -5,6 +5,7 @@ from pathlib import Path
 import pytest
 
 from exchange_cases import example
+from tsallax import problems
 from tsallax.errors import InvalidInput
 from tsallax.planning.mdp import MDP
 
@@ -153,3 +154,12 @@ def test_a_failed_write_leaves_no_file(tmp_path: Path):
     with pytest.raises(InvalidInput, match="cannot be written"):
         example().save(tmp_path / "absent" / "a.drn")
     assert list(tmp_path.iterdir()) == []
+
+
+def test_files_that_are_cut_off_are_refused_without_arguments_of_python(tmp_path: Path):
+    file = tmp_path / "m.drn"
+    problems.gridworld(3).save(file)
+    text = file.read_text()
+    file.write_text(text[: text.rindex("\n", 0, -1) + 1])
+    with pytest.raises(InvalidInput, match=r"sum to 0, not to 1; the file may be .* cut off$"):
+        MDP.load(file)

@@ -47,7 +47,7 @@ def test_rationals_are_read():
 )
 def test_other_words_are_refused_with_their_line(word):
     lines = lines_of(b"1\n2\n" + word + b"\n3\n")
-    with pytest.raises(InvalidInput, match="line 3: a number is not a number"):
+    with pytest.raises(InvalidInput, match="line 3: a number is not a number: '"):
         lines.floats(lines.place == 0, "a number")
 
 

@@ -234,6 +234,15 @@ def _check_branches(model: ExplicitModel) -> None:
             f"state {state}, choice {choice - int(model.pointer[state])}: the probability of "
             f"reaching state {model.target[branch]} is {model.probability[branch]:.17g}"
         )
+    sums = row_sums(model.probability, model.indptr)
+    off = np.abs(sums - 1.0) > NEAR_ONE
+    if off.any():
+        choice = int(np.argmax(off))
+        state = int(np.searchsorted(model.pointer, choice, "right")) - 1
+        raise InvalidInput(
+            f"state {state}, choice {choice - int(model.pointer[state])}: the probabilities sum to "
+            f"{sums[choice]:.12g}, not to 1; the file may be damaged or cut off"
+        )
 
 
 def _absorbing(model: ExplicitModel) -> Mask:

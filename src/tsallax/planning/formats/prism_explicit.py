@@ -216,7 +216,7 @@ def _read_columns(file: BinaryIO, first: int, chain: bool) -> tuple[list[Any], l
         whole = [*integers.reshape(-1, n_numbers - 1).T]
         if chain:
             whole.insert(1, np.zeros(len(filled), np.int64))
-        chance = lines.floats(lines.place == n_numbers - 1, "a number")
+        chance = lines.floats(lines.place == n_numbers - 1, "a probability or a reward")
         label = np.full(len(lines.words), -1)
         named = lines.place == n_numbers
         if named.any():

@@ -21,6 +21,8 @@ from tsallax.planning.formats.explicit_model import rational
 
 BLOCK = 1 << 22
 """Bytes that are read at once, and so the length of the longest line."""
+MAX_QUOTED = 40
+"""Characters of a word in an error message."""
 
 Bytes = NDArray[np.uint8]
 Positions = NDArray[np.int64]
@@ -107,7 +109,10 @@ class Lines:
         read = _integer if dtype is np.int64 else real_number
         slow = [read(word) for word in self.texts(chosen)]
         bad = np.array([value is None for value in slow])
-        self.require(~bad, chosen, f"{what} is not a number")
+        if bad.any():
+            word = np.flatnonzero(chosen)[int(np.argmax(bad))]
+            text = self.data[self.start[word] : self.end[word]].tobytes().decode(errors="replace")
+            self.refuse(int(self.line[word]), f"{what} is not a number: {text[:MAX_QUOTED]!r}")
         return np.array(slow, dtype)
 
 
