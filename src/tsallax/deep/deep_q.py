@@ -20,7 +20,7 @@ Everything here is a pure function of one agent; many agents are these functions
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
@@ -497,7 +497,7 @@ def hyperparameters_of(config: DeepQConfig, explore: int = 0, update: int = 0) -
         "learning_rate": config.learning_rate,
         "support": config.support,
     }
-    which = {"explore": jnp.int32(explore), "update": jnp.int32(update)}
+    which: dict[str, Any] = {"explore": jnp.int32(explore), "update": jnp.int32(update)}
     return Hyperparameters(
         **jax.tree.map(jnp.float32, schedules), **which, adaptive=jnp.asarray(adaptive)
     )

@@ -229,7 +229,7 @@ def _transitions(mdp: MDP) -> dict[str, NDArray[Any]]:
     kept = chances > 0
     pair = np.repeat(np.arange(mdp.n_pairs), np.diff(rows.indptr))
     relative = rows.indices - mdp.state_of[pair]
-    found = {
+    found: dict[str, NDArray[Any]] = {
         "successorCounts": np.bincount(pair[kept], minlength=mdp.n_pairs).astype(np.uint16),
         "successors": relative[kept].astype(np.int32),
         "chances": chances[kept],

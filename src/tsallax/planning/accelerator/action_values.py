@@ -50,7 +50,8 @@ class _Traced:
     def __init__(self, function: Callable[..., Any], *examples: Any) -> None:
         closed, shape = jax.make_jaxpr(function, return_shape=True)(*examples)
         self.constants = closed.consts
-        self._jaxpr, self._tree = closed.jaxpr, jax.tree.structure(shape)
+        self._jaxpr: Any = closed.jaxpr
+        self._tree = jax.tree.structure(shape)
         n = len(self._jaxpr.outvars)
         self._varies = [any(self.uses([i == j for j in range(n)])) for i in range(n)]
 
@@ -95,7 +96,7 @@ class ActionValues:
         if callable(mdp.probabilities):
             given = state if mdp.given_state else example
             self._probability: Any = _Traced(mdp.probabilities, given)
-            tables = self._probability.constants
+            tables: Any = self._probability.constants
         else:
             self._probability, tables = None, jnp.asarray(mdp.probabilities, dtype)
         self.constants = (self._decide.constants, self._evolve.constants, tables)
