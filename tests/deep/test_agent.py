@@ -153,6 +153,68 @@ def test_ctrl_c_leaves_an_agent_that_goes_on_as_if_nothing_had_happened(make, tm
     assert_same(agent, trained(make))
 
 
+class Walled(Episodic):
+    """Episodes end after five steps; while `locked`, those without a learner never do."""
+
+    locked = False
+    steps = 0
+
+    def step(self, action):
+        observation, reward, *_ = super().step(action)
+        if self.locked:
+            Walled.steps += 1
+            if Walled.steps in (30, 60):
+                signal.raise_signal(signal.SIGINT)
+        return observation, reward, False, self.t >= 5 and not self.locked, {}
+
+
+@pytest.mark.parametrize("presses", [1, 2])
+def test_an_evaluation_that_is_interrupted_is_made_when_the_training_goes_on(
+    presses, tmp_path, monkeypatch
+):
+    goals: dict[str, Any] = {"steps": 60, "eval_every": 20, "eval_episodes": 2}
+    seen: list[int] = []
+    watch: dict[str, Any] = {"callback": lambda a: seen.append(a.steps), "callback_every": 10}
+    whole = DeepQ(Walled, **TINY).learn(**goals, **watch)
+    other = Walled()
+    other.locked, Walled.steps = True, 0
+    if presses == 2:  # the first one is not looked at
+        monkeypatch.setattr("tsallax.deep.agent.deferred", not_deferred)
+    file = tmp_path / "agent"
+    agent = DeepQ(Walled, **TINY).learn(**{**goals, "steps": 30}, save_to=file)
+    with pytest.raises(KeyboardInterrupt):
+        agent.learn(**goals, save_to=file, eval_env=other)
+    assert agent.steps == agent.saved_at == 40
+    assert agent.evaluation_missing
+    resumed = DeepQ.load(file, Walled)
+    assert resumed.evaluation_missing
+    for one in (agent, resumed):
+        seen.clear()
+        assert_same(one.learn(**goals, **watch), whole)
+        assert not one.evaluation_missing
+        assert seen == [40, 50, 60], "the callback of the interrupted segment included"
+
+
+def test_a_missing_evaluation_is_made_also_after_the_last_step(tmp_path, recwarn):
+    goals: dict[str, Any] = {"steps": 20, "eval_every": 20, "eval_episodes": 2}
+    other = Walled()
+    other.locked, Walled.steps = True, 0
+    agent = DeepQ(Walled, **TINY)
+    with pytest.raises(KeyboardInterrupt):
+        agent.learn(**goals, eval_env=other)
+    assert len(agent.history["evaluation_return"]) == 0
+    agent.learn(**goals)
+    assert agent.steps == 20
+    assert len(agent.history["evaluation_return"]) == 1
+    assert not recwarn.list
+
+
+@contextmanager
+def not_deferred():
+    """Ctrl-C is raised at once, as a second one is."""
+    yield lambda: False
+
+
 def test_a_callback_that_returns_false_ends_the_training():
     agent = corridor().learn(steps=10_000_000, callback=lambda agent: agent.history.episodes < 30)
     assert agent.history.episodes >= 30
@@ -439,7 +501,7 @@ def rising(monkeypatch, values: list[float]) -> None:
     """Let evaluations find these mean returns, one after the other."""
     left = iter(np.repeat(values, 2))
     found = lambda *_, **__: Episodes(np.array([next(left)]), np.array([1]))  # noqa: E731
-    monkeypatch.setattr(DeepQ, "evaluate", found)
+    monkeypatch.setattr(DeepQ, "_play", found)
 
 
 @pytest.mark.parametrize("interrupted", [False, True])

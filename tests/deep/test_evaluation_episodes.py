@@ -5,7 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from small_agents import LIMIT, cart_pole, corridor, corridor_step, trained
+from small_agents import LIMIT, TINY, Episodic, cart_pole, corridor, corridor_step, trained
+from tsallax import DeepQ
 from tsallax.deep.evaluation_episodes import Episodes, evaluation_seed
 
 
@@ -55,3 +56,13 @@ def test_means_and_standard_errors():
 def test_evaluations_have_seeds_other_than_training():
     assert evaluation_seed(0) != 0
     assert 0 <= evaluation_seed(2**32 - 1) < 2**32
+
+
+def test_an_episode_that_does_not_end_is_warned_of(monkeypatch):
+    monkeypatch.setattr("tsallax.deep.evaluation_episodes.LONG_EPISODE", 3)
+    agent = DeepQ(Episodic(), **TINY)
+    with pytest.warns(
+        UserWarning, match="Episodic: .* not ended after 3 steps: .*TimeLimit"
+    ) as found:
+        assert agent.evaluate(2, env=Episodic()).lengths.tolist() == [5, 5]
+    assert len(found) == 1

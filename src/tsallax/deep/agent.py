@@ -141,6 +141,9 @@ class Agent:
         self.history = History(running=np.zeros(spec.n_envs), lengths=np.zeros(spec.n_envs, int))
         self.saved_at: int | None = None
         """The number of steps after which it was last saved with its replay memory."""
+        self._unevaluated: tuple[int, int] | None = None
+        """The position before the last segment, while the evaluation that follows it is missing."""
+        self._within_segment = False
         self._algorithm, self._learner = self._build(make_learner)
         self._has_replay = True
         self._action_table = None if spec.table is None else jnp.asarray(spec.table)
@@ -302,7 +305,8 @@ class Agent:
             callback_every: steps from one call of it to the next.
             progress: show a progress bar; default: on a terminal.
 
-        Ctrl-C ends it after the segment at hand, in a state that can be saved and continued.
+        Ctrl-C ends it after the segment at hand, in a state that can be saved and continued. An
+        evaluation ends at once, and is made when the training continues.
         What an environment or a callback raises is passed on, after saving to `save_to`.
         """
         goals = {"episodes": episodes, "steps": steps}
@@ -322,7 +326,7 @@ class Agent:
         )
         saves = SaveSchedule(self.steps, save_every)
         reached = self.reached(stop_at_return, evaluated)
-        if schedule.finished(*self._position()) and not reached:
+        if schedule.finished(*self._position()) and not (reached or self.evaluation_missing):
             warnings.warn(
                 f"{self.environment}: nothing is learned: steps and episodes are counted in all, "
                 f"and this agent has {self.steps} steps and {self.history.episodes} episodes",
@@ -334,16 +338,22 @@ class Agent:
             self._saved_on_error(save_to),
         ):
             begin, first = time.monotonic(), self.steps
-            while not (schedule.finished(*self._position()) or reached or interrupted()):
-                before = self._position()
-                if self._learning not in self._compiled:
-                    report(schedule.fraction_done(*before), "compiling")
-                self._run_segment(schedule, save_to is not None and saves.due(self.steps))
+            while self.evaluation_missing or not (
+                schedule.finished(*self._position()) or reached or interrupted()
+            ):
+                before = self._unevaluated or self._position()
+                if not self.evaluation_missing:
+                    if self._learning not in self._compiled:
+                        report(schedule.fraction_done(*before), "compiling")
+                    self._run_segment(schedule, save_to is not None and saves.due(self.steps))
                 rate = (self.steps - first) / max(time.monotonic() - begin, 1e-9)
-                if schedule.evaluation_due(before, self._position()):
-                    self._record_evaluation(eval_episodes, eval_env)
-                    if best_to is not None and self.history.is_best():
-                        self.save(best_to, replay=False)
+                evaluates = schedule.evaluation_due(before, self._position())
+                if evaluates:
+                    self._unevaluated = before
+                    self._record_evaluation(eval_episodes, eval_env, interrupted)
+                self._unevaluated = None
+                if evaluates and best_to is not None and self.history.is_best():
+                    self.save(best_to, replay=False)
                 reached = self.reached(stop_at_return, evaluated)
                 can_save = self._can_be_saved() or saves.overdue(self.steps)
                 if save_to is not None and can_save and saves.due(self.steps):
@@ -409,17 +419,27 @@ class Agent:
             last = [self.history.mean_return(at, RETURN_EPISODES)]
         return bool(last and last[0] >= stop_at_return)
 
+    @property
+    def evaluation_missing(self) -> bool:
+        """Whether the last evaluation was interrupted; `learn` begins with it."""
+        return self._unevaluated is not None
+
     def _position(self) -> tuple[int, int]:
         """The numbers of steps and of finished episodes."""
         return self.steps, self.history.episodes
 
     @contextmanager
     def _saved_on_error(self, path: str | PathLike[str] | None) -> Iterator[None]:
-        """Save before an error of the environment or of a callback is passed on."""
+        """Save before an interrupt or an error of the environment or a callback is passed on."""
         try:
             yield
         except FloatingPointError:
             raise  # networks that contain NaN are not worth a file
+        except KeyboardInterrupt:
+            if path is not None and not self._within_segment:
+                with suppress(RuntimeError):  # of arrays that a compiled step had taken over
+                    self.save(path)
+            raise
         except Exception as error:
             if path is not None:
                 with suppress(Exception):
@@ -442,6 +462,7 @@ class Agent:
         if self.history.lengths.any() and not self._loop.resume(*so_far):
             self._drop_lost_episodes()
         begin = time.monotonic()
+        self._within_segment = True
         ends = 1 if to_episode_end else max(1, episodes)
         segment = self._loop.run(self._learner, learning, first, max(1, cycles), ends)
         self._compiled.add(learning)
@@ -452,6 +473,7 @@ class Agent:
         if passes_multiple(first, self.steps, c.target_update_interval):
             self._learner = self._algorithm.copy(self._learner)
             self.history.append_trace(self.steps)
+        self._within_segment = False
         if segment.error is not None:
             self._loop.abandon(self.history.episodes)
             with suppress(RuntimeError):  # of arrays that an error of the device has deleted
@@ -529,13 +551,24 @@ class Agent:
         """
         checks.count("episodes", episodes)
         start = evaluation_seed(self.seed) if seed is None else checks.seed(seed)
+        return self._play(episodes, deterministic, start, env)
+
+    def _play(
+        self,
+        episodes: int,
+        deterministic: bool,
+        seed: int,
+        env: Any,
+        on_state: Callable[[bool], None] = lambda over: None,
+    ) -> Episodes:
+        """Play episodes in `env` or in an environment like that of training."""
         if self.spec.jax is None or env is not None:
             held: AbstractContextManager[None] = nullcontext()
             if self.spec.is_training_environment(env):
                 self._loop.abandon(self.history.episodes)
                 held = self.spec.training_environment().held_statistics()
             with held, closing(self.spec.evaluation_environment(env)) as environment:
-                return self.play_in(environment, episodes, deterministic, start)
+                return self.play_in(environment, episodes, deterministic, seed, on_state)
         return play_jax(
             self._algorithm,
             self.spec.jax,
@@ -544,7 +577,7 @@ class Agent:
             step=self.steps,
             episodes=episodes,
             deterministic=deterministic,
-            seed=start,
+            seed=seed,
         )
 
     def play_in(
@@ -567,9 +600,16 @@ class Agent:
             on_state=on_state,
         )
 
-    def _record_evaluation(self, episodes: int, env: Any) -> None:
-        greedy = self.evaluate(episodes, env=env)
-        sampled = self.evaluate(episodes, deterministic=False, env=env)
+    def _record_evaluation(self, episodes: int, env: Any, interrupted: Callable[[], bool]) -> None:
+        """Play greedy and as many sampled episodes; an interrupt ends them within an episode."""
+
+        def on_state(over: bool) -> None:
+            if interrupted():
+                raise KeyboardInterrupt
+
+        seed = evaluation_seed(self.seed)
+        greedy = self._play(episodes, True, seed, env, on_state)
+        sampled = self._play(episodes, False, seed, env, on_state)
         self.history.append(
             evaluation_step=self.steps,
             evaluation_episode=self.history.episodes,
@@ -591,6 +631,7 @@ class Agent:
             "replay": replay,
             "predictions": self._predictions,
             "changes": self.changes,
+            "unevaluated": self._unevaluated,
             "provenance": provenance.of_training(),
         }
         if not replay:
@@ -645,4 +686,15 @@ class Agent:
                 agent._loop.restore(arrays, agent._learner, history.episodes)
             agent.saved_at = steps
             agent.changes = from_plain(about.get("changes", []), steps)
+            agent._unevaluated = _position_before(about.get("unevaluated"), agent._position())
         return agent.change(**given) if given else agent
+
+
+def _position_before(given: Any, now: tuple[int, int]) -> tuple[int, int] | None:
+    """The position in a file after which an evaluation is missing, or None."""
+    if given is None:
+        return None
+    step, episode = given
+    if not (0 <= step <= now[0] and 0 <= episode <= now[1]):
+        raise InvalidInput(f"damaged: it cannot have been at {given!r} before an evaluation")
+    return int(step), int(episode)

@@ -1,6 +1,7 @@
 """Episodes without learning: their returns and lengths, seeds and actions."""
 
 import math
+import warnings
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
@@ -18,6 +19,9 @@ from tsallax.deep.algorithm import Algorithm
 from tsallax.deep.loop import episode_seed
 from tsallax.envs.gymnasium.adapter import GymnasiumAdapter
 from tsallax.envs.jax.environment import Environment
+
+LONG_EPISODE = 100_000
+"""The steps after which a warning says that an episode of an evaluation may never end."""
 
 
 @dataclass(frozen=True)
@@ -137,6 +141,7 @@ def play_gymnasium(
 ) -> Episodes:
     """Play episodes in a Gymnasium environment; `on_state(over)` is called in each state."""
     returns, lengths = [], []
+    long: float = LONG_EPISODE
     for episode in range(episodes):
         seen = environment.reset([episode_seed(seed, 0, episode)])
         total, length, over = 0.0, 0, False
@@ -149,6 +154,14 @@ def play_gymnasium(
             seen, reward, terminated, truncated = environment.step(np.asarray(action))
             total, length = total + float(reward[0]), length + 1
             over = bool(terminated[0] or truncated[0])
+            if length == long and not over:
+                long = math.inf
+                warnings.warn(
+                    f"{environment.name}: an episode of an evaluation has not ended after "
+                    f"{length:,} steps: where a policy may go on for ever, limit them with "
+                    "gymnasium.wrappers.TimeLimit",
+                    stacklevel=2,
+                )
             on_state(over)
         returns.append(total)
         lengths.append(length)

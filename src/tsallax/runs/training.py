@@ -48,7 +48,9 @@ class TrainingRun:
 
     @property
     def finished(self) -> bool:
-        """Whether a limit or the return is reached."""
+        """Whether a limit or the return is reached, and no evaluation is missing."""
+        if self.agent.evaluation_missing:
+            return False
         return self.reached or any(self._done[name] >= n for name, n in self.limits.items())
 
     @property
