@@ -668,7 +668,11 @@ class Agent:
             if about["kind"] != cls.kind:
                 raise InvalidInput(f"holds a {about['kind']} agent, not {cls.kind}")
             config: Any = options.from_file(cls.Config, about["config"])
-            spec = from_description(about["world"], env, action_mask)
+            spec = from_description(about["world"], action_mask=action_mask)
+        if env is not None:
+            with checkpoint.refusals_of(path):
+                spec = from_description(about["world"], env, action_mask)
+        with checkpoint.errors_of(path):
             steps, predictions = int(about["steps"]), int(about["predictions"])
             if not (0 <= steps < MAX_STEPS and 0 <= predictions < MAX_STEPS):
                 made = f"{steps} steps and {predictions} predictions"

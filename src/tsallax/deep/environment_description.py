@@ -70,6 +70,7 @@ def _replacement(
         n_envs=described.n_envs,
         backend="auto" if about["jax"] or isinstance(env, Environment) else "gymnasium",
         options=options_for(env, about),
+        expected=described,
         **described.adapter_options,
     )
     require_same(spec, described)

@@ -236,8 +236,12 @@ def make_spec(
     factored: bool | None = None,
     masked: bool | None = None,
     action_mask: Callable[[Any], Any] | None = None,
+    expected: EnvironmentSpec | None = None,
 ) -> EnvironmentSpec:
-    """The specification of an id, a function that makes an environment, or an environment."""
+    """The specification of an id, a function that makes an environment, or an environment.
+
+    One whose spaces are not those `expected` is refused before it is tried out.
+    """
     checks.one_of("backend", backend, BACKENDS)
     options = {} if options is None else options
     _check_options(env, backend, options)
@@ -260,11 +264,16 @@ def make_spec(
     if backend == "jax":
         raise InvalidInput("there is no such environment in JAX", source=str(env), omit="backend")
     n = n_envs if makes_environments(env) else 1
-    return _gymnasium_spec(env, n, masked, action_mask=action_mask, options=options, **form)
+    form |= {"action_mask": action_mask, "options": options}
+    return _gymnasium_spec(env, n, masked, expected, **form)
 
 
 def _gymnasium_spec(
-    env: Any, n_envs: int, masked: bool | None, **arguments: Any
+    env: Any,
+    n_envs: int,
+    masked: bool | None,
+    expected: EnvironmentSpec | None,
+    **arguments: Any,
 ) -> EnvironmentSpec:
     """The specification of a Gymnasium environment; `arguments` are those of `GymnasiumAdapter`.
 
@@ -272,6 +281,8 @@ def _gymnasium_spec(
     makes a step; one given as an object is reset if it is not known whether it is `masked`.
     """
     host = GymnasiumAdapter(env, n_envs=n_envs, **arguments)
+    if expected is not None:
+        require_same(host, expected)
     gives_masks = False
     if makes_environments(env):
         with closing(GymnasiumAdapter(env, masked=bool(masked), **arguments)) as tried:
