@@ -493,7 +493,7 @@ class Fleet:
             settings |= {} if workers is None else {"workers": workers}
             again = name if env is None else env
             by_file = env in (None, name) and not world["jax"]
-            given = {
+            given: dict[str, Any] = {
                 "actions": _checked_levels(about["actions"]),
                 "backend": "gymnasium" if by_file else "auto",
                 "options": {} if world["jax"] else options_for(again, world),
