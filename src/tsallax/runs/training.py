@@ -5,7 +5,7 @@ from its folder alone. The logs are derived from the agent, and rewritten whenev
 """
 
 import shlex
-from contextlib import closing
+from contextlib import closing, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -113,8 +113,11 @@ def train(training: TrainingRun) -> None:
                     save_every=run.save_every,
                     callback=lambda agent: logs.add(agent.history),
                 )
-        finally:  # an interrupt comes between two callbacks
-            logs.add(agent.history)
+        except BaseException:  # an interrupt comes between two callbacks
+            with suppress(InvalidInput):
+                logs.add(agent.history)
+            raise
+        logs.add(agent.history)
 
 
 def checkpoint_of(path: Path) -> Path:
