@@ -332,44 +332,63 @@ def test_numbers_of_numpy_are_numbers():
     assert len(agent.evaluate(np.int64(2), seed=np.uint32(1)).returns) == 2
 
 
-def test_files_are_written_as_often_as_asked_and_at_ends_of_episodes(tmp_path, monkeypatch):
-    """Those of a Gymnasium environment, which cannot be saved within an episode."""
-    saved: list[tuple[int, int]] = []
+@pytest.fixture
+def saved(monkeypatch) -> list[tuple[int, int]]:
+    """The steps at which agents are saved, with the length of the episode so far."""
+    found: list[tuple[int, int]] = []
     save = DeepQ.save
 
     def noting(self: DeepQ, path: Any, replay: bool = True) -> None:
-        saved.append((self.steps, int(self.history.lengths.sum())))
+        found.append((self.steps, int(self.history.lengths.sum())))
         save(self, path, replay)
 
     monkeypatch.setattr(DeepQ, "save", noting)
-    corridor().learn(steps=90, save_to=tmp_path / "agent", save_every=40)
+    return found
+
+
+@both_loops
+def test_files_are_written_as_often_as_asked(make, saved, tmp_path):
+    make().learn(steps=90, save_to=tmp_path / "agent", save_every=40)
     assert [steps for steps, _ in saved] == [40, 80, 90]
-    assert DeepQ.load(tmp_path / "agent").steps == 90
+
+
+def test_a_training_goes_on_from_a_file_within_an_episode_as_if_it_had_not_stopped(tmp_path):
+    """The file is the one that a killed process leaves."""
+    file, options = tmp_path / "agent", {"save_every": 30, "save_to": tmp_path / "agent"}
+
+    def killed(agent: DeepQ) -> None:
+        if agent.steps == 70:
+            file.rename(tmp_path / "left")
+
+    agent = cart_pole()
+    agent.learn(steps=120, callback=killed, callback_every=70, **options)
+    left = DeepQ.load(tmp_path / "left")
+    assert left.steps == 60
+    assert left.history.lengths.any()
+    assert_same(left.learn(steps=120), agent)
+    assert_same(agent, trained(cart_pole))
+
+
+class Endless(gymnasium.Wrapper):
+    """Episodes of eleven steps, or without an end."""
+
+    def __init__(self, length: float = np.inf) -> None:
+        super().__init__(gymnasium.wrappers.NormalizeReward(Episodic()))
+        self.length = length
+
+    def step(self, action):
+        return *super().step(action)[:3], self.unwrapped.t >= self.length, {}
+
+
+def test_files_wait_for_the_end_of_an_episode_that_cannot_be_repeated(saved, tmp_path):
+    """Its wrapper keeps statistics; without an end it is saved after ten times as long."""
+    options = {"steps": 200, "save_to": tmp_path / "agent", "save_every": 10}
+    DeepQ(Endless(11), **TINY).learn(**options)
+    assert {length for _, length in saved[:-1]} == {0}
+    assert len(saved) > 10
     saved.clear()
-    agent = cart_pole().learn(episodes=12, save_to=tmp_path / "agent", save_every=30)
-    assert {length for _, length in saved} == {0}
-    assert len(saved) >= agent.steps // (30 + agent.history["episode_length"].max())
-
-
-def test_an_episode_without_an_end_is_saved_all_the_same(tmp_path):
-    """Not at its end, as it has none, but after ten times as long as usual."""
-
-    class Endless(Episodic):
-        def step(self, action):
-            return *super().step(action)[:3], False, {}
-
-    seen = []
-
-    def watch(agent):
-        seen.append((agent.steps, (tmp_path / "agent").exists()))
-        return agent.steps < 150
-
-    options = {"save_to": tmp_path / "agent", "save_every": 10, "callback": watch}
-    options["callback_every"] = 10
-    DeepQ(Endless(), **TINY).learn(steps=200, **options)
-    assert not any(there for steps, there in seen if steps < 100)
-    assert all(there for steps, there in seen if steps >= 110)
-    assert sum(steps < 100 for steps, _ in seen) > 5
+    DeepQ(Endless(), **TINY).learn(**options)
+    assert [steps for steps, _ in saved] == [100, 200, 200]
 
 
 @pytest.fixture(scope="module")

@@ -299,8 +299,9 @@ class Agent:
                 this; without `eval_every`, the mean of the last 100 training episodes, which is
                 looked at every 1,000 steps.
             save_to: a file to save the agent to on the way and at the end.
-            save_every: steps between two such files; default: a minute of training. A Gymnasium
-                environment is saved when its episode ends, or after ten times as long.
+            save_every: steps between two such files; default: a minute of training. Where an
+                episode of a Gymnasium environment could not be repeated, as with a wrapper that
+                keeps statistics, the file waits for its end, up to ten times as long.
             callback: a function of the agent that ends the training by returning False.
             callback_every: steps from one call of it to the next.
             progress: show a progress bar; default: on a terminal.

@@ -81,8 +81,8 @@ class TrainingSchedule:
 class SaveSchedule:
     """The time of the next file: every n steps, or once a minute.
 
-    A file is due at the end of each interval. Where an environment cannot be saved within an
-    episode it waits for the end of the episode, until it is overdue.
+    A file is due at the end of each interval. Where the episode in progress could not be repeated
+    it waits for the end of the episode, until it is overdue.
     """
 
     def __init__(
