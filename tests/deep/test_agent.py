@@ -14,6 +14,7 @@ import pytest
 from refusals import refused
 from small_agents import (
     CORRIDOR,
+    SMALL_DDPG,
     TINY,
     Episodic,
     assert_same,
@@ -25,7 +26,7 @@ from small_agents import (
     flags,
     trained,
 )
-from tsallax import DeepQ, Episodes
+from tsallax import DDPG, DeepQ, Episodes
 from tsallax.deep.learners import load_agent
 
 MAKERS = {"jax": corridor, "gymnasium": cart_pole, "vector": cart_poles}
@@ -502,6 +503,15 @@ def test_changes_that_an_agent_cannot_make_are_refused_and_nothing_changes(
     with refused(message):
         untrained.change(**given)
     assert (untrained.config, untrained.changes) == (before, [])
+
+
+@pytest.mark.parametrize("make", [corridor, lambda: DDPG(CORRIDOR, **SMALL_DDPG, priority=0.4)])
+def test_without_priorities_all_transitions_are_drawn_alike_from_then_on(make):
+    agent = make().learn(steps=40)
+    assert len(np.unique(agent._learner.replay.priority)) > 10
+    agent.change(priority=0)
+    assert set(np.unique(agent._learner.replay.priority)) == {0, 1}
+    assert float(agent._learner.replay.sums.sum()) == 40
 
 
 def test_parameters_are_copies_of_the_weights():

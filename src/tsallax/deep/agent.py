@@ -47,6 +47,7 @@ from tsallax.deep.option_changes import (
     from_plain,
     require_same_shapes,
 )
+from tsallax.deep.replay import with_exponent
 from tsallax.deep.training_schedule import (
     MAX_STEPS,
     SaveSchedule,
@@ -223,8 +224,11 @@ class Agent:
         require_same_shapes(self.build_algorithm, self.spec, self._config, new)
         self.changes += changes_between(self.steps, self._config, new)
         self._algorithm, (hyperparameters,) = self.build_algorithm(self.spec, [new])
+        memory, exponents = self._learner.replay, (self._config.priority, new.priority)
+        if exponents[0] != exponents[1]:
+            memory = with_exponent(memory, *exponents)
         self._config, self._loop.algorithm = new, self._algorithm
-        self._learner = self._learner._replace(hyperparameters=hyperparameters)
+        self._learner = self._learner._replace(hyperparameters=hyperparameters, replay=memory)
         return self
 
     def parameters(self) -> dict[str, NDArray[np.float32]]:
