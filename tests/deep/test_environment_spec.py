@@ -190,6 +190,18 @@ def test_other_spaces_are_refused_before_an_environment_is_tried_out(tmp_path: A
         DeepQ.load(tmp_path / "agent.npz", lambda: Odd(5))
 
 
+def test_a_stack_of_images_that_is_flattened_is_warned_of(recwarn: Any):
+    frames = lambda *shape: Episodic(Box(0, 255, shape, np.uint8))  # noqa: E731
+    for shape in ((4, 8, 8), (8, 8, 4), (4, 3, 2, 8)):
+        spec_of(frames(*shape))
+    assert not recwarn.list
+    with pytest.warns(
+        UserWarning, match=r"shape \(4, 8, 8, 1\) are flattened: .*as channels"
+    ) as found:
+        DeepQ(frames(4, 8, 8, 1), **TINY)
+    assert found[0].filename == __file__
+
+
 def test_an_environment_whose_seed_has_no_effect_is_warned_of(recwarn: Any):
     class Careless(Episodic):
         def reset(self, *, seed: int | None = None, options: Any = None) -> Any:

@@ -5,6 +5,7 @@ file.
 """
 
 import json
+import warnings
 from collections.abc import Callable, Iterable, Mapping
 from contextlib import closing
 from dataclasses import dataclass, field
@@ -289,6 +290,13 @@ def _gymnasium_spec(
             gives_masks = tried.try_out(masked is None)
     elif masked is None and not (host.masked or arguments["continuous"]):
         gives_masks = host.gives_masks()
+    if host.encoding.is_stack_of_images and not host.encoding.flat:
+        warnings.warn(
+            f"{host.name}: observations of shape {host.encoding.space.shape} are flattened: an image "
+            "has the shape (height, width) or (height, width, channels), with the frames of a stack "
+            "as channels; gymnasium.wrappers.TransformObservation can bring it into this shape",
+            stacklevel=5,
+        )
     host.masked |= gives_masks if masked is None else masked
     host.masked &= not arguments["continuous"]
     return EnvironmentSpec(
