@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import jax
 import numpy as np
 import pytest
 
@@ -66,3 +67,14 @@ def test_an_episode_that_does_not_end_is_warned_of(monkeypatch):
     ) as found:
         assert agent.evaluate(2, env=Episodic()).lengths.tolist() == [5, 5]
     assert len(found) == 1
+
+
+@pytest.mark.parametrize("seed", [0, 7, 2**32 - 1])
+def test_draws_are_those_of_keys_that_are_made_one_by_one(seed, monkeypatch):
+    agent = cart_pole(seed=seed)
+    seen = np.random.default_rng(0).normal(size=(20, 4)).astype(np.float32)
+    key = jax.random.fold_in(jax.random.PRNGKey(seed ^ 0x5EED), 2)
+    expected = agent._algorithm.sample(agent._learner, seen, 0, key, None)
+    agent.predict(seen, deterministic=False)
+    monkeypatch.setattr(jax.random, "PRNGKey", None)
+    assert agent.predict(seen, deterministic=False).tolist() == expected.tolist()

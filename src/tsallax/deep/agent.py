@@ -295,7 +295,8 @@ class Agent:
             episodes: finished episodes in all, those before this call included.
             steps: transitions in all; several environments make several at a time.
             eval_every: the episodes between two evaluations; steps where only steps are given.
-            eval_episodes: episodes of an evaluation, which does not change the training.
+            eval_episodes: greedy episodes of an evaluation, which does not change the training; it
+                plays as many sampled ones, too.
             eval_env: the environment to evaluate in; default: another one like that of training.
             best_to: a file for the agent, without its replay memory, whenever its greedy return in
                 an evaluation is higher than in all evaluations before.
@@ -530,11 +531,11 @@ class Agent:
         """
         x, single = self.spec.encode(observation)
         allowed = self.spec.mask(mask, len(x), single)
-        key = None
+        seeds = None
         if not deterministic:
             self._predictions += 1
-            key = jax.random.fold_in(jax.random.PRNGKey(self.seed ^ 0x5EED), self._predictions)
-        action = choose_actions(self._algorithm, self._learner, x, self.steps, key, allowed)
+            seeds = np.uint32(self.seed ^ 0x5EED), np.uint32(self._predictions)
+        action = choose_actions(self._algorithm, self._learner, x, self.steps, seeds, allowed)
         actions = self.spec.action.decode(np.asarray(action))
         if not single:
             return actions
