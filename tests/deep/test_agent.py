@@ -491,6 +491,7 @@ def test_a_change_of_options_holds_from_its_step_on(make, tmp_path):
         ({"shared_value": True, "net_arch": 9}, "net_arch, shared_value cannot change"),
         ({"n_envs": 2}, "n_envs cannot change"),
         ({"initial_value": 1.0}, "initial_value cannot change"),
+        ({"layer_norm": True}, "layer_norm cannot change"),
         ({"gama": 0.5}, "unknown option 'gama': did you mean gamma?"),
         ({"gamma": 2.0}, "gamma must be a number"),
     ],
@@ -554,7 +555,10 @@ def test_training_ends_at_a_return_of_an_evaluation(monkeypatch):
     rising(monkeypatch, [1.0, 5.0, 6.0, 2.0])
     agent = corridor().learn(steps=100, eval_every=10, stop_at_return=5.5)
     assert agent.steps == 30
-    assert agent.learn(steps=100, eval_every=10, stop_at_return=5.5).steps == 30
+    with pytest.warns(
+        UserWarning, match="Corridor-v0: nothing is learned: the return of the last e"
+    ):
+        assert agent.learn(steps=100, eval_every=10, stop_at_return=5.5).steps == 30
     assert agent.learn(steps=100, eval_every=100, stop_at_return=7.0).steps == 100
 
 
@@ -567,6 +571,7 @@ def test_training_ends_at_a_mean_return_of_training_wherever_it_was_interrupted(
     assert whole.steps == 100
     parts = DeepQ(Episodic(), **TINY).learn(steps=70, stop_at_return=5.0)
     assert parts.steps == 70
-    for _ in range(2):
+    assert parts.learn(**goals).steps == 100
+    with pytest.warns(UserWarning, match="last 100 training episodes is at least stop_at_return=5"):
         assert parts.learn(**goals).steps == 100
     assert parts.learn(steps=110, stop_at_return=5.1).steps == 110

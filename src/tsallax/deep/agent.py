@@ -338,6 +338,13 @@ class Agent:
                 f"and this agent has {self.steps} steps and {self.history.episodes} episodes",
                 stacklevel=2,
             )
+        if reached and not self.evaluation_missing:
+            what = "last evaluation" if evaluated else "last 100 training episodes"
+            warnings.warn(
+                f"{self.environment}: nothing is learned: the return of the {what} is at least "
+                f"stop_at_return={stop_at_return:g}",
+                stacklevel=2,
+            )
         with (
             bar(self.environment, progress) as report,
             deferred() as interrupted,
