@@ -33,6 +33,9 @@ def from_description(
         action=ActionFormat.from_description(about["actions"]),
         masked=checks.flag("masked", about.get("masked", False)),
         action_mask=action_mask,
+        masked_by_function=checks.flag(
+            "masked_by_function", about.get("masked_by_function", False)
+        ),
         jax=jax_environment(name) if about["jax"] and by_id else None,
         n_envs=checks.count("n_envs", about["n_envs"]),
         limit=None if about["limit"] is None else checks.count("limit", about["limit"]),

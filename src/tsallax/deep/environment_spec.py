@@ -45,6 +45,8 @@ class EnvironmentSpec:
     """Whether the environment masks actions."""
     action_mask: Callable[[Any], Any] | None = None
     """A function of an environment that returns the mask, in place of `info["action_mask"]`."""
+    masked_by_function: bool = False
+    """Whether there was such a function in training; a file does not hold it."""
     jax: Environment | None = None
     """The environment, where it is written in JAX."""
     n_envs: int = 1
@@ -111,9 +113,15 @@ class EnvironmentSpec:
         except InvalidInput as error:
             raise InvalidInput(f"the mask {error.problem}", source=self.name) from None
 
+    def __post_init__(self) -> None:
+        self.masked_by_function |= self.masked and self.action_mask is not None
+
     @property
     def adapter_options(self) -> dict[str, Any]:
         """Arguments of `GymnasiumAdapter`, and of `make_spec`, for actions and masks like these."""
+        if self.masked_by_function and self.action_mask is None:
+            problem = "saved with a function that masks actions: load it with one, "
+            raise InvalidInput(f"{problem}action_mask=your_function", source=self.name)
         return {
             "actions": self.action.levels or None,
             "continuous": self.n_actions is None,
@@ -193,6 +201,7 @@ class EnvironmentSpec:
             "observations": self.encoding.describe(),
             "actions": self.action.describe(),
             "masked": self.masked,
+            "masked_by_function": self.masked_by_function,
             "n_envs": self.n_envs,
             "limit": self.limit,
             "jax": self.jax is not None,
@@ -202,8 +211,9 @@ class EnvironmentSpec:
 
     def _known_source(self) -> Any:
         if self.source is None:
-            problem = "this agent was saved without a way to make its environment: load it with one"
-            example = self.name if names_module(self.name) else "module:Name-v0"
+            problem = "this agent was saved without a way to make its environment: load it with "
+            problem += "one, such as load(path, your_function)"
+            example = self.name if names_module(self.name) else "module:function"
             raise InvalidInput(problem, source=self.name, add=("env", example))
         return self.source
 
@@ -292,9 +302,9 @@ def _gymnasium_spec(
         gives_masks = host.gives_masks()
     if host.encoding.is_stack_of_images and not host.encoding.flat:
         warnings.warn(
-            f"{host.name}: observations of shape {host.encoding.space.shape} are flattened: an image "
-            "has the shape (height, width) or (height, width, channels), with the frames of a stack "
-            "as channels; gymnasium.wrappers.TransformObservation can bring it into this shape",
+            f"{host.name}: observations of shape {host.encoding.space.shape} are flattened: an "
+            "image has the shape (height, width) or (height, width, channels), with the frames of "
+            "a stack as channels; gymnasium.wrappers.TransformObservation can give it this shape",
             stacklevel=5,
         )
     host.masked |= gives_masks if masked is None else masked

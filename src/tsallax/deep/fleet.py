@@ -499,6 +499,9 @@ class Fleet:
                 "options": {} if world["jax"] else options_for(again, world),
                 "action_mask": action_mask,
             }
+            if world.get("masked_by_function") and action_mask is None:
+                problem = "saved with a function that masks actions: load it with one, "
+                raise InvalidInput(f"{problem}action_mask=your_function")
         fleet = cls.__new__(cls)
         with checkpoint.refusals_of(path):
             fleet._prepare(again, members, settings, **given)
