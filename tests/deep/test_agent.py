@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import signal
 from contextlib import contextmanager
 from typing import Any
@@ -427,6 +428,18 @@ def test_bad_ways_to_learn_are_refused_before_any_step(
     assert untrained.steps == before
 
 
+def test_calls_of_stable_baselines3_are_answered_with_those_of_this_library(untrained):
+    with refused("learn takes its arguments by name, not 100: learn(steps=100_000)"):
+        untrained.learn(100)
+    with refused("learn has no argument 'total_timesteps': use steps"):
+        untrained.learn(total_timesteps=100)
+    with refused("learn has no argument 'epsiodes': did you mean episodes?"):
+        untrained.learn(epsiodes=100)
+    with refused("DeepQ takes an environment and arguments by name, not also", "DeepQ(env, "):
+        DeepQ("MlpPolicy", "CartPole-v1")
+    assert "episodes: int | None = None" in str(inspect.signature(DeepQ.learn))
+
+
 def test_bad_evaluations_are_refused(untrained):
     with refused("episodes must be an integer"):
         untrained.evaluate(0)
@@ -445,8 +458,10 @@ def test_a_loss_that_is_not_finite_stops_the_training_in_one_line():
 def test_steps_and_episodes_count_in_all_and_a_goal_that_is_reached_is_said_so():
     agent = corridor().learn(steps=30)
     for goal in ({"steps": 30}, {"episodes": agent.history.episodes, "steps": 40}):
-        with pytest.warns(UserWarning, match="counted in all, and this agent has 30 steps"):
+        message = "counted in all, and this agent has 30 steps"
+        with pytest.warns(UserWarning, match=message) as found:
             agent.learn(**goal)
+        assert found[0].filename == __file__
     assert agent.steps == 30
 
 

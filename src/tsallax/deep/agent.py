@@ -85,7 +85,7 @@ class Agent:
     def __init__(
         self,
         env: Any,
-        *,
+        *others: Any,
         actions: int | Iterable[int] | None = None,
         seed: int = 0,
         config: Any = None,
@@ -94,6 +94,12 @@ class Agent:
         action_mask: Callable[[Any], Any] | None = None,
         **more: Any,
     ) -> None:
+        if others:
+            kind = type(self).__name__
+            problem = (
+                f"{kind} takes an environment and arguments by name, not also {others[0]!r:.60}"
+            )
+            raise InvalidInput(f"{problem}: {kind}(env, learning_rate=1e-4)")
         settings = options.make_config(self.Config, config, more)
         given = {"backend": backend, "options": env_options, "action_mask": action_mask}
         spec = self.describe_environment(env, settings, actions=actions, **given)
@@ -273,6 +279,7 @@ class Agent:
         """The main options, for `repr`."""
         raise NotImplementedError
 
+    @options.arguments_by_name("steps=100_000")
     def learn(
         self,
         *,
@@ -336,14 +343,14 @@ class Agent:
             warnings.warn(
                 f"{self.environment}: nothing is learned: steps and episodes are counted in all, "
                 f"and this agent has {self.steps} steps and {self.history.episodes} episodes",
-                stacklevel=2,
+                stacklevel=3,
             )
         if reached and not self.evaluation_missing:
             what = "last evaluation" if evaluated else "last 100 training episodes"
             warnings.warn(
                 f"{self.environment}: nothing is learned: the return of the {what} is at least "
                 f"stop_at_return={stop_at_return:g}",
-                stacklevel=2,
+                stacklevel=3,
             )
         with (
             bar(self.environment, progress) as report,
@@ -512,7 +519,7 @@ class Agent:
         warnings.warn(
             f"{self.environment}: the episode that was under way is lost, as its state is not "
             "saved and it could not be repeated: learning goes on with a new one",
-            stacklevel=4,
+            stacklevel=5,
         )
         self.history.drop_unfinished()
         self._learner = self._algorithm.end_episodes(self._learner, self.steps)
