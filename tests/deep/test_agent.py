@@ -130,7 +130,7 @@ def test_evaluations_with_a_seed_are_repeatable_and_others_have_their_own_episod
 
 
 @both_loops
-def test_ctrl_c_leaves_an_agent_that_goes_on_as_if_nothing_had_happened(make, tmp_path):
+def test_ctrl_c_leaves_an_agent_that_goes_on_as_if_nothing_had_happened(make, saved, tmp_path):
     handler = signal.getsignal(signal.SIGINT)
     agent = make()
     pressed = []
@@ -150,6 +150,7 @@ def test_ctrl_c_leaves_an_agent_that_goes_on_as_if_nothing_had_happened(make, tm
         )
     assert signal.getsignal(signal.SIGINT) is handler
     assert pressed == [agent.steps] == [40]
+    assert [steps for steps, _ in saved] == [20, 40, 40], "in between and at the end"
     assert_same(load_agent(tmp_path / "agent", CORRIDOR if make is corridor else None), agent)
     agent.learn(steps=120)
     assert_same(agent, trained(make))

@@ -385,8 +385,8 @@ class Agent:
                     break
             if save_to is not None:
                 self.save(save_to)
-            if interrupted():
-                raise KeyboardInterrupt
+        if interrupted():
+            raise KeyboardInterrupt
         return self
 
     def _check_learn(
