@@ -339,6 +339,11 @@ def test_a_function_of_the_current_folder_makes_the_environment(
     assert (code, err) == (0, "")
     code, out, err = call(capsys, f"evaluate run --env {task} --episodes 3")
     assert (code, rows_of(out)["length"]) == (0, "5 steps")
+    code, out, err = call(capsys, "train --resume run --episodes 4")
+    assert (code, out) == (2, "")
+    assert err.endswith(f"to resume the run: tsallax train {task} --resume --out run\n")
+    command = shlex.split(err.strip().rpartition(": tsallax ")[2])
+    assert call(capsys, *command, "--episodes", "3")[0] == 0
 
 
 def test_ddpg_is_chosen_by_its_name(tmp_path: Path, capsys, monkeypatch):

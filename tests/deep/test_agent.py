@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import signal
 from contextlib import contextmanager
 from typing import Any
@@ -14,6 +15,7 @@ import pytest
 from refusals import refused
 from small_agents import (
     CORRIDOR,
+    SMALL_DDPG,
     TINY,
     Episodic,
     assert_same,
@@ -25,7 +27,7 @@ from small_agents import (
     flags,
     trained,
 )
-from tsallax import DeepQ, Episodes
+from tsallax import DDPG, DeepQ, Episodes
 from tsallax.deep.learners import load_agent
 
 MAKERS = {"jax": corridor, "gymnasium": cart_pole, "vector": cart_poles}
@@ -128,7 +130,7 @@ def test_evaluations_with_a_seed_are_repeatable_and_others_have_their_own_episod
 
 
 @both_loops
-def test_ctrl_c_leaves_an_agent_that_goes_on_as_if_nothing_had_happened(make, tmp_path):
+def test_ctrl_c_leaves_an_agent_that_goes_on_as_if_nothing_had_happened(make, saved, tmp_path):
     handler = signal.getsignal(signal.SIGINT)
     agent = make()
     pressed = []
@@ -148,9 +150,72 @@ def test_ctrl_c_leaves_an_agent_that_goes_on_as_if_nothing_had_happened(make, tm
         )
     assert signal.getsignal(signal.SIGINT) is handler
     assert pressed == [agent.steps] == [40]
+    assert [steps for steps, _ in saved] == [20, 40, 40], "in between and at the end"
     assert_same(load_agent(tmp_path / "agent", CORRIDOR if make is corridor else None), agent)
     agent.learn(steps=120)
     assert_same(agent, trained(make))
+
+
+class Walled(Episodic):
+    """Episodes end after five steps; while `locked`, those without a learner never do."""
+
+    locked = False
+    steps = 0
+
+    def step(self, action):
+        observation, reward, *_ = super().step(action)
+        if self.locked:
+            Walled.steps += 1
+            if Walled.steps in (30, 60):
+                signal.raise_signal(signal.SIGINT)
+        return observation, reward, False, self.t >= 5 and not self.locked, {}
+
+
+@pytest.mark.parametrize("presses", [1, 2])
+def test_an_evaluation_that_is_interrupted_is_made_when_the_training_goes_on(
+    presses, tmp_path, monkeypatch
+):
+    goals: dict[str, Any] = {"steps": 60, "eval_every": 20, "eval_episodes": 2}
+    seen: list[int] = []
+    watch: dict[str, Any] = {"callback": lambda a: seen.append(a.steps), "callback_every": 10}
+    whole = DeepQ(Walled, **TINY).learn(**goals, **watch)
+    other = Walled()
+    other.locked, Walled.steps = True, 0
+    if presses == 2:  # the first one is not looked at
+        monkeypatch.setattr("tsallax.deep.agent.deferred", not_deferred)
+    file = tmp_path / "agent"
+    agent = DeepQ(Walled, **TINY).learn(**{**goals, "steps": 30}, save_to=file)
+    with pytest.raises(KeyboardInterrupt):
+        agent.learn(**goals, save_to=file, eval_env=other)
+    assert agent.steps == agent.saved_at == 40
+    assert agent.evaluation_missing
+    resumed = DeepQ.load(file, Walled)
+    assert resumed.evaluation_missing
+    for one in (agent, resumed):
+        seen.clear()
+        assert_same(one.learn(**goals, **watch), whole)
+        assert not one.evaluation_missing
+        assert seen == [40, 50, 60], "the callback of the interrupted segment included"
+
+
+def test_a_missing_evaluation_is_made_also_after_the_last_step(tmp_path, recwarn):
+    goals: dict[str, Any] = {"steps": 20, "eval_every": 20, "eval_episodes": 2}
+    other = Walled()
+    other.locked, Walled.steps = True, 0
+    agent = DeepQ(Walled, **TINY)
+    with pytest.raises(KeyboardInterrupt):
+        agent.learn(**goals, eval_env=other)
+    assert len(agent.history["evaluation_return"]) == 0
+    agent.learn(**goals)
+    assert agent.steps == 20
+    assert len(agent.history["evaluation_return"]) == 1
+    assert not recwarn.list
+
+
+@contextmanager
+def not_deferred():
+    """Ctrl-C is raised at once, as a second one is."""
+    yield lambda: False
 
 
 def test_a_callback_that_returns_false_ends_the_training():
@@ -270,44 +335,63 @@ def test_numbers_of_numpy_are_numbers():
     assert len(agent.evaluate(np.int64(2), seed=np.uint32(1)).returns) == 2
 
 
-def test_files_are_written_as_often_as_asked_and_at_ends_of_episodes(tmp_path, monkeypatch):
-    """Those of a Gymnasium environment, which cannot be saved within an episode."""
-    saved: list[tuple[int, int]] = []
+@pytest.fixture
+def saved(monkeypatch) -> list[tuple[int, int]]:
+    """The steps at which agents are saved, with the length of the episode so far."""
+    found: list[tuple[int, int]] = []
     save = DeepQ.save
 
     def noting(self: DeepQ, path: Any, replay: bool = True) -> None:
-        saved.append((self.steps, int(self.history.lengths.sum())))
+        found.append((self.steps, int(self.history.lengths.sum())))
         save(self, path, replay)
 
     monkeypatch.setattr(DeepQ, "save", noting)
-    corridor().learn(steps=90, save_to=tmp_path / "agent", save_every=40)
+    return found
+
+
+@both_loops
+def test_files_are_written_as_often_as_asked(make, saved, tmp_path):
+    make().learn(steps=90, save_to=tmp_path / "agent", save_every=40)
     assert [steps for steps, _ in saved] == [40, 80, 90]
-    assert DeepQ.load(tmp_path / "agent").steps == 90
+
+
+def test_a_training_goes_on_from_a_file_within_an_episode_as_if_it_had_not_stopped(tmp_path):
+    """The file is the one that a killed process leaves."""
+    file, options = tmp_path / "agent", {"save_every": 30, "save_to": tmp_path / "agent"}
+
+    def killed(agent: DeepQ) -> None:
+        if agent.steps == 70:
+            file.rename(tmp_path / "left")
+
+    agent = cart_pole()
+    agent.learn(steps=120, callback=killed, callback_every=70, **options)
+    left = DeepQ.load(tmp_path / "left")
+    assert left.steps == 60
+    assert left.history.lengths.any()
+    assert_same(left.learn(steps=120), agent)
+    assert_same(agent, trained(cart_pole))
+
+
+class Endless(gymnasium.Wrapper):
+    """Episodes of eleven steps, or without an end."""
+
+    def __init__(self, length: float = np.inf) -> None:
+        super().__init__(gymnasium.wrappers.NormalizeReward(Episodic()))
+        self.length = length
+
+    def step(self, action):
+        return *super().step(action)[:3], self.unwrapped.t >= self.length, {}
+
+
+def test_files_wait_for_the_end_of_an_episode_that_cannot_be_repeated(saved, tmp_path):
+    """Its wrapper keeps statistics; without an end it is saved after ten times as long."""
+    options = {"steps": 200, "save_to": tmp_path / "agent", "save_every": 10}
+    DeepQ(Endless(11), **TINY).learn(**options)
+    assert {length for _, length in saved[:-1]} == {0}
+    assert len(saved) > 10
     saved.clear()
-    agent = cart_pole().learn(episodes=12, save_to=tmp_path / "agent", save_every=30)
-    assert {length for _, length in saved} == {0}
-    assert len(saved) >= agent.steps // (30 + agent.history["episode_length"].max())
-
-
-def test_an_episode_without_an_end_is_saved_all_the_same(tmp_path):
-    """Not at its end, as it has none, but after ten times as long as usual."""
-
-    class Endless(Episodic):
-        def step(self, action):
-            return *super().step(action)[:3], False, {}
-
-    seen = []
-
-    def watch(agent):
-        seen.append((agent.steps, (tmp_path / "agent").exists()))
-        return agent.steps < 150
-
-    options = {"save_to": tmp_path / "agent", "save_every": 10, "callback": watch}
-    options["callback_every"] = 10
-    DeepQ(Endless(), **TINY).learn(steps=200, **options)
-    assert not any(there for steps, there in seen if steps < 100)
-    assert all(there for steps, there in seen if steps >= 110)
-    assert sum(steps < 100 for steps, _ in seen) > 5
+    DeepQ(Endless(), **TINY).learn(**options)
+    assert [steps for steps, _ in saved] == [100, 200, 200]
 
 
 @pytest.fixture(scope="module")
@@ -345,6 +429,18 @@ def test_bad_ways_to_learn_are_refused_before_any_step(
     assert untrained.steps == before
 
 
+def test_calls_of_stable_baselines3_are_answered_with_those_of_this_library(untrained):
+    with refused("learn takes its arguments by name, not 100: learn(steps=100_000)"):
+        untrained.learn(100)
+    with refused("learn has no argument 'total_timesteps': use steps"):
+        untrained.learn(total_timesteps=100)
+    with refused("learn has no argument 'epsiodes': did you mean episodes?"):
+        untrained.learn(epsiodes=100)
+    with refused("DeepQ takes an environment and arguments by name, not also", "DeepQ(env, "):
+        DeepQ("MlpPolicy", "CartPole-v1")
+    assert "episodes: int | None = None" in str(inspect.signature(DeepQ.learn))
+
+
 def test_bad_evaluations_are_refused(untrained):
     with refused("episodes must be an integer"):
         untrained.evaluate(0)
@@ -363,8 +459,10 @@ def test_a_loss_that_is_not_finite_stops_the_training_in_one_line():
 def test_steps_and_episodes_count_in_all_and_a_goal_that_is_reached_is_said_so():
     agent = corridor().learn(steps=30)
     for goal in ({"steps": 30}, {"episodes": agent.history.episodes, "steps": 40}):
-        with pytest.warns(UserWarning, match="counted in all, and this agent has 30 steps"):
+        message = "counted in all, and this agent has 30 steps"
+        with pytest.warns(UserWarning, match=message) as found:
             agent.learn(**goal)
+        assert found[0].filename == __file__
     assert agent.steps == 30
 
 
@@ -409,6 +507,7 @@ def test_a_change_of_options_holds_from_its_step_on(make, tmp_path):
         ({"shared_value": True, "net_arch": 9}, "net_arch, shared_value cannot change"),
         ({"n_envs": 2}, "n_envs cannot change"),
         ({"initial_value": 1.0}, "initial_value cannot change"),
+        ({"layer_norm": True}, "layer_norm cannot change"),
         ({"gama": 0.5}, "unknown option 'gama': did you mean gamma?"),
         ({"gamma": 2.0}, "gamma must be a number"),
     ],
@@ -421,6 +520,15 @@ def test_changes_that_an_agent_cannot_make_are_refused_and_nothing_changes(
     with refused(message):
         untrained.change(**given)
     assert (untrained.config, untrained.changes) == (before, [])
+
+
+@pytest.mark.parametrize("make", [corridor, lambda: DDPG(CORRIDOR, **SMALL_DDPG, priority=0.4)])
+def test_without_priorities_all_transitions_are_drawn_alike_from_then_on(make):
+    agent = make().learn(steps=40)
+    assert len(np.unique(agent._learner.replay.priority)) > 10
+    agent.change(priority=0)
+    assert set(np.unique(agent._learner.replay.priority)) == {0, 1}
+    assert float(agent._learner.replay.sums.sum()) == 40
 
 
 def test_parameters_are_copies_of_the_weights():
@@ -439,7 +547,7 @@ def rising(monkeypatch, values: list[float]) -> None:
     """Let evaluations find these mean returns, one after the other."""
     left = iter(np.repeat(values, 2))
     found = lambda *_, **__: Episodes(np.array([next(left)]), np.array([1]))  # noqa: E731
-    monkeypatch.setattr(DeepQ, "evaluate", found)
+    monkeypatch.setattr(DeepQ, "_play", found)
 
 
 @pytest.mark.parametrize("interrupted", [False, True])
@@ -463,7 +571,10 @@ def test_training_ends_at_a_return_of_an_evaluation(monkeypatch):
     rising(monkeypatch, [1.0, 5.0, 6.0, 2.0])
     agent = corridor().learn(steps=100, eval_every=10, stop_at_return=5.5)
     assert agent.steps == 30
-    assert agent.learn(steps=100, eval_every=10, stop_at_return=5.5).steps == 30
+    with pytest.warns(
+        UserWarning, match="Corridor-v0: nothing is learned: the return of the last e"
+    ):
+        assert agent.learn(steps=100, eval_every=10, stop_at_return=5.5).steps == 30
     assert agent.learn(steps=100, eval_every=100, stop_at_return=7.0).steps == 100
 
 
@@ -476,6 +587,7 @@ def test_training_ends_at_a_mean_return_of_training_wherever_it_was_interrupted(
     assert whole.steps == 100
     parts = DeepQ(Episodic(), **TINY).learn(steps=70, stop_at_return=5.0)
     assert parts.steps == 70
-    for _ in range(2):
+    assert parts.learn(**goals).steps == 100
+    with pytest.warns(UserWarning, match="last 100 training episodes is at least stop_at_return=5"):
         assert parts.learn(**goals).steps == 100
     assert parts.learn(steps=110, stop_at_return=5.1).steps == 110

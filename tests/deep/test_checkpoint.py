@@ -253,7 +253,7 @@ def test_an_environment_without_an_id_has_to_be_given_again(env, tmp_path):
     agent.save(tmp_path / "agent")
     again = DeepQ.load(tmp_path / "agent")
     assert np.array_equal(again.q([0.0, 0.0]), agent.q([0.0, 0.0]))
-    with refused("give env, such as env=module:Name-v0"):
+    with refused("such as load(path, your_function): give env, such as env=module:function"):
         again.learn(steps=10)
     assert DeepQ.load(tmp_path / "agent", env=env).spec.jax is env
 

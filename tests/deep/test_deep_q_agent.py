@@ -122,7 +122,7 @@ def test_factored_actions_of_a_jax_environment_are_the_levels_of_each_dimension(
 def test_a_network_that_cannot_take_the_observations_is_refused():
     with refused("Episodic: network=mlp cannot learn from", "such as network=cnn"):
         DeepQ(Episodic(IMAGES), network="mlp", **TINY)
-    with refused("Episodic: its observations are not images"):
+    with refused(r"(height, width, channels), at least 8 x 8, not Box((4,), float32)"):
         DeepQ(Episodic(), network="cnn", **TINY)
 
 

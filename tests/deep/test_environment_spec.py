@@ -11,8 +11,8 @@ from gymnasium.spaces import Box, Discrete, MultiDiscrete
 
 import tsallax
 from refusals import refused
-from small_agents import CORRIDOR, TINY, Episodic, cart_pole
-from tsallax import DeepQ
+from small_agents import CORRIDOR, TINY, Episodic, cart_pole, member
+from tsallax import DeepQ, Fleet
 from tsallax.deep.environment_spec import EnvironmentSpec, make_spec
 from tsallax.errors import InvalidInput
 
@@ -162,6 +162,44 @@ def test_what_a_function_makes_is_tried_out_before_training():
 
     with refused("Short: step returned 4 values, not 5"):
         DeepQ(Short, **TINY)
+
+
+class Odd(Episodic):
+    """An environment with an error in its code, and other spaces if asked for."""
+
+    def __init__(self, size: int = 4) -> None:
+        super().__init__(gymnasium.spaces.Box(-1, 1, (size,)))
+
+    def reset(self, *, seed: int | None = None, options: Any = None) -> Any:
+        return {}["size"]
+
+
+@pytest.mark.parametrize("kind", ["agent", "fleet"])
+def test_an_error_of_an_environment_that_is_given_again_is_passed_on(kind: str, tmp_path: Any):
+    file = tmp_path / "file.npz"
+    made = DeepQ(Episodic, **TINY) if kind == "agent" else Fleet(Episodic, [member()], workers=0)
+    made.save(file)
+    with pytest.raises(KeyError, match="size") as raised:
+        type(made).load(file, Odd)
+    assert raised.traceback[-1].path.name == "test_environment_spec.py"
+
+
+def test_other_spaces_are_refused_before_an_environment_is_tried_out(tmp_path: Any):
+    DeepQ(Episodic, **TINY).save(tmp_path / "agent.npz")
+    with refused("agent.npz: Odd: has observation_shape (5,), but the agent was made for (4,)"):
+        DeepQ.load(tmp_path / "agent.npz", lambda: Odd(5))
+
+
+def test_a_stack_of_images_that_is_flattened_is_warned_of(recwarn: Any):
+    frames = lambda *shape: Episodic(Box(0, 255, shape, np.uint8))  # noqa: E731
+    for shape in ((4, 8, 8), (8, 8, 4), (4, 3, 2, 8)):
+        spec_of(frames(*shape))
+    assert not recwarn.list
+    with pytest.warns(
+        UserWarning, match=r"shape \(4, 8, 8, 1\) are flattened: .*as channels"
+    ) as found:
+        DeepQ(frames(4, 8, 8, 1), **TINY)
+    assert found[0].filename == __file__
 
 
 def test_an_environment_whose_seed_has_no_effect_is_warned_of(recwarn: Any):

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import jax
 import numpy as np
 import pytest
 
-from small_agents import LIMIT, cart_pole, corridor, corridor_step, trained
+from small_agents import LIMIT, TINY, Episodic, cart_pole, corridor, corridor_step, trained
+from tsallax import DeepQ
 from tsallax.deep.evaluation_episodes import Episodes, evaluation_seed
 
 
@@ -55,3 +57,24 @@ def test_means_and_standard_errors():
 def test_evaluations_have_seeds_other_than_training():
     assert evaluation_seed(0) != 0
     assert 0 <= evaluation_seed(2**32 - 1) < 2**32
+
+
+def test_an_episode_that_does_not_end_is_warned_of(monkeypatch):
+    monkeypatch.setattr("tsallax.deep.evaluation_episodes.LONG_EPISODE", 3)
+    agent = DeepQ(Episodic(), **TINY)
+    with pytest.warns(
+        UserWarning, match="Episodic: .* not ended after 3 steps: .*TimeLimit"
+    ) as found:
+        assert agent.evaluate(2, env=Episodic()).lengths.tolist() == [5, 5]
+    assert len(found) == 1
+
+
+@pytest.mark.parametrize("seed", [0, 7, 2**32 - 1])
+def test_draws_are_those_of_keys_that_are_made_one_by_one(seed, monkeypatch):
+    agent = cart_pole(seed=seed)
+    seen = np.random.default_rng(0).normal(size=(20, 4)).astype(np.float32)
+    key = jax.random.fold_in(jax.random.PRNGKey(seed ^ 0x5EED), 2)
+    expected = agent._algorithm.sample(agent._learner, seen, 0, key, None)
+    agent.predict(seen, deterministic=False)
+    monkeypatch.setattr(jax.random, "PRNGKey", None)
+    assert agent.predict(seen, deterministic=False).tolist() == expected.tolist()

@@ -14,6 +14,7 @@ from gymnasium_versions import newest
 from refusals import refused
 from small_agents import TINY, Episodic, assert_same
 from tsallax import DeepQ
+from tsallax.deep.learners import load_agent
 
 MASKED = {**TINY, "uniform_share": 0.5}
 """Half of the actions are uniform among those that are allowed."""
@@ -154,9 +155,18 @@ def test_a_function_gives_the_mask_of_an_environment(tmp_path):
     again = DeepQ.load(tmp_path / "agent", Masked(in_info=False), action_mask=function)
     other = Masked(in_info=False)
     assert again.evaluate(2, env=other).lengths.tolist() == [5, 5]
-    forgotten = DeepQ.load(tmp_path / "agent", Masked(in_info=False))
+    with refused("agent: Masked: saved with a function that masks actions", "action_mask="):
+        DeepQ.load(tmp_path / "agent", Masked())
+    forgotten = DeepQ.load(tmp_path / "agent")
+    assert forgotten.predict(np.zeros(4), mask=[0, 0, 1, 0, 0, 0]) == 2
+    forgotten.save(tmp_path / "agent")
+    with refused("Masked: saved with a function that masks actions: load it with one, action_mask"):
+        DeepQ.load(tmp_path / "agent").evaluate(env=Masked())
+    loaded = load_agent(tmp_path / "agent", action_mask=function)
+    assert loaded.evaluate(1, env=other).lengths == [5]
+    without = DeepQ(Masked(in_info=False), masked=True, **MASKED)
     with refused('Masked: reset returned no info["action_mask"]', "a function as action_mask"):
-        forgotten.learn(steps=forgotten.steps + 5)
+        without.learn(steps=5)
     with refused("action_mask is for single environments"):
         DeepQ(SyncVectorEnv([Masked] * 2), action_mask=function, **MASKED)
     with refused("action_mask must be a function"):

@@ -188,6 +188,20 @@ def test_new_transitions_get_the_largest_priority_so_far():
     assert weight == pytest.approx([0.101**0.5, 0.201**0.5, 1.0, largest], rel=1e-6)
 
 
+@pytest.mark.parametrize("new", [0.0, 0.3, 1.5])
+def test_priorities_with_another_exponent_are_those_of_the_same_errors(new):
+    first = Recorder(CAPACITY, 1, valid=0.7).write(15).memory
+    where, error = np.arange(5), np.array([0.0, 0.1, 1.0, 3.0, 10.0], np.float32)
+    found = replay.with_exponent(prioritize(first, where, error, 0.6), 0.6, new)
+    expected = prioritize(first, where, error, new)
+    for name in ("priority", "sums", "largest"):
+        one, other = getattr(found, name), getattr(expected, name)
+        np.testing.assert_allclose(one, other, rtol=1e-5, err_msg=name)
+    assert (np.asarray(found.priority) == 0).any(), "places that are empty or hold no transition"
+    again = replay.with_exponent(replay.with_exponent(found, new, 0), 0, 0.6)
+    assert set(np.unique(again.priority)) == {0, 1}
+
+
 def test_block_sums_do_not_drift():
     recorder = Recorder(CAPACITY, 1).write(CAPACITY)
     rng = np.random.default_rng(0)

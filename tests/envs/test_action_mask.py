@@ -33,6 +33,12 @@ def row(space: Any, mask: Any, factored: bool | None = None, actions: Any = None
         (spaces.Discrete(3, start=5), [True, False, True], [1, 0, 1]),
         (PAIR, (bits(1, 0), bits(0, 1, 1)), [1, 0, 0, 1, 1]),
         (PAIR, bits(1, 0, 0, 1, 1), [1, 0, 0, 1, 1]),
+        (PAIR, [[1, 0], [0, 1, 1]], [1, 0, 0, 1, 1]),
+        (
+            NESTED,
+            {"hand": [0, 1], "legs": [[[1, 0], [1, 1, 0]], None]},
+            [0, 1, 1, 0, 1, 1, 0, 1, 1],
+        ),
         (spaces.MultiDiscrete([[2], [2]]), ((bits(1, 0),), (bits(0, 1),)), [1, 0, 0, 1]),
         (spaces.MultiBinary(2), np.array([[1, 0], [1, 1]], bool), [1, 0, 1, 1]),
         (
@@ -77,9 +83,9 @@ def test_masks_of_several_states_are_a_list_or_stacked() -> None:
     stacked = tuple(np.stack(pair) for pair in zip(one, other, strict=True))
     for given in ([one, other], stacked, np.array(expected, np.int8)):
         assert mask_rows(form, given, 2).astype(int).tolist() == expected
-    with refused("1 masks for 2 observations"):
+    with refused("is a list of 1 for 2 observations"):
         mask_rows(form, [one], 2)
-    with refused("a mask of shape (3, 5) for 2 observations"):
+    with refused("has the shape (3, 5) for 2 observations"):
         mask_rows(form, np.ones((3, 5), np.int8), 2)
 
 
@@ -94,9 +100,21 @@ def test_masks_of_several_states_are_a_list_or_stacked() -> None:
         (spaces.Discrete(3), {"a": 1}, "is a dict"),
         (PAIR, (bits(1, 1, 1), bits(1, 1)), "has the lengths [3, 2], should be [2, 3]"),
         (PAIR, (bits(1, 1), bits(0, 0, 0)), "allows no action in dimension 1"),
+        (PAIR, [[1, 1], [1, 1]], "has the lengths [2, 2], should be [2, 3]"),
+        (spaces.Discrete(3), 1, "is 1, should be an array of zeros and ones (int8)"),
         (NESTED, {"hand": None}, "has the parts ('hand',), should be"),
     ],
 )
 def test_what_is_not_a_mask_is_refused(space: Any, mask: Any, message: str) -> None:
     with refused(message):
         row(space, mask)
+
+
+def test_an_array_that_may_mask_dimensions_or_combinations_is_refused() -> None:
+    square = spaces.Box(-1, 1, (2,))
+    with refused("is ambiguous: its 4 entries may be those of each dimension or those of all"):
+        row(square, bits(1, 1, 1, 0), actions=2)
+    assert row(square, (bits(1, 1), bits(1, 0)), actions=2) == [1, 0, 1, 0]
+    assert row(square, bits(1, 1, 1, 0), factored=True, actions=2) == [1, 1, 1, 0]
+    assert row(square, bits(1, 1, 0, 1, 1, 1), actions=3) == [1, 1, 1, 1, 1, 1, 0, 0, 0]
+    assert row(square, bits(0, 0, 0, 0, 0, 0, 0, 0, 1), actions=3) == [0] * 8 + [1]

@@ -52,6 +52,16 @@ def test_every_row_is_written_once_while_a_history_grows(tmp_path: Path):
     assert points["return"].tolist() == [values[i] + 1 for i in (2, 5, 8)]
 
 
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="there is no full device")
+def test_a_log_that_cannot_be_written_is_named(tmp_path: Path):
+    log = logs.Logs(tmp_path, made_up_history(np.zeros(2), 3))
+    log._files[logs.EPISODES].close()
+    log._files[logs.EPISODES] = open("/dev/full", "w")  # noqa: SIM115
+    with refused(f"{tmp_path / logs.EPISODES}: cannot be written: No space left on device"):
+        log.add(made_up_history(np.zeros(5), 3))
+    log.close()
+
+
 def test_opening_a_log_drops_rows_written_after_the_checkpoint(tmp_path: Path):
     values = np.arange(9.0)
     logs.Logs(tmp_path, made_up_history(values), tensorboard=False).close()

@@ -9,6 +9,7 @@ import pytest
 
 from command_line import NEW_RUN, OLD_RUN
 from refusals import refused
+from tsallax.errors import InvalidInput
 from tsallax.runs import logs, training
 from tsallax.runs.run_opening import open_run
 from tsallax.runs.training import TrainingRun, checkpoint_of
@@ -48,6 +49,21 @@ def test_an_interrupt_between_two_callbacks_leaves_no_episode_out_of_the_log(
     with pytest.raises(KeyboardInterrupt):
         training.train(run)
     assert logs.read(old / logs.EPISODES)["episode"].tolist() == [*range(1, before + 3)]
+
+
+def test_a_log_that_cannot_be_written_hides_no_other_error(old: Path, monkeypatch):
+    run = open_run({"episodes": 1000}, {}, old, True)
+
+    def fails(*_: object, **__: object) -> None:
+        raise InvalidInput("the first error")
+
+    def full(*_: object) -> None:
+        raise InvalidInput("cannot be written")
+
+    monkeypatch.setattr(run.agent, "learn", fails)
+    monkeypatch.setattr(logs.Logs, "add", full)
+    with refused("the first error"):
+        training.train(run)
 
 
 def test_commands_quote_the_folder_and_name_an_environment_with_a_module(new: TrainingRun):

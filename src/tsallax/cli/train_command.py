@@ -81,7 +81,8 @@ def train(
         typer.Option(help="Evaluate every N episodes, or N steps where only --steps is given."),
     ] = None,
     eval_episodes: Annotated[
-        int | None, typer.Option(help="Episodes of an evaluation.  [default: 20]")
+        int | None,
+        typer.Option(help="Episodes of an evaluation, greedy, and as many sampled.  [default: 20]"),
     ] = None,
     stop_at_return: Annotated[
         float | None,

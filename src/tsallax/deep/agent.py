@@ -47,6 +47,7 @@ from tsallax.deep.option_changes import (
     from_plain,
     require_same_shapes,
 )
+from tsallax.deep.replay import with_exponent
 from tsallax.deep.training_schedule import (
     MAX_STEPS,
     SaveSchedule,
@@ -84,7 +85,7 @@ class Agent:
     def __init__(
         self,
         env: Any,
-        *,
+        *others: Any,
         actions: int | Iterable[int] | None = None,
         seed: int = 0,
         config: Any = None,
@@ -93,6 +94,12 @@ class Agent:
         action_mask: Callable[[Any], Any] | None = None,
         **more: Any,
     ) -> None:
+        if others:
+            kind = type(self).__name__
+            problem = (
+                f"{kind} takes an environment and arguments by name, not also {others[0]!r:.60}"
+            )
+            raise InvalidInput(f"{problem}: {kind}(env, learning_rate=1e-4)")
         settings = options.make_config(self.Config, config, more)
         given = {"backend": backend, "options": env_options, "action_mask": action_mask}
         spec = self.describe_environment(env, settings, actions=actions, **given)
@@ -141,6 +148,9 @@ class Agent:
         self.history = History(running=np.zeros(spec.n_envs), lengths=np.zeros(spec.n_envs, int))
         self.saved_at: int | None = None
         """The number of steps after which it was last saved with its replay memory."""
+        self._unevaluated: tuple[int, int] | None = None
+        """The position before the last segment, while the evaluation that follows it is missing."""
+        self._within_segment = False
         self._algorithm, self._learner = self._build(make_learner)
         self._has_replay = True
         self._action_table = None if spec.table is None else jnp.asarray(spec.table)
@@ -220,8 +230,11 @@ class Agent:
         require_same_shapes(self.build_algorithm, self.spec, self._config, new)
         self.changes += changes_between(self.steps, self._config, new)
         self._algorithm, (hyperparameters,) = self.build_algorithm(self.spec, [new])
+        memory, exponents = self._learner.replay, (self._config.priority, new.priority)
+        if exponents[0] != exponents[1]:
+            memory = with_exponent(memory, *exponents)
         self._config, self._loop.algorithm = new, self._algorithm
-        self._learner = self._learner._replace(hyperparameters=hyperparameters)
+        self._learner = self._learner._replace(hyperparameters=hyperparameters, replay=memory)
         return self
 
     def parameters(self) -> dict[str, NDArray[np.float32]]:
@@ -266,6 +279,7 @@ class Agent:
         """The main options, for `repr`."""
         raise NotImplementedError
 
+    @options.arguments_by_name("steps=100_000")
     def learn(
         self,
         *,
@@ -288,7 +302,8 @@ class Agent:
             episodes: finished episodes in all, those before this call included.
             steps: transitions in all; several environments make several at a time.
             eval_every: the episodes between two evaluations; steps where only steps are given.
-            eval_episodes: episodes of an evaluation, which does not change the training.
+            eval_episodes: greedy episodes of an evaluation, which does not change the training; it
+                plays as many sampled ones, too.
             eval_env: the environment to evaluate in; default: another one like that of training.
             best_to: a file for the agent, without its replay memory, whenever its greedy return in
                 an evaluation is higher than in all evaluations before.
@@ -296,13 +311,15 @@ class Agent:
                 this; without `eval_every`, the mean of the last 100 training episodes, which is
                 looked at every 1,000 steps.
             save_to: a file to save the agent to on the way and at the end.
-            save_every: steps between two such files; default: a minute of training. A Gymnasium
-                environment is saved when its episode ends, or after ten times as long.
+            save_every: steps between two such files; default: a minute of training. Where an
+                episode of a Gymnasium environment could not be repeated, as with a wrapper that
+                keeps statistics, the file waits for its end, up to ten times as long.
             callback: a function of the agent that ends the training by returning False.
             callback_every: steps from one call of it to the next.
             progress: show a progress bar; default: on a terminal.
 
-        Ctrl-C ends it after the segment at hand, in a state that can be saved and continued.
+        Ctrl-C ends it after the segment at hand, in a state that can be saved and continued. An
+        evaluation ends at once, and is made when the training continues.
         What an environment or a callback raises is passed on, after saving to `save_to`.
         """
         goals = {"episodes": episodes, "steps": steps}
@@ -322,11 +339,18 @@ class Agent:
         )
         saves = SaveSchedule(self.steps, save_every)
         reached = self.reached(stop_at_return, evaluated)
-        if schedule.finished(*self._position()) and not reached:
+        if schedule.finished(*self._position()) and not (reached or self.evaluation_missing):
             warnings.warn(
                 f"{self.environment}: nothing is learned: steps and episodes are counted in all, "
                 f"and this agent has {self.steps} steps and {self.history.episodes} episodes",
-                stacklevel=2,
+                stacklevel=3,
+            )
+        if reached and not self.evaluation_missing:
+            what = "last evaluation" if evaluated else "last 100 training episodes"
+            warnings.warn(
+                f"{self.environment}: nothing is learned: the return of the {what} is at least "
+                f"stop_at_return={stop_at_return:g}",
+                stacklevel=3,
             )
         with (
             bar(self.environment, progress) as report,
@@ -334,16 +358,22 @@ class Agent:
             self._saved_on_error(save_to),
         ):
             begin, first = time.monotonic(), self.steps
-            while not (schedule.finished(*self._position()) or reached or interrupted()):
-                before = self._position()
-                if self._learning not in self._compiled:
-                    report(schedule.fraction_done(*before), "compiling")
-                self._run_segment(schedule, save_to is not None and saves.due(self.steps))
+            while self.evaluation_missing or not (
+                schedule.finished(*self._position()) or reached or interrupted()
+            ):
+                before = self._unevaluated or self._position()
+                if not self.evaluation_missing:
+                    if self._learning not in self._compiled:
+                        report(schedule.fraction_done(*before), "compiling")
+                    self._run_segment(schedule, save_to is not None and saves.due(self.steps))
                 rate = (self.steps - first) / max(time.monotonic() - begin, 1e-9)
-                if schedule.evaluation_due(before, self._position()):
-                    self._record_evaluation(eval_episodes, eval_env)
-                    if best_to is not None and self.history.is_best():
-                        self.save(best_to, replay=False)
+                evaluates = schedule.evaluation_due(before, self._position())
+                if evaluates:
+                    self._unevaluated = before
+                    self._record_evaluation(eval_episodes, eval_env, interrupted)
+                self._unevaluated = None
+                if evaluates and best_to is not None and self.history.is_best():
+                    self.save(best_to, replay=False)
                 reached = self.reached(stop_at_return, evaluated)
                 can_save = self._can_be_saved() or saves.overdue(self.steps)
                 if save_to is not None and can_save and saves.due(self.steps):
@@ -355,8 +385,8 @@ class Agent:
                     break
             if save_to is not None:
                 self.save(save_to)
-            if interrupted():
-                raise KeyboardInterrupt
+        if interrupted():
+            raise KeyboardInterrupt
         return self
 
     def _check_learn(
@@ -409,17 +439,27 @@ class Agent:
             last = [self.history.mean_return(at, RETURN_EPISODES)]
         return bool(last and last[0] >= stop_at_return)
 
+    @property
+    def evaluation_missing(self) -> bool:
+        """Whether the last evaluation was interrupted; `learn` begins with it."""
+        return self._unevaluated is not None
+
     def _position(self) -> tuple[int, int]:
         """The numbers of steps and of finished episodes."""
         return self.steps, self.history.episodes
 
     @contextmanager
     def _saved_on_error(self, path: str | PathLike[str] | None) -> Iterator[None]:
-        """Save before an error of the environment or of a callback is passed on."""
+        """Save before an interrupt or an error of the environment or a callback is passed on."""
         try:
             yield
         except FloatingPointError:
             raise  # networks that contain NaN are not worth a file
+        except KeyboardInterrupt:
+            if path is not None and not self._within_segment:
+                with suppress(RuntimeError):  # of arrays that a compiled step had taken over
+                    self.save(path)
+            raise
         except Exception as error:
             if path is not None:
                 with suppress(Exception):
@@ -442,6 +482,7 @@ class Agent:
         if self.history.lengths.any() and not self._loop.resume(*so_far):
             self._drop_lost_episodes()
         begin = time.monotonic()
+        self._within_segment = True
         ends = 1 if to_episode_end else max(1, episodes)
         segment = self._loop.run(self._learner, learning, first, max(1, cycles), ends)
         self._compiled.add(learning)
@@ -452,6 +493,7 @@ class Agent:
         if passes_multiple(first, self.steps, c.target_update_interval):
             self._learner = self._algorithm.copy(self._learner)
             self.history.append_trace(self.steps)
+        self._within_segment = False
         if segment.error is not None:
             self._loop.abandon(self.history.episodes)
             with suppress(RuntimeError):  # of arrays that an error of the device has deleted
@@ -477,7 +519,7 @@ class Agent:
         warnings.warn(
             f"{self.environment}: the episode that was under way is lost, as its state is not "
             "saved and it could not be repeated: learning goes on with a new one",
-            stacklevel=4,
+            stacklevel=5,
         )
         self.history.drop_unfinished()
         self._learner = self._algorithm.end_episodes(self._learner, self.steps)
@@ -503,11 +545,11 @@ class Agent:
         """
         x, single = self.spec.encode(observation)
         allowed = self.spec.mask(mask, len(x), single)
-        key = None
+        seeds = None
         if not deterministic:
             self._predictions += 1
-            key = jax.random.fold_in(jax.random.PRNGKey(self.seed ^ 0x5EED), self._predictions)
-        action = choose_actions(self._algorithm, self._learner, x, self.steps, key, allowed)
+            seeds = np.uint32(self.seed ^ 0x5EED), np.uint32(self._predictions)
+        action = choose_actions(self._algorithm, self._learner, x, self.steps, seeds, allowed)
         actions = self.spec.action.decode(np.asarray(action))
         if not single:
             return actions
@@ -529,13 +571,24 @@ class Agent:
         """
         checks.count("episodes", episodes)
         start = evaluation_seed(self.seed) if seed is None else checks.seed(seed)
+        return self._play(episodes, deterministic, start, env)
+
+    def _play(
+        self,
+        episodes: int,
+        deterministic: bool,
+        seed: int,
+        env: Any,
+        on_state: Callable[[bool], None] = lambda over: None,
+    ) -> Episodes:
+        """Play episodes in `env` or in an environment like that of training."""
         if self.spec.jax is None or env is not None:
             held: AbstractContextManager[None] = nullcontext()
             if self.spec.is_training_environment(env):
                 self._loop.abandon(self.history.episodes)
                 held = self.spec.training_environment().held_statistics()
             with held, closing(self.spec.evaluation_environment(env)) as environment:
-                return self.play_in(environment, episodes, deterministic, start)
+                return self.play_in(environment, episodes, deterministic, seed, on_state)
         return play_jax(
             self._algorithm,
             self.spec.jax,
@@ -544,7 +597,7 @@ class Agent:
             step=self.steps,
             episodes=episodes,
             deterministic=deterministic,
-            seed=start,
+            seed=seed,
         )
 
     def play_in(
@@ -567,9 +620,16 @@ class Agent:
             on_state=on_state,
         )
 
-    def _record_evaluation(self, episodes: int, env: Any) -> None:
-        greedy = self.evaluate(episodes, env=env)
-        sampled = self.evaluate(episodes, deterministic=False, env=env)
+    def _record_evaluation(self, episodes: int, env: Any, interrupted: Callable[[], bool]) -> None:
+        """Play greedy and as many sampled episodes; an interrupt ends them within an episode."""
+
+        def on_state(over: bool) -> None:
+            if interrupted():
+                raise KeyboardInterrupt
+
+        seed = evaluation_seed(self.seed)
+        greedy = self._play(episodes, True, seed, env, on_state)
+        sampled = self._play(episodes, False, seed, env, on_state)
         self.history.append(
             evaluation_step=self.steps,
             evaluation_episode=self.history.episodes,
@@ -591,6 +651,7 @@ class Agent:
             "replay": replay,
             "predictions": self._predictions,
             "changes": self.changes,
+            "unevaluated": self._unevaluated,
             "provenance": provenance.of_training(),
         }
         if not replay:
@@ -627,7 +688,11 @@ class Agent:
             if about["kind"] != cls.kind:
                 raise InvalidInput(f"holds a {about['kind']} agent, not {cls.kind}")
             config: Any = options.from_file(cls.Config, about["config"])
-            spec = from_description(about["world"], env, action_mask)
+            spec = from_description(about["world"], action_mask=action_mask)
+        if env is not None:
+            with checkpoint.refusals_of(path):
+                spec = from_description(about["world"], env, action_mask)
+        with checkpoint.errors_of(path):
             steps, predictions = int(about["steps"]), int(about["predictions"])
             if not (0 <= steps < MAX_STEPS and 0 <= predictions < MAX_STEPS):
                 made = f"{steps} steps and {predictions} predictions"
@@ -645,4 +710,15 @@ class Agent:
                 agent._loop.restore(arrays, agent._learner, history.episodes)
             agent.saved_at = steps
             agent.changes = from_plain(about.get("changes", []), steps)
+            agent._unevaluated = _position_before(about.get("unevaluated"), agent._position())
         return agent.change(**given) if given else agent
+
+
+def _position_before(given: Any, now: tuple[int, int]) -> tuple[int, int] | None:
+    """The position in a file after which an evaluation is missing, or None."""
+    if given is None:
+        return None
+    step, episode = given
+    if not (0 <= step <= now[0] and 0 <= episode <= now[1]):
+        raise InvalidInput(f"damaged: it cannot have been at {given!r} before an evaluation")
+    return int(step), int(episode)

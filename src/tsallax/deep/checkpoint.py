@@ -59,8 +59,24 @@ def read(
 def errors_of(path: str | PathLike[str]) -> Iterator[None]:
     """Name the file in the refusal of its contents, of whatever kind the error is.
 
-    Descriptions are checked, but a crafted one may still reach code that raises any error.
+    Descriptions are checked, but a crafted one may still reach code that raises any error. What
+    runs code of the user is under `refusals_of` instead.
     """
+    try:
+        with refusals_of(path):
+            yield
+    except InvalidInput:
+        raise
+    except KeyError as error:
+        raise InvalidInput(f"damaged: its description lacks {error}", source=path) from None
+    except Exception as error:
+        reason = one_line(error) or type(error).__name__
+        raise InvalidInput(f"damaged: its description is wrong: {reason}", source=path) from None
+
+
+@contextmanager
+def refusals_of(path: str | PathLike[str]) -> Iterator[None]:
+    """Name the file in what is refused; other errors, as those of environments, pass."""
     try:
         yield
     except InvalidInput as error:
@@ -68,11 +84,6 @@ def errors_of(path: str | PathLike[str]) -> Iterator[None]:
             raise error.of(path) from None
         problem = f"{error.source}: {error.problem}"
         raise InvalidInput(problem, source=path, add=error.add, omit=error.omit) from None
-    except KeyError as error:
-        raise InvalidInput(f"damaged: its description lacks {error}", source=path) from None
-    except Exception as error:
-        reason = one_line(error) or type(error).__name__
-        raise InvalidInput(f"damaged: its description is wrong: {reason}", source=path) from None
 
 
 def flatten(prefix: str, tree: Any) -> dict[str, NDArray[Any]]:

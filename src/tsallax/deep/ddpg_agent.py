@@ -13,7 +13,8 @@ class DDPG(Agent):
     Args:
         env: the id of an environment, a function or class that makes one, a Gymnasium environment
             or vector environment, or one of `tsallax.envs`. Those that exist in JAX run there:
-            InvertedPendulum-v5, Reacher-v5.
+            InvertedPendulum-v5, Reacher-v5. A single environment is evaluated in another one, made
+            by `gymnasium.make(env.spec)`: attributes that were assigned to it are not there.
         seed: fixes everything.
         config: a `DDPGConfig` or a dict of its options.
         backend: "jax" or "gymnasium"; default: jax where there is such an environment.

@@ -17,7 +17,8 @@ class DeepQ(Agent):
     Args:
         env: the id of an environment, a function or class that makes one, a Gymnasium environment
             or vector environment, or one of `tsallax.envs`. Those that exist in JAX run there:
-            InvertedPendulum-v5, Reacher-v5.
+            InvertedPendulum-v5, Reacher-v5. A single environment is evaluated in another one, made
+            by `gymnasium.make(env.spec)`: attributes that were assigned to it are not there.
         actions: levels per dimension of a continuous action; a Discrete environment needs none.
         explore, update, alpha, ...: the options of `DeepQConfig`, see `tsallax config`.
         seed: fixes everything.

@@ -33,6 +33,9 @@ def from_description(
         action=ActionFormat.from_description(about["actions"]),
         masked=checks.flag("masked", about.get("masked", False)),
         action_mask=action_mask,
+        masked_by_function=checks.flag(
+            "masked_by_function", about.get("masked_by_function", False)
+        ),
         jax=jax_environment(name) if about["jax"] and by_id else None,
         n_envs=checks.count("n_envs", about["n_envs"]),
         limit=None if about["limit"] is None else checks.count("limit", about["limit"]),
@@ -70,6 +73,7 @@ def _replacement(
         n_envs=described.n_envs,
         backend="auto" if about["jax"] or isinstance(env, Environment) else "gymnasium",
         options=options_for(env, about),
+        expected=described,
         **described.adapter_options,
     )
     require_same(spec, described)

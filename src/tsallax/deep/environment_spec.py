@@ -5,6 +5,7 @@ file.
 """
 
 import json
+import warnings
 from collections.abc import Callable, Iterable, Mapping
 from contextlib import closing
 from dataclasses import dataclass, field
@@ -44,6 +45,8 @@ class EnvironmentSpec:
     """Whether the environment masks actions."""
     action_mask: Callable[[Any], Any] | None = None
     """A function of an environment that returns the mask, in place of `info["action_mask"]`."""
+    masked_by_function: bool = False
+    """Whether there was such a function in training; a file does not hold it."""
     jax: Environment | None = None
     """The environment, where it is written in JAX."""
     n_envs: int = 1
@@ -110,9 +113,15 @@ class EnvironmentSpec:
         except InvalidInput as error:
             raise InvalidInput(f"the mask {error.problem}", source=self.name) from None
 
+    def __post_init__(self) -> None:
+        self.masked_by_function |= self.masked and self.action_mask is not None
+
     @property
     def adapter_options(self) -> dict[str, Any]:
         """Arguments of `GymnasiumAdapter`, and of `make_spec`, for actions and masks like these."""
+        if self.masked_by_function and self.action_mask is None:
+            problem = "saved with a function that masks actions: load it with one, "
+            raise InvalidInput(f"{problem}action_mask=your_function", source=self.name)
         return {
             "actions": self.action.levels or None,
             "continuous": self.n_actions is None,
@@ -192,6 +201,7 @@ class EnvironmentSpec:
             "observations": self.encoding.describe(),
             "actions": self.action.describe(),
             "masked": self.masked,
+            "masked_by_function": self.masked_by_function,
             "n_envs": self.n_envs,
             "limit": self.limit,
             "jax": self.jax is not None,
@@ -201,8 +211,9 @@ class EnvironmentSpec:
 
     def _known_source(self) -> Any:
         if self.source is None:
-            problem = "this agent was saved without a way to make its environment: load it with one"
-            example = self.name if names_module(self.name) else "module:Name-v0"
+            problem = "this agent was saved without a way to make its environment: load it with "
+            problem += "one, such as load(path, your_function)"
+            example = self.name if names_module(self.name) else "module:function"
             raise InvalidInput(problem, source=self.name, add=("env", example))
         return self.source
 
@@ -236,8 +247,12 @@ def make_spec(
     factored: bool | None = None,
     masked: bool | None = None,
     action_mask: Callable[[Any], Any] | None = None,
+    expected: EnvironmentSpec | None = None,
 ) -> EnvironmentSpec:
-    """The specification of an id, a function that makes an environment, or an environment."""
+    """The specification of an id, a function that makes an environment, or an environment.
+
+    One whose spaces are not those `expected` is refused before it is tried out.
+    """
     checks.one_of("backend", backend, BACKENDS)
     options = {} if options is None else options
     _check_options(env, backend, options)
@@ -260,11 +275,16 @@ def make_spec(
     if backend == "jax":
         raise InvalidInput("there is no such environment in JAX", source=str(env), omit="backend")
     n = n_envs if makes_environments(env) else 1
-    return _gymnasium_spec(env, n, masked, action_mask=action_mask, options=options, **form)
+    form |= {"action_mask": action_mask, "options": options}
+    return _gymnasium_spec(env, n, masked, expected, **form)
 
 
 def _gymnasium_spec(
-    env: Any, n_envs: int, masked: bool | None, **arguments: Any
+    env: Any,
+    n_envs: int,
+    masked: bool | None,
+    expected: EnvironmentSpec | None,
+    **arguments: Any,
 ) -> EnvironmentSpec:
     """The specification of a Gymnasium environment; `arguments` are those of `GymnasiumAdapter`.
 
@@ -272,12 +292,21 @@ def _gymnasium_spec(
     makes a step; one given as an object is reset if it is not known whether it is `masked`.
     """
     host = GymnasiumAdapter(env, n_envs=n_envs, **arguments)
+    if expected is not None:
+        require_same(host, expected)
     gives_masks = False
     if makes_environments(env):
         with closing(GymnasiumAdapter(env, masked=bool(masked), **arguments)) as tried:
             gives_masks = tried.try_out(masked is None)
     elif masked is None and not (host.masked or arguments["continuous"]):
         gives_masks = host.gives_masks()
+    if host.encoding.is_stack_of_images and not host.encoding.flat:
+        warnings.warn(
+            f"{host.name}: observations of shape {host.encoding.space.shape} are flattened: an "
+            "image has the shape (height, width) or (height, width, channels), with the frames of "
+            "a stack as channels; gymnasium.wrappers.TransformObservation can give it this shape",
+            stacklevel=5,
+        )
     host.masked |= gives_masks if masked is None else masked
     host.masked &= not arguments["continuous"]
     return EnvironmentSpec(

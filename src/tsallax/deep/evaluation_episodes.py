@@ -1,9 +1,10 @@
 """Episodes without learning: their returns and lengths, seeds and actions."""
 
 import math
-from collections.abc import Callable
+import warnings
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from functools import partial
+from functools import partial, reduce
 from typing import Any
 
 import jax
@@ -18,6 +19,9 @@ from tsallax.deep.algorithm import Algorithm
 from tsallax.deep.loop import episode_seed
 from tsallax.envs.gymnasium.adapter import GymnasiumAdapter
 from tsallax.envs.jax.environment import Environment
+
+LONG_EPISODE = 100_000
+"""The steps after which a warning says that an episode of an evaluation may never end."""
 
 
 @dataclass(frozen=True)
@@ -58,12 +62,17 @@ def choose_actions(
     learner: Any,
     observation: Any,
     step: int,
-    key: Array | None,
+    seeds: Sequence[np.uint32] | None,
     mask: Any = None,
 ) -> Array:
-    """An action of the stochastic policy for each observation, or the best one without a key."""
-    if key is None:
+    """An action of the stochastic policy for each observation, or the best one without `seeds`.
+
+    The first seed makes the random key, into which the others are folded; compiled, this takes a
+    fraction of the time.
+    """
+    if seeds is None:
         return algorithm.greedy(learner, observation, mask)
+    key = reduce(jax.random.fold_in, seeds[1:], jax.random.PRNGKey(seeds[0]))
     return algorithm.sample(learner, observation, step, key, mask)
 
 
@@ -137,18 +146,27 @@ def play_gymnasium(
 ) -> Episodes:
     """Play episodes in a Gymnasium environment; `on_state(over)` is called in each state."""
     returns, lengths = [], []
+    long: float = LONG_EPISODE
     for episode in range(episodes):
         seen = environment.reset([episode_seed(seed, 0, episode)])
         total, length, over = 0.0, 0, False
         on_state(over)
         while not over:
-            key = None
+            seeds = None
             if not deterministic:
-                key = jax.random.PRNGKey(episode_seed(seed, length + 1, episode))
-            action = choose_actions(algorithm, learner, seen, step, key, environment.mask)
+                seeds = (np.uint32(episode_seed(seed, length + 1, episode)),)
+            action = choose_actions(algorithm, learner, seen, step, seeds, environment.mask)
             seen, reward, terminated, truncated = environment.step(np.asarray(action))
             total, length = total + float(reward[0]), length + 1
             over = bool(terminated[0] or truncated[0])
+            if length == long and not over:
+                long = math.inf
+                warnings.warn(
+                    f"{environment.name}: an episode of an evaluation has not ended after "
+                    f"{length:,} steps: where a policy may go on for ever, limit them with "
+                    "gymnasium.wrappers.TimeLimit",
+                    stacklevel=2,
+                )
             on_state(over)
         returns.append(total)
         lengths.append(length)

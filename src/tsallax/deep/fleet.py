@@ -493,16 +493,19 @@ class Fleet:
             settings |= {} if workers is None else {"workers": workers}
             again = name if env is None else env
             by_file = env in (None, name) and not world["jax"]
-            fleet = cls.__new__(cls)
-            fleet._prepare(
-                again,
-                members,
-                settings,
-                actions=about["actions"],
-                backend="gymnasium" if by_file else "auto",
-                options={} if world["jax"] else options_for(again, world),
-                action_mask=action_mask,
-            )
+            given: dict[str, Any] = {
+                "actions": _checked_levels(about["actions"]),
+                "backend": "gymnasium" if by_file else "auto",
+                "options": {} if world["jax"] else options_for(again, world),
+                "action_mask": action_mask,
+            }
+            if world.get("masked_by_function") and action_mask is None:
+                problem = "saved with a function that masks actions: load it with one, "
+                raise InvalidInput(f"{problem}action_mask=your_function")
+        fleet = cls.__new__(cls)
+        with checkpoint.refusals_of(path):
+            fleet._prepare(again, members, settings, **given)
+        with checkpoint.errors_of(path):
             if fleet.spec.masked != world.get("masked", False):
                 if fleet.spec.masked:
                     raise InvalidInput("saved without masks of actions, which its environment has")
@@ -536,6 +539,15 @@ class Fleet:
             if ends[i] is not None:
                 state = checkpoint.restore(f"record.{i}.network.", one, arrays)
                 record.acting_state = jax.tree.map(np.asarray, state)
+
+
+def _checked_levels(given: Any) -> int | list[int] | None:
+    """The numbers of levels of a file: one for all dimensions, or one for each."""
+    if given is None:
+        return None
+    if isinstance(given, list):
+        return [checks.count("actions", n, at_least=2) for n in given]
+    return checks.count("actions", given, at_least=2)
 
 
 def _checked_settings(given: Mapping[str, Any]) -> dict[str, Any]:

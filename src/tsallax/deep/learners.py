@@ -4,6 +4,7 @@ A kind of agent is a subclass of `Agent`: its class attributes are its name in f
 its options, `build_algorithm`, which makes its `Algorithm`, and whether its actions are real.
 """
 
+from collections.abc import Callable
 from os import PathLike
 from typing import Any
 
@@ -30,8 +31,15 @@ def learner_of(config: Any) -> type[Agent]:
     raise InvalidInput(f"options must be a {known}, not {type(config).__name__}")
 
 
-def load_agent(path: str | PathLike[str], env: Any = None, max_bytes: int | None = None) -> Agent:
+def load_agent(
+    path: str | PathLike[str],
+    env: Any = None,
+    max_bytes: int | None = None,
+    action_mask: Callable[[Any], Any] | None = None,
+) -> Agent:
     """Read an agent of any kind from a file; `env` replaces its environment.
+
+    The function that masks actions, where there was one, is not in the file: give it again.
 
     A file that unpacks to more than `max_bytes` is refused before anything is allocated; the
     default is 256 MB or 250 times the size of the file, whichever is more.
@@ -43,4 +51,4 @@ def load_agent(path: str | PathLike[str], env: Any = None, max_bytes: int | None
     if kind not in LEARNERS:
         known = ", ".join(LEARNERS)
         raise InvalidInput(f"holds a {kind} agent, not one of {known}", source=path)
-    return LEARNERS[kind].load(path, env, max_bytes)
+    return LEARNERS[kind].load(path, env, max_bytes, action_mask)

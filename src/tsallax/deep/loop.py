@@ -45,12 +45,14 @@ class Loop(Protocol):
 
     algorithm: Any
     """The algorithm that acts, stores and learns; it may be replaced between two segments."""
-    resumes_mid_episode: bool
-    """Whether saved arrays hold enough to continue within an episode."""
 
     @property
     def in_progress(self) -> bool:
         """Whether episodes are in progress; if not, `run` starts new ones."""
+
+    @property
+    def resumes_mid_episode(self) -> bool:
+        """Whether saved arrays hold enough to continue within the episodes in progress."""
 
     def run(self, learner: Any, learning: bool, step: int, cycles: int, episodes: int) -> Segment:
         """Run up to `cycles` cycles from `step`, and stop after the one that ends `episodes`."""

@@ -49,8 +49,6 @@ class GymnasiumEpisodes:
 class GymnasiumLoop:
     """The loop in Gymnasium environments, which are made at the first step."""
 
-    resumes_mid_episode = False
-
     def __init__(self, algorithm: Algorithm, spec: EnvironmentSpec, seed: int) -> None:
         self.algorithm, self.spec, self.seed = algorithm, spec, seed
         self.episodes = GymnasiumEpisodes([0] * spec.n_envs)
@@ -60,6 +58,13 @@ class GymnasiumLoop:
     @property
     def in_progress(self) -> bool:
         return self.episodes.observation is not None
+
+    @property
+    def resumes_mid_episode(self) -> bool:
+        """Whether the episode in progress is one that can be repeated from its actions."""
+        known = self.in_progress or self._saved is not None
+        one = known and self.spec.n_envs == 1 and 0 < len(self.episodes.taken) <= MAX_REPEATED
+        return one and self.episodes.action is not None and not self.spec.statistics()
 
     def _next_seed(self, e: int) -> int:
         """The seed of the next episode in environment `e`."""
@@ -164,19 +169,13 @@ class GymnasiumLoop:
         """
         now = self.episodes
         found = {"begun": np.asarray(now.next_episode, np.int64) + (not self.in_progress)}
-        repeats = not between_episodes and self._repeats()
+        repeats = not between_episodes and self.resumes_mid_episode
         if repeats:
             seen = self._saved if now.observation is None else now.observation
             found |= {"observation": np.asarray(seen), "taken": np.stack(now.taken)}
         if now.action is not None and (between_episodes or repeats):
             found |= {"pending": np.asarray(now.action), "pending_share": np.asarray(now.support)}
         return found
-
-    def _repeats(self) -> bool:
-        """Whether the episode in progress is one that can be repeated from its actions."""
-        known = self.in_progress or self._saved is not None
-        one = known and self.spec.n_envs == 1 and 0 < len(self.episodes.taken) <= MAX_REPEATED
-        return one and self.episodes.action is not None and not self.spec.statistics()
 
     def restore(self, arrays: dict[str, NDArray[Any]], learner: Any, finished: int) -> None:
         n = self.spec.n_envs

@@ -13,12 +13,13 @@ from tsallax.errors import InvalidInput
 AT_START = (
     "factored",
     "initial_value",
+    "layer_norm",
     "masked",
     "n_envs",
     "normalize_observations",
     "output_scale",
 )
-"""Options that only matter when an agent is made."""
+"""Options that only matter when an agent is made, or make another function of its weights."""
 
 Build = Callable[[EnvironmentSpec, Sequence[Any]], tuple[Algorithm, list[Any]]]
 

@@ -1,9 +1,11 @@
 """Options of learners as data: fields with a help text, checked, read from and written to files."""
 
 import dataclasses
+import inspect
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import field
-from typing import Any, TypeVar
+from functools import wraps
+from typing import Any, ParamSpec, TypeVar
 
 from tsallax import checks
 from tsallax.deep import linear_schedule
@@ -57,6 +59,7 @@ MAX_TRAIN_FREQ = 2**20
 MAX_N_STEP = 2**10
 """Every step of a return is an operation of the compiled program."""
 
+P = ParamSpec("P")
 T = TypeVar("T")
 
 
@@ -132,6 +135,28 @@ def suggestion(name: str, known: Iterable[str]) -> str:
         return f"use {ELSEWHERE[name]}"
     near = checks.nearest(name, names)
     return f"did you mean {near}?" if near else f"choose from {', '.join(names)}"
+
+
+def arguments_by_name(example: str) -> Callable[[Callable[P, T]], Callable[P, T]]:
+    """Refuse, in one line, arguments that a method does not have, and those without a name."""
+
+    def decorate(method: Callable[P, T]) -> Callable[P, T]:
+        known = [*inspect.signature(method).parameters][1:]
+
+        @wraps(method)
+        def call(*given: P.args, **named: P.kwargs) -> T:
+            for name in named:
+                if name not in known:
+                    problem = f"{method.__name__} has no argument {name!r}"
+                    raise InvalidInput(f"{problem}: {suggestion(name, known)}")
+            if len(given) > 1:
+                problem = f"{method.__name__} takes its arguments by name, not {given[1]!r:.60}"
+                raise InvalidInput(f"{problem}: {method.__name__}({example})")
+            return method(*given, **named)
+
+        return call
+
+    return decorate
 
 
 def to_mapping(config: Any) -> dict[str, Any]:

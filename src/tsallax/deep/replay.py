@@ -175,6 +175,17 @@ def prioritize(replay: Replay, index: Array, error: Array, exponent: float) -> R
     return dataclasses.replace(_set(replay, index, weight), largest=largest)
 
 
+def with_exponent(replay: Replay, old: float, new: float) -> Replay:
+    """The memory with the priorities that it would have with another exponent.
+
+    From an exponent of 0, which forgets the errors, all transitions have the largest priority.
+    """
+    ratio = 1.0 if old == 0 else new / old
+    priority = jnp.where(replay.priority > 0, replay.priority**ratio, 0)
+    sums, largest = jnp.sum(priority, -1), replay.largest**ratio
+    return dataclasses.replace(replay, priority=priority, sums=sums, largest=largest)
+
+
 def _set(replay: Replay, index: Array, weight: Array) -> Replay:
     side = replay.priority.shape[1]
     index, weight = _twice(index, weight)

@@ -52,6 +52,8 @@ class TrainingSchedule:
 
     def fraction_done(self, step: int, episode: int) -> float:
         """The progress towards the goal that is closer."""
+        if self.finished(step, episode):
+            return 1.0
         by_step = (step - self.first_step) / (self.last_step - self.first_step)
         by_episode = (episode - self.first_episode) / (self.last_episode - self.first_episode)
         return min(1.0, max(by_step, by_episode))
@@ -79,8 +81,8 @@ class TrainingSchedule:
 class SaveSchedule:
     """The time of the next file: every n steps, or once a minute.
 
-    A file is due at the end of each interval. Where an environment cannot be saved within an
-    episode it waits for the end of the episode, until it is overdue.
+    A file is due at the end of each interval. Where the episode in progress could not be repeated
+    it waits for the end of the episode, until it is overdue.
     """
 
     def __init__(

@@ -4,9 +4,11 @@ A mask is given as Gymnasium has it (`info["action_mask"]`, `space.sample(mask)`
 array with a 0 or 1 for each action; for a space of several dimensions a tuple with such an array
 for each dimension, or one array with all of them one after another; for a Tuple or Dict a tuple or
 dict of the masks of its parts, None for a part without one. Levels of a Box are masked like
-choices. The word "all" allows everything.
+choices. Actions that are numbered jointly may have an entry for each number in place of that. The
+word "all" allows everything.
 """
 
+import math
 from collections.abc import Iterator, Mapping
 from typing import Any
 
@@ -19,12 +21,14 @@ from tsallax.errors import InvalidInput
 
 ALL = "all"
 """The mask that allows every action."""
+SEQUENCES = list, tuple, np.ndarray
 
 
 def mask_row(action: ActionFormat, given: Any) -> NDArray[np.bool_]:
     """The mask of one state, with an entry for each number of an action, or for each choice.
 
-    Joint actions of several dimensions may be masked one by one, too.
+    Joint actions of several dimensions may be masked one by one, too. An array that may be either
+    is refused.
 
     >>> space = SpaceDescription(
     ...     kind="multi_discrete", shape=(2,), dtype="int64", sizes=(2, 3), start=(0, 0)
@@ -38,9 +42,15 @@ def mask_row(action: ActionFormat, given: Any) -> NDArray[np.bool_]:
     assert action.choices is not None
     if isinstance(given, str) and given == ALL:
         return np.ones(action.n_actions or 0, np.bool_)
+    given = _as_tuples(given)
     if not action.factored and not isinstance(given, tuple | Mapping):
         array = np.asarray(given)
         if array.shape == (action.n_actions,):
+            if len(action.choices) > 1 and sum(action.choices) == math.prod(action.choices):
+                raise InvalidInput(
+                    f"is ambiguous: its {array.size} entries may be those of each dimension or "
+                    "those of all combinations: give a tuple with an array for each dimension"
+                )
             return _allowed(_booleans(array))
     choices = iter(action.choices)
     by_leaf = [[next(choices) for _ in range(leaf.size)] for leaf in action.space.leaves()]
@@ -59,7 +69,7 @@ def mask_rows(action: ActionFormat, given: Any, n: int) -> NDArray[np.bool_]:
     """The masks of n states: a list of masks, or a stacked one as vector environments give it."""
     if isinstance(given, list):
         if len(given) != n:
-            raise InvalidInput(f"{len(given)} masks for {n} observations")
+            raise InvalidInput(f"is a list of {len(given)} for {n} observations")
         return np.stack([mask_row(action, one) for one in given])
     return np.stack([mask_row(action, mask_entry(given, i, n)) for i in range(n)])
 
@@ -74,7 +84,7 @@ def mask_entry(stacked: Any, i: int, n: int) -> Any:
         return tuple(mask_entry(value, i, n) for value in stacked)
     array = np.asarray(stacked)
     if array.ndim == 0 or len(array) != n:
-        raise InvalidInput(f"a mask of shape {array.shape} for {n} observations")
+        raise InvalidInput(f"has the shape {array.shape} for {n} observations")
     return array[i]
 
 
@@ -105,9 +115,20 @@ def _dimensions(
         yield from arrays
         return
     array = np.asarray(given)
+    if array.ndim == 0:
+        raise InvalidInput(f"is {given!r}, should be an array of zeros and ones (int8)")
     if array.size != sum(sizes) or (array.ndim > 1 and len(set(sizes)) > 1):
         raise InvalidInput(f"has the shape {array.shape}, should be ({sum(sizes)},)")
     yield from np.split(_booleans(array).ravel(), np.cumsum(sizes)[:-1])
+
+
+def _as_tuples(given: Any) -> Any:
+    """Lists of sequences as tuples, at all depths; anything else as it is."""
+    if isinstance(given, Mapping):
+        return {key: _as_tuples(value) for key, value in given.items()}
+    if isinstance(given, list) and any(isinstance(one, SEQUENCES) for one in given):
+        given = tuple(given)
+    return tuple(map(_as_tuples, given)) if isinstance(given, tuple) else given
 
 
 def _flat(given: tuple[Any, ...]) -> Iterator[Any]:

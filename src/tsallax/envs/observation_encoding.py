@@ -58,6 +58,13 @@ class ObservationEncoding:
         return all(self.space.shape[axis] >= SMALLEST_IMAGE for axis in self._axes[:2])
 
     @property
+    def is_stack_of_images(self) -> bool:
+        """Whether an observation is a Box of bytes with pixels and more than three axes."""
+        box = self.space.kind == "box" and self.space.dtype == "uint8"
+        long_axes = sum(n >= SMALLEST_IMAGE for n in self.space.shape)
+        return box and len(self.space.shape) > 3 and long_axes >= 2
+
+    @property
     def _axes(self) -> tuple[int, ...]:
         """The axes of an image in the order height, width, channels."""
         shape = self.space.shape

@@ -7,6 +7,7 @@ agent, which drops rows that a killed process wrote after its last checkpoint.
 import csv
 import uuid
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from os import PathLike
 from pathlib import Path
 from typing import Any, TextIO
@@ -62,8 +63,12 @@ class Logs:
         for name, file in self._files.items():
             rows = _rows(history, name, self._written[name])
             if rows:
-                csv.writer(file, lineterminator="\n").writerows(rows)
-                file.flush()
+                try:
+                    csv.writer(file, lineterminator="\n").writerows(rows)
+                    file.flush()
+                except OSError as error:
+                    problem = f"cannot be written: {error.strerror or error}"
+                    raise InvalidInput(problem, source=self._folder / name) from None
                 self._pass_on(name, rows, self._written[name])
                 self._written[name] += len(rows)
 
@@ -79,9 +84,12 @@ class Logs:
             writer.flush()
 
     def close(self) -> None:
-        """Close the files."""
-        for closing in (*self._files.values(), *self._writers):
-            closing.close()
+        """Close the files; `add` has written all that they are to hold, or said that it cannot."""
+        for file in self._files.values():
+            with suppress(OSError):
+                file.close()
+        for writer in self._writers:
+            writer.close()
 
 
 class TensorBoardWriter:

@@ -4,6 +4,7 @@ What is refused is refused here, before anything is written.
 """
 
 import os
+import shlex
 from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
@@ -47,7 +48,7 @@ def open_run(
         problem = f"the run in {folder} has its options: change them by their names"
         raise InvalidInput(problem, omit="preset")
     old, new = _resumed_settings(folder, stored, options)
-    _check_settings(new, given)
+    _check_settings(new, given, folder)
     if not (folder / AGENT_FILE).exists():
         return TrainingRun(new, _new_agent(new), folder, True)
     env = new.run.env
@@ -169,16 +170,18 @@ def _changed(folder: Path, name: str, new: Any, old: Any) -> InvalidInput:
     )
 
 
-def _check_settings(settings: Settings, given: Options) -> None:
+def _check_settings(settings: Settings, given: Options, resumed: Path | None = None) -> None:
     """Refuse settings that are incomplete, or need what is missing here."""
     run = settings.run
     if run.env is None:
         raise InvalidInput("no environment: give its id, such as Reacher-v5")
     if names_module(run.env) and given.get("env") != run.env:
-        raise InvalidInput(
-            "names a module to import, which a file may not: give it on the command line as well",
-            source=run.env,
-        )
+        remedy = "give it on the command line as well"
+        if resumed is not None:
+            words = ["tsallax", "train", run.env, "--resume", "--out", str(resumed)]
+            remedy = f"to resume the run: {shlex.join(words)}"
+        problem = f"names a module to import, which a file may not: {remedy}"
+        raise InvalidInput(problem, source=run.env)
     if run.episodes is None and run.steps is None:
         _check_environment(run.env)
         raise InvalidInput("how long to train: give --episodes or --steps")

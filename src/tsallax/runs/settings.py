@@ -40,7 +40,7 @@ class Run:
     eval_every: int | None = option(
         None, "episodes between evaluations, or steps where only steps are given"
     )
-    eval_episodes: int = option(20, "episodes of an evaluation")
+    eval_episodes: int = option(20, "greedy episodes of an evaluation; as many are sampled")
     save_every: int | None = option(None, "steps between checkpoints; default: one a minute")
     stop_at_return: float | None = option(
         None, "greedy return of an evaluation, or mean of 100 training episodes, that ends the run"

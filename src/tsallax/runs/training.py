@@ -5,7 +5,7 @@ from its folder alone. The logs are derived from the agent, and rewritten whenev
 """
 
 import shlex
-from contextlib import closing
+from contextlib import closing, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -48,7 +48,9 @@ class TrainingRun:
 
     @property
     def finished(self) -> bool:
-        """Whether a limit or the return is reached."""
+        """Whether a limit or the return is reached, and no evaluation is missing."""
+        if self.agent.evaluation_missing:
+            return False
         return self.reached or any(self._done[name] >= n for name, n in self.limits.items())
 
     @property
@@ -111,8 +113,11 @@ def train(training: TrainingRun) -> None:
                     save_every=run.save_every,
                     callback=lambda agent: logs.add(agent.history),
                 )
-        finally:  # an interrupt comes between two callbacks
-            logs.add(agent.history)
+        except BaseException:  # an interrupt comes between two callbacks
+            with suppress(InvalidInput):
+                logs.add(agent.history)
+            raise
+        logs.add(agent.history)
 
 
 def checkpoint_of(path: Path) -> Path:
