@@ -31,6 +31,11 @@ from tsallax.errors import InvalidInput
 
 BACKENDS = ("auto", "jax", "gymnasium")
 
+NO_MASK_FUNCTION = (
+    "saved with a function that masks actions: load it with one, action_mask=your_function"
+)
+"""Why an agent or a fleet that was trained with such a function does not go on without it."""
+
 
 @dataclass(kw_only=True)
 class EnvironmentSpec:
@@ -120,8 +125,7 @@ class EnvironmentSpec:
     def adapter_options(self) -> dict[str, Any]:
         """Arguments of `GymnasiumAdapter`, and of `make_spec`, for actions and masks like these."""
         if self.masked_by_function and self.action_mask is None:
-            problem = "saved with a function that masks actions: load it with one, "
-            raise InvalidInput(f"{problem}action_mask=your_function", source=self.name)
+            raise InvalidInput(NO_MASK_FUNCTION, source=self.name)
         return {
             "actions": self.action.levels or None,
             "continuous": self.n_actions is None,

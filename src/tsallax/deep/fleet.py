@@ -26,6 +26,7 @@ from tsallax import checks, provenance
 from tsallax.deep import checkpoint, options
 from tsallax.deep.agent import Agent
 from tsallax.deep.environment_description import options_for
+from tsallax.deep.environment_spec import NO_MASK_FUNCTION
 from tsallax.deep.evaluation_episodes import Episodes, evaluation_seed
 from tsallax.deep.fleet_members import Member, checked_members
 from tsallax.deep.learners import LEARNERS, learner_of
@@ -500,8 +501,7 @@ class Fleet:
                 "action_mask": action_mask,
             }
             if world.get("masked_by_function") and action_mask is None:
-                problem = "saved with a function that masks actions: load it with one, "
-                raise InvalidInput(f"{problem}action_mask=your_function")
+                raise InvalidInput(NO_MASK_FUNCTION)
         fleet = cls.__new__(cls)
         with checkpoint.refusals_of(path):
             fleet._prepare(again, members, settings, **given)
