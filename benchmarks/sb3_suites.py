@@ -1,20 +1,23 @@
-"""Agents of Stable-Baselines3 as rows of `tsallax reproduce classic` and `control`.
+"""Agents of Stable-Baselines3 as rows of `tsallax reproduce classic`, `control` and `minatar`.
 
     python benchmarks/sb3_suites.py classic --out out/classic                  DQN, ten seeds
     python benchmarks/sb3_suites.py classic --out out/classic --workers 16     16 runs at a time
     python benchmarks/sb3_suites.py control --out out/control --tasks HalfCheetah,Hopper \\
         --steps 100000                                                         TD3, five seeds
+    python benchmarks/sb3_suites.py minatar --out out/minatar                  DQN, ten seeds
     tsallax report out/classic                                                 the page, with both
 
 The settings are those of RL Baselines3 Zoo, read from its package (`rl_zoo3/hyperparams/*.yml`),
 which is found but not imported: it need not have its dependencies. It has settings for version 4 of
 the MuJoCo tasks, which serve for version 5, and none for FrozenLake and Taxi, where DQN has its own
-defaults and a one-hot observation. DQN does not know masks: Taxi with masks is not run. A run makes
+defaults and a one-hot observation. DQN does not know masks: Taxi with masks is not run. For MinAtar
+it has the Zoo's settings for Atari, without the wrappers, learning from step 1,000 and not 100,000,
+and with the convolution of MinAtar's authors, as that for Atari needs larger images. A run makes
 the steps of ours (up to a multiple of `train_freq`) and is evaluated like ours: after the same
 steps, without exploration, for as many episodes. Each run is a process with one thread. It is
 appended when it is finished; what has a row is not run again.
 
-JAX is not needed; stable-baselines3, torch, rl_zoo3, ruamel.yaml and Gymnasium are.
+JAX is not needed but for MinAtar; stable-baselines3, torch, rl_zoo3, ruamel.yaml and Gymnasium are.
 """
 
 from __future__ import annotations
@@ -38,14 +41,14 @@ import numpy as np
 from tsallax.paper.fleets.row_files import Point
 from tsallax.paper.result import tidy
 from tsallax.paper.suites.suite_rows import SUITE_ROWS, SuiteRow
-from tsallax.paper.suites.suite_tasks import CLASSIC, CONTROL, SUITES, choose
+from tsallax.paper.suites.suite_tasks import CLASSIC, CONTROL, MINATAR, SUITES, choose
 
 CURVE_POINTS = 100
 THREADS = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")
 EVALUATION_SEED = 1_000_003
 
 
-AGENTS = {CLASSIC.name: "DQN", CONTROL.name: "TD3"}
+AGENTS = {CLASSIC.name: "DQN", CONTROL.name: "TD3", MINATAR.name: "DQN"}
 """The class of Stable-Baselines3 that trains each suite."""
 
 
@@ -104,7 +107,13 @@ def _arguments(given: dict[str, Any]) -> dict[str, Any]:
 
 
 def settings_for(zoo: dict[str, dict[str, Any]], env: str) -> dict[str, Any]:
-    """The Zoo's settings of an environment, or of its version before."""
+    """The Zoo's settings of an environment, or of its version before; Atari's for MinAtar."""
+    if "MinAtar" in env:
+        wrapped = ("env_wrapper", "frame_stack")
+        return {
+            **{name: value for name, value in zoo["atari"].items() if name not in wrapped},
+            "learning_starts": 1_000,
+        }
     name, _, version = env.rpartition("-v")
     return zoo.get(env) or zoo.get(f"{name}-v{int(version) - 1}", {})
 
@@ -117,11 +126,45 @@ def make_agent(run: Run, env: str) -> Any:
 
     settings = {"policy": "MlpPolicy", **run.settings}
     if settings.pop("noise_type", None) == "normal":
-        size = gymnasium.make(env).action_space.shape
+        size = gymnasium.make(gymnasium_id(env)).action_space.shape
         noise = NormalActionNoise(np.zeros(size), np.full(size, settings.pop("noise_std")))
         settings["action_noise"] = noise
+    if settings["policy"] == "CnnPolicy":
+        settings["policy_kwargs"] = {
+            "features_extractor_class": small_convolution(),
+            "net_arch": [],
+        }
     kind = getattr(stable_baselines3, AGENTS[run.suite])
-    return kind(env=env, seed=run.seed, device="cpu", **settings)
+    return kind(env=gymnasium_id(env), seed=run.seed, device="cpu", **settings)
+
+
+def small_convolution() -> Any:
+    """The network of MinAtar's authors before its output: 16 filters of 3 x 3 and 128 units."""
+    import torch
+    from stable_baselines3.common.torch_layers import BaseFeaturesExtractor
+
+    class SmallConvolution(BaseFeaturesExtractor):
+        def __init__(self, observation_space: Any) -> None:
+            super().__init__(observation_space, features_dim=128)
+            channels, height, width = observation_space.shape
+            self.layers = torch.nn.Sequential(
+                torch.nn.Conv2d(channels, 16, 3),
+                torch.nn.ReLU(),
+                torch.nn.Flatten(),
+                torch.nn.Linear(16 * (height - 2) * (width - 2), 128),
+                torch.nn.ReLU(),
+            )
+
+        def forward(self, observations: Any) -> Any:
+            return self.layers(observations)
+
+    return SmallConvolution
+
+
+def gymnasium_id(env: str) -> str:
+    """An id by which Gymnasium finds an environment, those of this library included."""
+    own = "tsallax.envs.gymnasium.registration:" if env.startswith("tsallax/") else ""
+    return own + env
 
 
 def make_run(run: Run) -> SuiteRow:
@@ -184,7 +227,7 @@ def greedy_returns(agent: Any, env: str, episodes: int, seed: int) -> list[float
     """Returns of episodes without exploration, in an environment made for them."""
     import gymnasium
 
-    made, found = gymnasium.make(env), []
+    made, found = gymnasium.make(gymnasium_id(env)), []
     for episode in range(episodes):
         seen, _ = made.reset(seed=EVALUATION_SEED + 100_000 * seed + episode)
         total, over = 0.0, False

@@ -11,7 +11,7 @@ from pathlib import Path
 
 PYPROJECT = Path(__file__).parents[1] / "pyproject.toml"
 EXTRAS = ("mujoco", "video", "tensorboard", "ray")
-"""Extras for users, but for wandb, which has a stand-in in the tests."""
+"""Extras for users, but for wandb and minatar, which have stand-ins in the tests."""
 
 
 def oldest(requirements: list[str]) -> list[str]:

@@ -30,7 +30,7 @@ def test_presets_are_listed_with_results_in_lines_that_fit_a_terminal(capsys, mo
 
 def test_the_lines_of_all_presets_fit_a_terminal(capsys):
     _, out, _ = call(capsys, "presets")
-    assert max(map(len, out.splitlines())) <= 88
+    assert max(map(len, out.splitlines())) <= 92
 
 
 def test_one_preset_is_printed_as_its_file(capsys):

@@ -89,8 +89,21 @@ def test_images_have_their_channels_last(shape: Any, stored: Any) -> None:
     assert image.shape == (1, *stored)
     moved = one if one.ndim < 3 or shape == stored else np.moveaxis(one, 0, 2)
     np.testing.assert_array_equal(image[0], moved.reshape(stored))
-    with refused("has the type float32, should be bytes"):
+    with refused("has the type float32, should be uint8"):
         encoding.encode([one.astype(np.float32)])
+
+
+def test_images_of_booleans_become_bytes() -> None:
+    space = spaces.Box(0, 1, (10, 10, 4), np.bool_)
+    encoding = encoding_of(space)
+    assert encoding.format == ObservationFormat.image(10, 10, 4)
+    one = space.sample()
+    (image,), single = encoding.encode_given(one)
+    assert single
+    assert image.dtype == np.uint8
+    np.testing.assert_array_equal(image, 255 * one)
+    with refused("has the type uint8, should be bool"):
+        encoding.encode([image])
 
 
 def test_what_is_stored_is_a_copy() -> None:

@@ -58,8 +58,8 @@ def reproduce(
         str | None,
         typer.Option(
             metavar="NAME,...",
-            help="Such as Sparse+SparseBellman-0.1, EpsGrdy+Bellman, DDPG; of classic and control "
-            "sparse-0.1, epsilon.  [default: all]",
+            help="Such as Sparse+SparseBellman-0.1, EpsGrdy+Bellman, DDPG; of classic, control "
+            "and minatar sparse-0.1, epsilon.  [default: all]",
         ),
     ] = None,
     alphas: Annotated[
@@ -69,7 +69,8 @@ def reproduce(
         ),
     ] = None,
     seeds: Annotated[
-        int | None, typer.Option(help="Runs of each variant.  [default: 3; classic 10, control 5]")
+        int | None,
+        typer.Option(help="Runs of each variant.  [default: 3; classic and minatar 10, control 5]"),
     ] = None,
     episodes: Annotated[
         int | None, typer.Option(help="The most of a run.  [default: paper's, 10000 and 3000]")
@@ -99,7 +100,9 @@ def reproduce(
     tasks_: Annotated[
         str | None,
         typer.Option(
-            "--tasks", metavar="NAME,...", help="Tasks of classic or control.  [default: all]"
+            "--tasks",
+            metavar="NAME,...",
+            help="Tasks of classic, control or minatar.  [default: all]",
         ),
     ] = None,
     levels: Annotated[
@@ -131,10 +134,10 @@ def reproduce(
     \b
     EXPERIMENTS
 
-    The last four train agents: reacher and pendulum take minutes on a large GPU and weeks on
-    a CPU, control hours on a large GPU. classic and control are not in the paper. Every run
-    becomes a row in the folder when it is finished. The same command resumes an interrupted
-    one, on another machine too, and trains nothing twice.
+    The last five train agents: reacher and pendulum take minutes on a large GPU and weeks on
+    a CPU, control hours on a large GPU. classic, control and minatar are not in the paper.
+    Every run becomes a row in the folder when it is finished. The same command resumes an
+    interrupted one, on another machine too, and trains nothing twice.
     """
     names = what or ["all"]
     for name in names:

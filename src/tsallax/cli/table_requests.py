@@ -39,7 +39,7 @@ def sweep_request(name: str, quick: bool, given: dict[str, Any]) -> SweepRequest
 
 
 def suite_request(name: str, quick: bool, given: dict[str, Any]) -> SuiteRequest:
-    """The request for `classic` or `control`; `given` are the options of the command line."""
+    """The request for a suite; `given` are the options of the command line."""
     from tsallax.paper.suites.suite_jobs import default_request
     from tsallax.paper.suites.suite_tasks import (
         DEFAULT_ALPHAS,
@@ -69,7 +69,7 @@ def suite_request(name: str, quick: bool, given: dict[str, Any]) -> SuiteRequest
                 raise InvalidInput(f"--set {option}: not an option that all variants share")
     if "levels" in words:
         if suite.levels == (None,):
-            raise InvalidInput("--levels is for control: the actions of classic are discrete")
+            raise InvalidInput(f"--levels is for control: the actions of {name} are discrete")
         changes["levels"] = tuple(_level(word) for word in words["levels"])
     return dataclasses.replace(usual, **changes, options=options)
 

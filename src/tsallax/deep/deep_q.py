@@ -476,7 +476,7 @@ def _check_network(spec: EnvironmentSpec, kind: str | None) -> None:
         problem = "network=mlp cannot learn from its observations, which are images"
         raise InvalidInput(problem, source=spec.name, add=("network", "cnn"))
     if not images and kind == "cnn":
-        problem = "its observations are not images: network=cnn needs a Box of bytes (uint8) "
+        problem = "its observations are not images: network=cnn needs a Box of uint8 or bool "
         problem += "of shape (height, width) or (height, width, channels), at least 8 x 8, "
         problem += f"not {spec.encoding.space}"
         raise InvalidInput(problem, source=spec.name, omit="network")

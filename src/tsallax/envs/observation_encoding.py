@@ -1,8 +1,9 @@
 """`ObservationEncoding`: observations of any space in the form in which agents store them.
 
-A Discrete observation is stored as an integer counted from 0, a Box of bytes that is an image as
-an image with the channels last, and every other one as a vector of float32: a Box flattened, other
-spaces as `gymnasium.spaces.utils.flatten` does it, integers one-hot.
+A Discrete observation is stored as an integer counted from 0, a Box of bytes or booleans that is an
+image as an image of bytes with the channels last, True as 255, and every other one as a vector of
+float32: a Box flattened, other spaces as `gymnasium.spaces.utils.flatten` does it, integers
+one-hot.
 """
 
 from collections.abc import Mapping, Sequence
@@ -19,7 +20,8 @@ from tsallax.envs.space_description import SpaceDescription
 from tsallax.errors import InvalidInput
 
 SMALLEST_IMAGE = 8
-"""A Box of bytes with fewer rows or columns is a vector."""
+"""A Box with fewer rows or columns is a vector."""
+IMAGE_TYPES = ("uint8", "bool")
 
 
 @dataclass(frozen=True)
@@ -51,16 +53,16 @@ class ObservationEncoding:
 
     @property
     def is_image(self) -> bool:
-        """Whether an observation is a Box of bytes with rows and columns of pixels."""
-        box = self.space.kind == "box" and self.space.dtype == "uint8"
+        """Whether an observation is a Box of bytes or booleans with rows and columns of pixels."""
+        box = self.space.kind == "box" and self.space.dtype in IMAGE_TYPES
         if not box or len(self.space.shape) not in (2, 3):
             return False
         return all(self.space.shape[axis] >= SMALLEST_IMAGE for axis in self._axes[:2])
 
     @property
     def is_stack_of_images(self) -> bool:
-        """Whether an observation is a Box of bytes with pixels and more than three axes."""
-        box = self.space.kind == "box" and self.space.dtype == "uint8"
+        """Whether an observation is such a Box, but with more than three axes."""
+        box = self.space.kind == "box" and self.space.dtype in IMAGE_TYPES
         long_axes = sum(n >= SMALLEST_IMAGE for n in self.space.shape)
         return box and len(self.space.shape) > 3 and long_axes >= 2
 
@@ -88,8 +90,10 @@ class ObservationEncoding:
             return matrices[0] if len(matrices) == 1 else np.concatenate(matrices, 1)
         if form.kind == "integer":
             return self.space.check_integers(batch)[:, 0].astype(np.int32)
-        if batch.dtype != np.uint8:
-            raise InvalidInput(f"has the type {batch.dtype}, should be bytes (uint8)")
+        if batch.dtype != np.dtype(self.space.dtype):
+            raise InvalidInput(f"has the type {batch.dtype}, should be {self.space.dtype}")
+        if batch.dtype == np.bool_:
+            batch = np.where(batch, np.uint8(255), np.uint8(0))
         axes = (0, *(1 + axis for axis in self._axes))
         return np.ascontiguousarray(batch.transpose(axes)).reshape(-1, *form.shape).copy()
 

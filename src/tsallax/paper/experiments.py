@@ -11,7 +11,7 @@ from importlib import import_module
 from typing import Any
 
 from tsallax.paper.result import Progress, Result
-from tsallax.paper.suites.suite_tasks import CLASSIC, CONTROL
+from tsallax.paper.suites.suite_tasks import CLASSIC, CONTROL, MINATAR
 from tsallax.paper.sweep.sweep_tasks import PENDULUM, REACHER
 
 FIGURE, SWEEP, SUITE = "figure", "sweep", "suite"
@@ -103,6 +103,13 @@ EXPERIMENTS: Mapping[str, Experiment] = {
             CONTROL.title,
             CONTROL.title,
             "factored actions on eight MuJoCo tasks, 1 million steps, 5 seeds",
+        ),
+        Experiment(
+            MINATAR.name,
+            SUITE,
+            MINATAR.title,
+            MINATAR.title,
+            "presets on two games of MinAtar, 10 seeds each; needs the extra minatar",
         ),
     )
 }

@@ -1,6 +1,6 @@
 """Presets: options that suit an environment, one YAML file each in the folder `presets`.
 
-A file is named after the id of its environment and has
+A file is named after the id of its environment, with a folder for a namespace, and has
 
     steps: the length of training
     options: those of the agent, as in `tsallax config`, with `actions` where it needs them
@@ -85,16 +85,21 @@ def preset_of(env: str) -> Preset | None:
 @cache
 def all_presets() -> tuple[Preset, ...]:
     """All presets, by name."""
-    return tuple(read_preset(path) for path in sorted(FOLDER.glob("*.yaml")))
+    return tuple(read_preset(path) for path in sorted(FOLDER.rglob("*.yaml")))
 
 
 def read_preset(path: Path) -> Preset:
     """The preset in a file."""
     values = yaml_text.read(path)
     try:
-        return _from_values(path.stem, values)
+        return _from_values(_name(path), values)
     except (TypeError, KeyError, ValueError) as error:
         raise InvalidInput(f"not a preset: {error}", source=path) from None
+
+
+def _name(path: Path) -> str:
+    inside = path.relative_to(FOLDER) if path.is_relative_to(FOLDER) else Path(path.name)
+    return inside.with_suffix("").as_posix()
 
 
 def _from_values(name: str, values: dict[str, Any]) -> Preset:

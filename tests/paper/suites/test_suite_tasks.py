@@ -7,6 +7,7 @@ import pytest
 
 from gymnasium_versions import since
 from refusals import refused
+from tsallax import envs
 from tsallax.deep import options
 from tsallax.deep.deep_q_agent import DeepQ
 from tsallax.deep.deep_q_config import DeepQConfig
@@ -24,6 +25,7 @@ from tsallax.paper.suites.suite_tasks import (
 @since("1.3")  # Taxi-v4
 @pytest.mark.parametrize("suite", SUITES.values(), ids=list(SUITES))
 def test_tasks_are_registered_environments_and_their_milestones_are_on_the_way(suite):
+    envs.register()
     for name, task in suite.tasks.items():
         assert name == task.name
         assert task.env in gymnasium.registry

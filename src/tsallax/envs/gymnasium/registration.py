@@ -1,4 +1,4 @@
-"""The JAX environments as Gymnasium environments, registered when this module is imported.
+"""The JAX environments as Gymnasium environments, and MinAtar's, registered by the import of this.
 
 `gymnasium.make("tsallax.envs.gymnasium.registration:tsallax/Reacher-v5")` imports it, as does
 `tsallax.envs.register()`, after which `gymnasium.make("tsallax/Reacher-v5")` is enough.
@@ -12,6 +12,7 @@ import jax
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from tsallax.envs.gymnasium.minatar import GAMES
 from tsallax.envs.jax.canvas import Picture
 from tsallax.envs.jax.catalogue import BY_ID, jax_environment
 from tsallax.envs.jax.environment import Environment, State
@@ -93,7 +94,7 @@ def _compiled(environment: Environment) -> tuple[Any, Any]:
 
 
 def register() -> None:
-    """Register the ids "tsallax/InvertedPendulum-v5", "tsallax/Reacher-v5", "tsallax/MultiGoal-v0".
+    """Register the ids "tsallax/Reacher-v5", "tsallax/MinAtar-Breakout-v0" and so on.
 
     >>> import gymnasium
     >>> register()
@@ -108,6 +109,15 @@ def register() -> None:
                 entry_point="tsallax.envs.gymnasium.registration:JaxEnv",
                 max_episode_steps=environment.limit,
                 kwargs={"name": name},
+            )
+    for game, limit in GAMES.items():
+        identity = f"tsallax/MinAtar-{game}-v0"
+        if identity not in gymnasium.registry:
+            gymnasium.register(
+                identity,
+                entry_point="tsallax.envs.gymnasium.minatar:MinAtarEnv",
+                max_episode_steps=limit,
+                kwargs={"game": game},
             )
 
 

@@ -1,4 +1,4 @@
-"""Learning curves of the tables `classic` and `control`: a chart of the page and a figure."""
+"""Learning curves of the tables of suites: a chart of the page and a figure."""
 
 from itertools import product
 

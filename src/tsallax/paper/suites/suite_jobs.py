@@ -1,4 +1,4 @@
-"""What the suites `classic` and `control` train: requests, and their jobs."""
+"""What the suites train: requests, and their jobs."""
 
 import dataclasses
 import hashlib

@@ -1,4 +1,4 @@
-"""The tables `classic` and `control` from their rows: tables, curves and a caption."""
+"""The tables of suites from their rows: tables, curves and a caption."""
 
 from collections.abc import Sequence
 from typing import Any

@@ -1,4 +1,4 @@
-"""Finished runs of the suites `classic` and `control`, of our agents and of other libraries'.
+"""Finished runs of the suites, of our agents and of other libraries'.
 
 The files are `*.suite.jsonl` (`tsallax.paper.fleets.row_files`). `benchmarks/sb3_suites.py` writes
 them as well; this module therefore imports no JAX.

@@ -1,4 +1,4 @@
-"""What the suites `classic` and `control` train: environments, steps, agents and options."""
+"""What the suites train: environments, steps, agents and options."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -11,7 +11,7 @@ from tsallax.errors import InvalidInput
 from tsallax.paper.result import read_csv
 
 OURS = "tsallax"
-"""The agent of `classic`: the environment's preset."""
+"""The agent of `classic` and `minatar`: the environment's preset."""
 
 
 @dataclass(frozen=True)
@@ -132,7 +132,26 @@ CONTROL = Suite(
     levels=(3,),
 )
 
-SUITES = {suite.name: suite for suite in (CLASSIC, CONTROL)}
+MINATAR = Suite(
+    "minatar",
+    "MinAtar: small games as images",
+    _by_name(
+        [
+            SuiteTask(game, f"tsallax/MinAtar-{game}-v0", 50_000)
+            for game in ("Breakout", "SpaceInvaders")
+        ]
+    ),
+    seeds=10,
+    eval_every=10_000,
+    eval_episodes=10,
+    final_episodes=100,
+    peer="sb3-dqn",
+    peer_description="DQN of Stable-Baselines3 with the settings of RL Baselines3 Zoo for Atari, "
+    "learning from step 1,000 and with a convolution for images of ten by ten",
+    agents={OURS: {}},
+)
+
+SUITES = {suite.name: suite for suite in (CLASSIC, CONTROL, MINATAR)}
 
 
 def choose(kind: str, names: Sequence[str] | None, known: Sequence[str]) -> list[str]:
