@@ -151,12 +151,8 @@ def mdp_arguments(model: ExplicitModel, discount: float | None) -> dict[str, Any
         termination = termination[:n_choices]
         initial = None if initial is None else initial[:last]
         names = None if names is None else names[:last]
-    index = np.int32 if max(len(target), n_states) <= np.iinfo(np.int32).max else np.int64
-    transitions = csr_array(
-        (probability, target.astype(index), indptr.astype(index)), shape=(n_choices, n_states)
-    )
     return {
-        "transitions": transitions,
+        "transitions": csr_array((probability, target, indptr), shape=(n_choices, n_states)),
         "rewards": model.rewards[:n_choices],
         "discount": discount,
         "initial": initial,
