@@ -184,7 +184,8 @@ def read_functions(
         stored_class=stored_class,
         **spaces,
     )
-    _check_signatures(mdp)
+    with double_precision():
+        _check_traces(mdp)
     return mdp
 
 
@@ -270,13 +271,8 @@ def _read_initial(given: Any, states: Space) -> Any:
     return d / d.sum()
 
 
-def _check_signatures(mdp: FunctionalMDP) -> None:
-    """Trace the functions: they must be JAX functions that return what they have to."""
-    with double_precision():
-        _check_traces(mdp)
-
-
 def _check_traces(mdp: FunctionalMDP) -> None:
+    """Trace the functions: they must be JAX functions that return what they have to."""
     zero = jnp.zeros((), jnp.int32)
     state, action, event = (s.element(zero) for s in (mdp.states, mdp.actions, mdp.events))
     decided = _trace("decide", mdp.decide, ("post", "reward", "allowed"), state, action)
