@@ -118,8 +118,7 @@ class JaxBellman:
         self._shift_high = discount * (1.0 + row_error)
         self._shift_low = max(discount * (1.0 - row_error), 0.0)
         if self._shift_high >= 1.0:
-            name = "float32" if single else "float64"
-            raise InvalidInput(f"discount {discount!r} is too close to 1 for {name}")
+            raise InvalidInput(f"discount {discount!r} is too close to 1 for {self.precision}")
         with self.scope():
             self._terminal, self.ends, self._reward = model.survey
         if not math.isfinite(self._reward):
