@@ -22,7 +22,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tsallax.errors import InvalidInput
-from tsallax.planning.alpha_continuation import path_points
+from tsallax.planning.alpha_continuation import PathPoint, continued_points, point_solver
 from tsallax.planning.evaluation import gap_certificate
 from tsallax.planning.mdp import MDP
 from tsallax.planning.solution import NotConverged, Solution
@@ -128,10 +128,11 @@ def _solve_all(
     lower[0], upper[0], gaps[0] = hard.lower, hard.upper, gap_certificate(mdp, hard)
     codes[0] = policy_codes(hard.pair_policy)
     report(1 / n)
+    solve_at = point_solver(mdp, tolerance, RELATIVE_TOLERANCE)
     i = 1
     for q in indices:
-        family = [Tsallis(alpha, q) for alpha in grid]
-        for point in path_points(mdp, family, tolerance, gap_precision=RELATIVE_TOLERANCE):
+        for point in continued_points(solve_at, [Tsallis(alpha, q) for alpha in grid]):
+            assert isinstance(point, PathPoint)
             lower[i], upper[i], gaps[i] = point.lower, point.upper, point.gap
             codes[i] = policy_codes(point.pair_policy, sparse=q > 1.0)
             i += 1

@@ -122,18 +122,6 @@ def continued_points(solve_at: PointSolver, regularizers: Sequence[Regularizer])
         yield point
 
 
-def path_points(
-    mdp: MDP,
-    regularizers: Sequence[Regularizer],
-    tolerance: float,
-    gap_precision: float = GAP_PRECISION,
-) -> Iterator[PathPoint]:
-    """The solutions of regularisers with alphas that are near each other, one after another."""
-    for point in continued_points(point_solver(mdp, tolerance, gap_precision), regularizers):
-        assert isinstance(point, PathPoint)
-        yield point
-
-
 def _solve_functional(
     mdp: FunctionalMDP, tolerance: float, regularizer: Regularizer, before: Sequence[Point]
 ) -> FunctionalPoint:
