@@ -42,14 +42,12 @@ def bellman(mdp: MDP | FunctionalMDP, regularizer: Regularizer, value: ArrayLike
     array([0., 1., 4.])
     """
     check_problem("bellman", mdp, regularizer, (MDP, FunctionalMDP))
+    v = _read_value("value", mdp, value)
     if isinstance(mdp, MDP):
         stored = Bellman(mdp, regularizer, finite_horizon=True)
-        updated: Floats = stored.sweep(stored.start(_read_value("value", mdp, value)))[0]
-        return updated
+        return stored.sweep(stored.start(v))[0]
     operator = make_operator(mdp, regularizer)
-    return operator.on_host(
-        operator.certify(operator.start(_read_value("value", mdp, value))).updated
-    )
+    return operator.on_host(operator.certify(operator.start(v)).updated)
 
 
 class Options(TypedDict, total=False):
