@@ -190,7 +190,11 @@ def _solve_finite(
     if not isinstance(mdp, MDP):
         raise no_finite_horizon("horizon")
     tolerance = checks.number("tolerance", tolerance, above=0)
-    _refuse_with_horizon(method, unused)
+    if method != "auto":
+        raise InvalidInput("with a horizon, the method is backward induction", omit="method")
+    for name, given in unused.items():
+        if given is not None:
+            raise InvalidInput(f"{name} has no meaning with a horizon", omit=name)
     finite = induct_backward(mdp, regularizer, horizon, final_value, tolerance, progress)
     if not finite.converged:
         raise NotConverged(
@@ -264,15 +268,6 @@ def _solution_of(
         return FunctionalSolution(greedy=operator.greedy(certificate), **fields)
     pair_policy = frozen(operator.pair_policy(certificate.policy))
     return Solution(pair_policy=pair_policy, **fields)
-
-
-def _refuse_with_horizon(method: str, others: Mapping[str, object]) -> None:
-    """Refuse the arguments that backward induction has no use for."""
-    if method != "auto":
-        raise InvalidInput("with a horizon, the method is backward induction", omit="method")
-    for name, given in others.items():
-        if given is not None:
-            raise InvalidInput(f"{name} has no meaning with a horizon", omit=name)
 
 
 def _read_value(name: str, mdp: MDP | FunctionalMDP, value: ArrayLike) -> Floats:
