@@ -24,12 +24,11 @@ from numpy.typing import NDArray
 from tsallax.errors import InvalidInput
 from tsallax.planning.alpha_continuation import PathPoint, continued_points, point_solver
 from tsallax.planning.evaluation import gap_certificate
+from tsallax.planning.forms import Floats
 from tsallax.planning.mdp import MDP
 from tsallax.planning.solution import NotConverged, Solution
 from tsallax.planning.solver import solve
 from tsallax.regularizer import Hard, Tsallis
-
-Floats = NDArray[np.float64]
 
 MAX_STATES = 10_000
 MAX_ACTIONS = 65_535

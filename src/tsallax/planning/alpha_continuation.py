@@ -23,8 +23,9 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from tsallax import checks
-from tsallax.planning.bellman import Bellman, Floats, kernel_arrays
+from tsallax.planning.bellman import Bellman, kernel_arrays
 from tsallax.planning.evaluation import gap_certificate
+from tsallax.planning.forms import Floats
 from tsallax.planning.functional_mdp import FunctionalMDP
 from tsallax.planning.iteration import Target, iterate_to
 from tsallax.planning.linear_systems import Order, PolicySystem, order_to_ends

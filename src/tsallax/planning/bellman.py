@@ -25,7 +25,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tsallax.errors import InvalidInput
-from tsallax.planning.forms import frozen
+from tsallax.planning.forms import Floats, frozen
 from tsallax.planning.kernels import (
     PARALLEL_TRANSITIONS,
     bellman_sweep,
@@ -50,8 +50,6 @@ from tsallax.planning.operator import (
 from tsallax.planning.termination_proof import longest_durations
 from tsallax.planning.validation import ULPS
 from tsallax.regularizer import Regularizer
-
-Floats = NDArray[np.float64]
 
 MAX_REFINEMENTS = 5
 """Corrections of a policy's value by one solver."""

@@ -21,8 +21,9 @@ from scipy.sparse import csr_array
 from tsallax import checks
 from tsallax.errors import InvalidInput
 from tsallax.interrupts import interruptible
-from tsallax.planning.bellman import Bellman, Floats, check_problem, kernel_arrays
+from tsallax.planning.bellman import Bellman, check_problem, kernel_arrays
 from tsallax.planning.finite_horizon import FiniteHorizonSolution, read_final_value
+from tsallax.planning.forms import Floats
 from tsallax.planning.functional_evaluation import (
     FunctionalEvaluation,
     evaluate_functional,

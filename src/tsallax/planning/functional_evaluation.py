@@ -27,7 +27,7 @@ from tsallax.memory import require_memory
 from tsallax.planning.accelerator.functional_sweep import checked_sweep
 from tsallax.planning.accelerator.krylov import bicgstab
 from tsallax.planning.finite_horizon import FiniteHorizonSolution
-from tsallax.planning.forms import numbers
+from tsallax.planning.forms import Floats, numbers
 from tsallax.planning.functional_checks import find_invalid
 from tsallax.planning.functional_mdp import FunctionalMDP
 from tsallax.planning.functional_solution import FunctionalSolution
@@ -38,8 +38,6 @@ from tsallax.planning.solution import Solution
 from tsallax.regularizer import Hard, Regularizer
 from tsallax.time_limits import check_deadline
 from tsallax.wording import plural
-
-Floats = NDArray[np.float64]
 
 MAX_RELATIVE_ERROR = 1e-6
 """The largest error of an evaluation, relative to a bound on all values."""

@@ -18,15 +18,13 @@ from tsallax.files import npz
 from tsallax.memory import require_memory
 from tsallax.planning.accelerator.jax_bellman import GreedyPolicy, JaxBellman
 from tsallax.planning.devices import make_operator
-from tsallax.planning.forms import frozen, read_value
+from tsallax.planning.forms import Floats, frozen, read_value
 from tsallax.planning.function_space import Space
 from tsallax.planning.functional_mdp import FunctionalMDP
 from tsallax.planning.kernels.support_certificates import certify_support
 from tsallax.planning.solution import BaseSolution, make_frame
 from tsallax.planning.solution_files import NUMBERS, contradiction, read_regularizer
 from tsallax.wording import plural
-
-Floats = NDArray[np.float64]
 
 MAX_TABLE = 10**8
 """Entries up to which a policy is laid out as a table."""

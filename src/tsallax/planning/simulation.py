@@ -14,9 +14,9 @@ from tsallax import checks
 from tsallax.errors import InvalidInput
 from tsallax.interrupts import interruptible
 from tsallax.memory import require_memory
-from tsallax.planning.bellman import Floats, check_problem, kernel_arrays
+from tsallax.planning.bellman import check_problem, kernel_arrays
 from tsallax.planning.finite_horizon import FiniteHorizonSolution
-from tsallax.planning.forms import frozen
+from tsallax.planning.forms import Floats, frozen
 from tsallax.planning.kernels import episodes as kernel
 from tsallax.planning.kernels import thread_blocks
 from tsallax.planning.mdp import MDP

@@ -19,10 +19,10 @@ from tsallax import checks
 from tsallax.errors import InvalidInput
 from tsallax.interrupts import interruptible
 from tsallax.planning.accelerator.jax_bellman import JaxBellman
-from tsallax.planning.bellman import Bellman, Floats, check_problem
+from tsallax.planning.bellman import Bellman, check_problem
 from tsallax.planning.devices import make_operator
 from tsallax.planning.finite_horizon import FiniteHorizonSolution, induct_backward
-from tsallax.planning.forms import frozen, read_value
+from tsallax.planning.forms import Floats, frozen, read_value
 from tsallax.planning.functional_mdp import FunctionalMDP, no_finite_horizon
 from tsallax.planning.functional_solution import FunctionalSolution
 from tsallax.planning.iteration import Outcome, Target, iterate_to

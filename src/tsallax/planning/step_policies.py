@@ -9,9 +9,10 @@ import numpy as np
 
 from tsallax.errors import InvalidInput
 from tsallax.planning.finite_horizon import FiniteHorizonSolution
+from tsallax.planning.forms import Floats
 from tsallax.planning.functional_solution import FunctionalSolution
 from tsallax.planning.mdp import MDP
-from tsallax.planning.policies import Floats, read_policy
+from tsallax.planning.policies import read_policy
 from tsallax.planning.solution import Solution
 
 PolicyOfStep = Callable[[int], Floats]

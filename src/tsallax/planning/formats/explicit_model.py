@@ -22,6 +22,7 @@ from scipy.sparse import csr_array
 
 from tsallax import checks
 from tsallax.errors import InvalidInput
+from tsallax.planning.forms import Floats
 from tsallax.planning.validation import NEAR_ONE, row_sums
 
 TERMINAL = "terminal"
@@ -33,7 +34,6 @@ FEW_ACTIONS = 1000
 MAX_NAME_LENGTH = 1 << 28
 """Names that are made here are left out where they have more characters than this in all."""
 
-Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 Mask = NDArray[np.bool_]
 
