@@ -150,7 +150,7 @@ def evaluate(
         for name, given in (("horizon", horizon), ("final_value", final_value)):
             if given is not None:
                 raise no_finite_horizon(name)
-        return evaluate_functional(mdp, policy, regularizer)
+        return evaluate_functional(mdp, policy, chosen)
     if isinstance(policy, FiniteHorizonSolution):
         horizon = policy.horizon if horizon is None else horizon
         if horizon == policy.horizon and final_value is None:

@@ -35,7 +35,7 @@ from tsallax.planning.operator import UNIT_ROUNDOFF
 from tsallax.planning.policies import ROW_TOLERANCE, refuse_real_actions
 from tsallax.planning.precision import double_precision
 from tsallax.planning.solution import Solution
-from tsallax.regularizer import Hard, Regularizer
+from tsallax.regularizer import Regularizer
 from tsallax.time_limits import check_deadline
 from tsallax.wording import plural
 
@@ -87,16 +87,15 @@ class FunctionalEvaluation:
 
 
 def evaluate_functional(
-    mdp: FunctionalMDP, policy: ArrayLike | FunctionalSolution, regularizer: Regularizer | None
+    mdp: FunctionalMDP, policy: ArrayLike | FunctionalSolution, regularizer: Regularizer
 ) -> FunctionalEvaluation:
     """Value, entropy and return of a policy: actions (S,), a table (S, A) or a solution's."""
-    chosen = Hard() if regularizer is None else regularizer
+    alpha = float(regularizer.alpha)
     with double_precision():
         evaluator = PolicyEvaluator(mdp, policy)
         plain = evaluator.solve(evaluator.reward)
-        omega = evaluator.entropy(chosen)
-        collected = evaluator.solve(omega) if chosen.alpha else jnp.zeros_like(plain)
-        alpha = float(chosen.alpha)
+        omega = evaluator.entropy(regularizer)
+        collected = evaluator.solve(omega) if alpha else jnp.zeros_like(plain)
         value = plain + alpha * collected
         error = evaluator.error(value, alpha * omega)
         d = jnp.asarray(mdp.initial)
