@@ -44,7 +44,7 @@ def read_policies(mdp: MDP, policy: Any, horizon: int) -> PolicyOfStep:
         if horizon > policy.horizon:
             raise InvalidInput(f"the policy has {policy.horizon} steps, not {horizon}")
         return policy.pair_policy_at
-    if callable(policy) and not isinstance(policy, np.ndarray | Solution):
+    if callable(policy):
         return lambda step: read_policy(mdp, policy(step))
     same = read_stationary(mdp, policy)
     return lambda step: same
