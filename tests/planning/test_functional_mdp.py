@@ -121,6 +121,8 @@ def test_an_error_in_a_function_names_its_line_and_the_remedy(decide, remedy):
         ({"discount": 1.5}, "discount"),
         ({"initial": 6}, "initial"),
         ({"initial": [0.5] * 6}, "initial"),
+        ({"initial": "first"}, "initial must be real numbers"),
+        ({"initial": [[1.0], [0.5, 0.5]]}, "initial must be a regular array"),
         ({"states": (6, 0)}, r"states\[1\]"),
     ],
 )
