@@ -239,7 +239,7 @@ def _bonus(
     pi = certificate.policy.weights
     reward = operator.alpha * operator.entropy(pi)
     gap = 1.0 - operator.discount - operator.policy_sum_error
-    x, slack, residual = _centred(operator, pi, reward, x, gap)
+    x, slack, residual = _centred(operator, pi, reward, x)
     for attempt in range(4):
         allowed = max(tolerance, precision * float(np.abs(x).max()))
         if slack <= allowed:
@@ -249,7 +249,7 @@ def _bonus(
             x, _, _ = operator.policy_sweeps(
                 certificate._replace(policy=policy), x, MAX_POLICY_SWEEPS, 0.5 * allowed * gap
             )
-            x, slack, residual = _centred(operator, pi, reward, x, gap)
+            x, slack, residual = _centred(operator, pi, reward, x)
             use_linear_systems = slack > allowed
         if use_linear_systems and slack > allowed:
             system = PolicySystem(operator.arrays, pi, order)
@@ -257,12 +257,12 @@ def _bonus(
                 x = x + system.solve(residual, 0.2 * allowed * gap)[0]
             else:
                 x = x + system.solve_exactly(residual)
-            x, slack, residual = _centred(operator, pi, reward, x, gap)
+            x, slack, residual = _centred(operator, pi, reward, x)
     return x, slack, use_linear_systems
 
 
 def _centred(
-    operator: Bellman, pi: Floats, reward: Floats, x: Floats, gap: float
+    operator: Bellman, pi: Floats, reward: Floats, x: Floats
 ) -> tuple[Floats, float, Floats]:
     """x, moved by a constant where that lowers its residual; a bound on its error; its residual."""
     residual = operator.residual(pi, reward, x)
@@ -272,4 +272,5 @@ def _centred(
         shift = middle / (1.0 - operator.discount)
         x, residual = x + shift, residual - middle
         rounding += operator.action_value_rounding(x) + 2 * operator.policy_sum_error * abs(shift)
-    return x, (float(np.abs(residual).max()) + rounding) / gap, residual
+    size = float(np.abs(residual).max()) + rounding
+    return x, operator.policy_error(size, 1.0 - operator.discount), residual

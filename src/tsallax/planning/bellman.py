@@ -333,6 +333,14 @@ class Bellman:
         """A bound on the sum of a row of gamma T_pi above gamma, by rounding."""
         return (2 * self.width + self._successors + 64) * UNIT_ROUNDOFF
 
+    def policy_error(self, residual: float, gap: float) -> float:
+        """A bound on the error of a policy's value with this residual, where `gap` is 1 - gamma.
+
+        Infinite where the sums of rows may make up for the gap.
+        """
+        left = gap - self.policy_sum_error
+        return residual / left if left > 0.0 else math.inf
+
     def entropy(self, pi: Floats) -> Floats:
         """Omega(pi(s)) of every state, of a policy given for every pair."""
         omega = np.zeros(self.mdp.n_states)

@@ -325,7 +325,7 @@ def _solve(
         rounding=lambda v: operator.action_value_rounding(v) + 2 * UNIT_ROUNDOFF * size,
         b=b,
     )
-    return v, residual / (gap - operator.policy_sum_error)
+    return v, operator.policy_error(residual, gap)
 
 
 def _visits(operator: Bellman, system: PolicySystem, gap: float) -> tuple[Floats, float]:
@@ -341,7 +341,7 @@ def _visits(operator: Bellman, system: PolicySystem, gap: float) -> tuple[Floats
         rounding=lambda x: float(terms * 2 * np.abs(x).sum()),
         b=d,
     )
-    return np.maximum(x, 0.0), residual / (gap - operator.policy_sum_error)
+    return np.maximum(x, 0.0), operator.policy_error(residual, gap)
 
 
 def _refined(
