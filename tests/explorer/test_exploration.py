@@ -16,7 +16,7 @@ def mdp():
 
 @pytest.fixture(scope="module")
 def found(mdp):
-    return solve_settings(mdp, [0.3, 0.05], (2.0, 1.0, 1.5), 1e-6, lambda share: None)
+    return solve_settings(mdp, [0.05, 0.3], (1.0, 1.5, 2.0), 1e-6, lambda share: None)
 
 
 def test_settings_are_in_order_and_agree_with_solve(mdp, found):

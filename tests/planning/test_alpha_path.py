@@ -129,6 +129,3 @@ def test_columns_are_one_row_for_each_alpha(monkeypatch):
         assert column.tolist() == getattr(path, f"{name}s").tolist()
     monkeypatch.setitem(sys.modules, "pandas", SimpleNamespace(DataFrame=dict))
     assert path.to_frame() == columns
-    monkeypatch.setitem(sys.modules, "pandas", None)
-    with pytest.raises(InvalidInput, match=r"to_frame: needs pandas: .* or use to_columns\(\)"):
-        path.to_frame()

@@ -27,6 +27,7 @@ from tsallax import (
     MDP,
     Hard,
     InvalidInput,
+    NotConverged,
     Soft,
     Sparse,
     Tsallis,
@@ -274,6 +275,16 @@ def test_gap_certificate_covers_the_true_gap_of_a_finite_horizon(seed, discount,
     bound = longest * float(regularizer.alpha) * float(regularizer.max_entropy(mdp.max_actions))
     assert np.all(certificate <= bound * (1 + 1e-9) + 1e-12)
     assert certificate[4] == 0
+
+
+def test_next_to_discount_one_a_gap_is_infinite_and_an_evaluation_refused():
+    """Sums of rows of a policy may make up for 1 - gamma, by rounding."""
+    mdp = MDP(np.ones((1, 100, 1)), np.linspace(0.0, 1.0, 100)[None], 1 - 1e-14)
+    with pytest.raises(NotConverged) as unfinished:
+        solve(mdp, Sparse(0.1), 1e3, max_sweeps=50)
+    assert gap_certificate(mdp, unfinished.value.solution).tolist() == [math.inf]
+    with pytest.raises(InvalidInput, match="the error of its value is up to inf"):
+        evaluate(mdp, unfinished.value.solution)
 
 
 def test_gap_certificate_is_tighter_than_the_theorem_on_a_sparse_solution():

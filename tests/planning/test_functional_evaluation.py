@@ -50,9 +50,7 @@ def assert_same(found, stored):
 
 
 def test_a_table_is_worth_what_it_is_in_the_stored_mdp():
-    assert_same(
-        evaluate(stock_model(), UNIFORM, Sparse(0.5)), evaluate(STORED, UNIFORM, Sparse(0.5))
-    )
+    assert_same(evaluate(MODEL, UNIFORM, Sparse(0.5)), evaluate(STORED, UNIFORM, Sparse(0.5)))
 
 
 @pytest.mark.parametrize("scale", [1.0, 1e9])

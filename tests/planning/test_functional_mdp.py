@@ -16,10 +16,10 @@ def test_a_model_with_its_transitions_stored_is_the_one_written_out_by_hand():
     np.testing.assert_array_equal(stored.action_of, expected.action_of)
 
 
-def test_a_stored_model_starts_as_the_model_does():
+def test_a_stored_model_starts_and_ends_as_the_model_does():
     model = stock_model(decide=lambda s, a: (s + a, 1.0, (s > 0) & (s + a < 6)))
     stored = model.to_mdp()
-    assert stored.terminal[0]
+    np.testing.assert_array_equal(np.flatnonzero(stored.terminal), [0])
     np.testing.assert_array_equal(stored.initial, model.initial)
     found, again = solve(model, Hard(), 1e-10), solve(stored, Hard(), 1e-10)
     assert found.regularized_return == pytest.approx(again.regularized_return, abs=3e-11)
@@ -63,11 +63,6 @@ def test_what_solve_refuses_is_not_stored(changes, message):
         with pytest.raises(InvalidInput) as refused:
             refuse()
         assert str(refused.value) == message
-
-
-def test_a_state_without_an_allowed_action_is_terminal():
-    model = stock_model(decide=lambda s, a: (s + a, 1.0, (s > 0) & (s + a < 6)))
-    np.testing.assert_array_equal(np.flatnonzero(model.to_mdp().terminal), [0])
 
 
 def test_a_start_and_another_discount_are_kept():
@@ -126,6 +121,8 @@ def test_an_error_in_a_function_names_its_line_and_the_remedy(decide, remedy):
         ({"discount": 1.5}, "discount"),
         ({"initial": 6}, "initial"),
         ({"initial": [0.5] * 6}, "initial"),
+        ({"initial": "first"}, "initial must be real numbers"),
+        ({"initial": [[1.0], [0.5, 0.5]]}, "initial must be a regular array"),
         ({"states": (6, 0)}, r"states\[1\]"),
     ],
 )

@@ -116,7 +116,6 @@ def test_columns_are_one_row_for_each_pair_of_the_states_asked_for(monkeypatch):
     np.testing.assert_array_equal(
         found.certified_support_at([5, 1, 2]), found.certified_support[[5, 1, 2]]
     )
-    assert [len(column) for column in found.to_columns(np.arange(0)).values()] == [0] * 5
 
 
 def test_columns_name_states_and_actions_by_their_coordinates():
@@ -128,14 +127,11 @@ def test_columns_name_states_and_actions_by_their_coordinates():
     assert named["state"][0] == "(1, 0)"
 
 
-def test_a_frame_is_made_of_the_columns_and_needs_pandas(monkeypatch):
+def test_a_frame_is_made_of_the_columns(monkeypatch):
     solution = solve(MODEL, Sparse(0.5))
     monkeypatch.setitem(sys.modules, "pandas", SimpleNamespace(DataFrame=dict))
     frame, columns = solution.to_frame(range(3), True), solution.to_columns(range(3), True)
     assert all(np.array_equal(frame[name], columns[name]) for name in columns)
-    monkeypatch.setitem(sys.modules, "pandas", None)
-    with refused("to_frame: needs pandas", "or use to_columns()"):
-        solution.to_frame()
 
 
 def test_tables_that_do_not_fit_are_refused_with_what_they_would_take(monkeypatch):

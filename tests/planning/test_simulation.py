@@ -55,6 +55,14 @@ def test_the_mean_return_of_a_finite_horizon_includes_the_final_value():
     assert abs(cut.mean - shorter) <= Z * cut.standard_error
 
 
+def test_an_episode_that_is_cut_off_before_its_horizon_misses_the_final_value():
+    mdp = MDP([[[1.0]]], [[1.0]], 0.5)
+    solution = solve(mdp, Hard(), horizon=5, final_value=[-1000.0])
+    expected = evaluate(mdp, solution).expected_return
+    cut = simulate(mdp, solution, 2, 0, max_steps=3)
+    assert abs(cut.mean - expected) <= cut.truncation_bias == 0.5**3 * 2.0 + 0.5**5 * 1000.0
+
+
 def chi_square(counts, probabilities):
     """Pearson's statistic and its mean and standard deviation, of counts with these chances."""
     expected = probabilities * counts.sum()

@@ -216,12 +216,6 @@ def test_durations_beyond_float64_are_refused():
         solve(Problem("slow", 1, rows, 1.0).mdp(), Hard())
 
 
-def test_discount_one_is_for_the_cpu():
-    for options in ({"device": "gpu"}, {"precision": "float32"}):
-        with pytest.raises(InvalidInput, match="discount 1 is solved in float64 on the CPU"):
-            solve(gambler(4, 0.5), Hard(), **options)
-
-
 def test_learning_needs_a_discount():
     with pytest.raises(InvalidInput, match="discount must be a number of at least 0 and below 1"):
         q_learning(gambler(4, 0.5), Hard(), steps=10)

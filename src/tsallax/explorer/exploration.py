@@ -22,14 +22,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tsallax.errors import InvalidInput
-from tsallax.planning.alpha_continuation import path_points
+from tsallax.planning.alpha_continuation import PathPoint, continued_points, point_solver
 from tsallax.planning.evaluation import gap_certificate
+from tsallax.planning.forms import Floats
 from tsallax.planning.mdp import MDP
 from tsallax.planning.solution import NotConverged, Solution
 from tsallax.planning.solver import solve
 from tsallax.regularizer import Hard, Tsallis
-
-Floats = NDArray[np.float64]
 
 MAX_STATES = 10_000
 MAX_ACTIONS = 65_535
@@ -92,7 +91,7 @@ def solve_settings(
     tolerance: float | None,
     report: Callable[[float], None],
 ) -> Exploration:
-    """Solve the hard MDP, and the regularised one for all alphas and q.
+    """Solve the hard MDP, and the regularised one for all alphas and q, which are increasing.
 
     Without a tolerance, it is the smallest that can be proven, by powers of ten.
     """
@@ -120,18 +119,18 @@ def _solve_all(
     report: Callable[[float], None],
 ) -> Exploration:
     """The hard solution, and those of all alphas and q."""
-    grid = default_alphas(_spread(mdp, hard.pair_q)) if alphas is None else sorted(alphas)
-    indices = sorted(qs)
-    n = 1 + len(grid) * len(indices)
+    grid = default_alphas(_spread(mdp, hard.pair_q)) if alphas is None else alphas
+    n = 1 + len(grid) * len(qs)
     lower, upper, gaps = (np.empty((n, mdp.n_states)) for _ in range(3))
     codes = np.empty((n, mdp.n_pairs), np.uint16)
     lower[0], upper[0], gaps[0] = hard.lower, hard.upper, gap_certificate(mdp, hard)
     codes[0] = policy_codes(hard.pair_policy)
     report(1 / n)
+    solve_at = point_solver(mdp, tolerance, RELATIVE_TOLERANCE)
     i = 1
-    for q in indices:
-        family = [Tsallis(alpha, q) for alpha in grid]
-        for point in path_points(mdp, family, tolerance, gap_precision=RELATIVE_TOLERANCE):
+    for q in qs:
+        for point in continued_points(solve_at, [Tsallis(alpha, q) for alpha in grid]):
+            assert isinstance(point, PathPoint)
             lower[i], upper[i], gaps[i] = point.lower, point.upper, point.gap
             codes[i] = policy_codes(point.pair_policy, sparse=q > 1.0)
             i += 1
@@ -142,8 +141,8 @@ def _solve_all(
     gap_decimals = min(decimals, max(0, decimals - 2))
     return Exploration(
         mdp=mdp,
-        alphas=tuple(float(alpha) for alpha in grid),
-        qs=tuple(float(q) for q in indices),
+        alphas=tuple(grid),
+        qs=tuple(qs),
         tolerance=tolerance,
         decimals=decimals,
         gap_decimals=gap_decimals,

@@ -337,7 +337,7 @@ const map = (view) => {
     Object.assign(context, { lineWidth: 2.5, strokeStyle: colour("--hot") });
     context.strokeRect(X(x) - w / 2, Y(y) - h / 2, w, h);
     canvas.setAttribute("aria-label", `Map of ${states().length} states, `
-      + `values from ${view.words.low()} to ${view.words.high()}. `
+      + `values from ${fixed(low, data.decimals)} to ${fixed(high, data.decimals)}. `
       + `${nameOf(shared.selected)} is selected; the arrow keys select its neighbours.`);
   };
   return { canvas, redraw };
@@ -414,8 +414,6 @@ const makeView = (letter, first) => {
     return zeros ? `${now.kind}: ${actions} ${share}, ${others}`
       : `${now.kind}: ${actions} have some probability, none exactly zero`;
   };
-  view.words.low = () => fixed(view.range()[0], data.decimals);
-  view.words.high = () => fixed(view.range()[1], data.decimals);
 
   const bar = (pair, c, most) => {
     const inner = make("i");

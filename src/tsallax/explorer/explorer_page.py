@@ -23,11 +23,11 @@ from tsallax.explorer.exploration import (
     check_size,
     solve_settings,
 )
-from tsallax.explorer.state_layout import Floats, named_positions, read_positions, widened
+from tsallax.explorer.state_layout import named_positions, read_positions, widened
 from tsallax.files.atomic import write_text
 from tsallax.interrupts import interruptible
 from tsallax.planning.bellman import check_problem
-from tsallax.planning.forms import numbers
+from tsallax.planning.forms import Floats, numbers
 from tsallax.planning.functional_mdp import FunctionalMDP
 from tsallax.planning.mdp import MDP
 from tsallax.progress import bar

@@ -13,13 +13,12 @@ from os import PathLike
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from tsallax import checks
 from tsallax.errors import InvalidInput
-from tsallax.planning.forms import numbers
+from tsallax.planning.forms import Floats, numbers
 
-Floats = NDArray[np.float64]
 CELL = re.compile(r"(\d+),(\d+)")
 
 

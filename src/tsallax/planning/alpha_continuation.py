@@ -23,8 +23,9 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from tsallax import checks
-from tsallax.planning.bellman import Bellman, Floats, kernel_arrays
+from tsallax.planning.bellman import Bellman, kernel_arrays
 from tsallax.planning.evaluation import gap_certificate
+from tsallax.planning.forms import Floats
 from tsallax.planning.functional_mdp import FunctionalMDP
 from tsallax.planning.iteration import Target, iterate_to
 from tsallax.planning.linear_systems import Order, PolicySystem, order_to_ends
@@ -119,18 +120,6 @@ def continued_points(solve_at: PointSolver, regularizers: Sequence[Regularizer])
     for regularizer in regularizers:
         point = solve_at(regularizer, before)
         before = [*before[-1:], point]
-        yield point
-
-
-def path_points(
-    mdp: MDP,
-    regularizers: Sequence[Regularizer],
-    tolerance: float,
-    gap_precision: float = GAP_PRECISION,
-) -> Iterator[PathPoint]:
-    """The solutions of regularisers with alphas that are near each other, one after another."""
-    for point in continued_points(point_solver(mdp, tolerance, gap_precision), regularizers):
-        assert isinstance(point, PathPoint)
         yield point
 
 
@@ -250,7 +239,7 @@ def _bonus(
     pi = certificate.policy.weights
     reward = operator.alpha * operator.entropy(pi)
     gap = 1.0 - operator.discount - operator.policy_sum_error
-    x, slack, residual = _centred(operator, pi, reward, x, gap)
+    x, slack, residual = _centred(operator, pi, reward, x)
     for attempt in range(4):
         allowed = max(tolerance, precision * float(np.abs(x).max()))
         if slack <= allowed:
@@ -260,7 +249,7 @@ def _bonus(
             x, _, _ = operator.policy_sweeps(
                 certificate._replace(policy=policy), x, MAX_POLICY_SWEEPS, 0.5 * allowed * gap
             )
-            x, slack, residual = _centred(operator, pi, reward, x, gap)
+            x, slack, residual = _centred(operator, pi, reward, x)
             use_linear_systems = slack > allowed
         if use_linear_systems and slack > allowed:
             system = PolicySystem(operator.arrays, pi, order)
@@ -268,12 +257,12 @@ def _bonus(
                 x = x + system.solve(residual, 0.2 * allowed * gap)[0]
             else:
                 x = x + system.solve_exactly(residual)
-            x, slack, residual = _centred(operator, pi, reward, x, gap)
+            x, slack, residual = _centred(operator, pi, reward, x)
     return x, slack, use_linear_systems
 
 
 def _centred(
-    operator: Bellman, pi: Floats, reward: Floats, x: Floats, gap: float
+    operator: Bellman, pi: Floats, reward: Floats, x: Floats
 ) -> tuple[Floats, float, Floats]:
     """x, moved by a constant where that lowers its residual; a bound on its error; its residual."""
     residual = operator.residual(pi, reward, x)
@@ -283,4 +272,5 @@ def _centred(
         shift = middle / (1.0 - operator.discount)
         x, residual = x + shift, residual - middle
         rounding += operator.action_value_rounding(x) + 2 * operator.policy_sum_error * abs(shift)
-    return x, (float(np.abs(residual).max()) + rounding) / gap, residual
+    size = float(np.abs(residual).max()) + rounding
+    return x, operator.policy_error(size, 1.0 - operator.discount), residual

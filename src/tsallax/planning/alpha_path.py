@@ -13,8 +13,8 @@ from tsallax import checks
 from tsallax.errors import InvalidInput
 from tsallax.interrupts import interruptible
 from tsallax.planning.alpha_continuation import continued_points, point_solver, regularizer_family
-from tsallax.planning.bellman import Floats, check_problem
-from tsallax.planning.forms import frozen, numbers
+from tsallax.planning.bellman import check_problem
+from tsallax.planning.forms import Floats, frozen, numbers
 from tsallax.planning.functional_mdp import FunctionalMDP
 from tsallax.planning.mdp import MDP
 from tsallax.planning.solution import make_frame

@@ -25,7 +25,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tsallax.errors import InvalidInput
-from tsallax.planning.forms import frozen
+from tsallax.planning.forms import Floats, frozen
 from tsallax.planning.kernels import (
     PARALLEL_TRANSITIONS,
     bellman_sweep,
@@ -50,8 +50,6 @@ from tsallax.planning.operator import (
 from tsallax.planning.termination_proof import longest_durations
 from tsallax.planning.validation import ULPS
 from tsallax.regularizer import Regularizer
-
-Floats = NDArray[np.float64]
 
 MAX_REFINEMENTS = 5
 """Corrections of a policy's value by one solver."""
@@ -334,6 +332,14 @@ class Bellman:
     def policy_sum_error(self) -> float:
         """A bound on the sum of a row of gamma T_pi above gamma, by rounding."""
         return (2 * self.width + self._successors + 64) * UNIT_ROUNDOFF
+
+    def policy_error(self, residual: float, gap: float) -> float:
+        """A bound on the error of a policy's value with this residual, where `gap` is 1 - gamma.
+
+        Infinite where the sums of rows may make up for the gap.
+        """
+        left = gap - self.policy_sum_error
+        return residual / left if left > 0.0 else math.inf
 
     def entropy(self, pi: Floats) -> Floats:
         """Omega(pi(s)) of every state, of a policy given for every pair."""

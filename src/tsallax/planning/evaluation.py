@@ -21,8 +21,9 @@ from scipy.sparse import csr_array
 from tsallax import checks
 from tsallax.errors import InvalidInput
 from tsallax.interrupts import interruptible
-from tsallax.planning.bellman import Bellman, Floats, check_problem, kernel_arrays
+from tsallax.planning.bellman import Bellman, check_problem, kernel_arrays
 from tsallax.planning.finite_horizon import FiniteHorizonSolution, read_final_value
+from tsallax.planning.forms import Floats
 from tsallax.planning.functional_evaluation import (
     FunctionalEvaluation,
     evaluate_functional,
@@ -149,7 +150,7 @@ def evaluate(
         for name, given in (("horizon", horizon), ("final_value", final_value)):
             if given is not None:
                 raise no_finite_horizon(name)
-        return evaluate_functional(mdp, policy, regularizer)
+        return evaluate_functional(mdp, policy, chosen)
     if isinstance(policy, FiniteHorizonSolution):
         horizon = policy.horizon if horizon is None else horizon
         if horizon == policy.horizon and final_value is None:
@@ -324,7 +325,7 @@ def _solve(
         rounding=lambda v: operator.action_value_rounding(v) + 2 * UNIT_ROUNDOFF * size,
         b=b,
     )
-    return v, residual / (gap - operator.policy_sum_error)
+    return v, operator.policy_error(residual, gap)
 
 
 def _visits(operator: Bellman, system: PolicySystem, gap: float) -> tuple[Floats, float]:
@@ -340,7 +341,7 @@ def _visits(operator: Bellman, system: PolicySystem, gap: float) -> tuple[Floats
         rounding=lambda x: float(terms * 2 * np.abs(x).sum()),
         b=d,
     )
-    return np.maximum(x, 0.0), residual / (gap - operator.policy_sum_error)
+    return np.maximum(x, 0.0), operator.policy_error(residual, gap)
 
 
 def _refined(

@@ -28,8 +28,8 @@ from tsallax import checks
 from tsallax.errors import InvalidInput
 from tsallax.memory import require_memory
 from tsallax.planning import finite_horizon_files
-from tsallax.planning.bellman import Bellman, Floats
-from tsallax.planning.forms import frozen, named, read_value
+from tsallax.planning.bellman import Bellman
+from tsallax.planning.forms import Floats, frozen, named, read_value
 from tsallax.planning.kernels.sparse_linear import max_abs
 from tsallax.planning.mdp import MDP
 from tsallax.planning.solution import make_frame, pair_columns

@@ -17,8 +17,8 @@ from tsallax import checks
 from tsallax.errors import InvalidInput
 from tsallax.files import npz
 from tsallax.planning import mdp_files
-from tsallax.planning.bellman import Bellman, Floats
-from tsallax.planning.forms import frozen
+from tsallax.planning.bellman import Bellman
+from tsallax.planning.forms import Floats, frozen
 from tsallax.planning.kernels.sparse_linear import max_abs
 from tsallax.planning.mdp import MDP
 from tsallax.planning.solution_files import REGULARIZER, read_regularizer, regularizer_arrays

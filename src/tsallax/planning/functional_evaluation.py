@@ -27,7 +27,7 @@ from tsallax.memory import require_memory
 from tsallax.planning.accelerator.functional_sweep import checked_sweep
 from tsallax.planning.accelerator.krylov import bicgstab
 from tsallax.planning.finite_horizon import FiniteHorizonSolution
-from tsallax.planning.forms import numbers
+from tsallax.planning.forms import Floats, numbers
 from tsallax.planning.functional_checks import find_invalid
 from tsallax.planning.functional_mdp import FunctionalMDP
 from tsallax.planning.functional_solution import FunctionalSolution
@@ -35,11 +35,9 @@ from tsallax.planning.operator import UNIT_ROUNDOFF
 from tsallax.planning.policies import ROW_TOLERANCE, refuse_real_actions
 from tsallax.planning.precision import double_precision
 from tsallax.planning.solution import Solution
-from tsallax.regularizer import Hard, Regularizer
+from tsallax.regularizer import Regularizer
 from tsallax.time_limits import check_deadline
 from tsallax.wording import plural
-
-Floats = NDArray[np.float64]
 
 MAX_RELATIVE_ERROR = 1e-6
 """The largest error of an evaluation, relative to a bound on all values."""
@@ -89,16 +87,15 @@ class FunctionalEvaluation:
 
 
 def evaluate_functional(
-    mdp: FunctionalMDP, policy: ArrayLike | FunctionalSolution, regularizer: Regularizer | None
+    mdp: FunctionalMDP, policy: ArrayLike | FunctionalSolution, regularizer: Regularizer
 ) -> FunctionalEvaluation:
     """Value, entropy and return of a policy: actions (S,), a table (S, A) or a solution's."""
-    chosen = Hard() if regularizer is None else regularizer
+    alpha = float(regularizer.alpha)
     with double_precision():
         evaluator = PolicyEvaluator(mdp, policy)
-        plain, _ = evaluator.solve(evaluator.reward)
-        omega = evaluator.entropy(chosen)
-        collected, _ = evaluator.solve(omega) if chosen.alpha else (jnp.zeros_like(plain), 0.0)
-        alpha = float(chosen.alpha)
+        plain = evaluator.solve(evaluator.reward)
+        omega = evaluator.entropy(regularizer)
+        collected = evaluator.solve(omega) if alpha else jnp.zeros_like(plain)
         value = plain + alpha * collected
         error = evaluator.error(value, alpha * omega)
         d = jnp.asarray(mdp.initial)
@@ -133,7 +130,7 @@ def plain_value(solution: FunctionalSolution) -> PlainValue:
     """What the policy of a solution is worth without entropy, a little closer than its error."""
     with double_precision():
         evaluator = PolicyEvaluator(solution.mdp, solution)
-        value, _ = evaluator.solve(evaluator.reward, SHARE_OF_ERROR * solution.error)
+        value = evaluator.solve(evaluator.reward, SHARE_OF_ERROR * solution.error)
         error = evaluator.error(value, jnp.zeros_like(value))
         return PlainValue(np.asarray(value), error, np.asarray(evaluator.terminal))
 
@@ -194,11 +191,8 @@ class PolicyEvaluator:
         size = float(jnp.max(jnp.abs(v))) + self._largest + 8 * float(jnp.max(jnp.abs(b)))
         return UNIT_ROUNDOFF * self._terms * size
 
-    def solve(self, b: Array, error: float = 0.0) -> tuple[Array, float]:
-        """x with (I - gamma T_pi) x = b, and max|b - (I - gamma T_pi) x|.
-
-        To within rounding, or to within an `error` of x that is enough.
-        """
+    def solve(self, b: Array, error: float = 0.0) -> Array:
+        """x with (I - gamma T_pi) x = b, to within rounding, or an `error` of x that is enough."""
         unit, size = UNIT_ROUNDOFF * self._terms, float(jnp.max(jnp.abs(b)))
         enough = min(error * self._gap, LEAST_ACCURACY * size)
 
@@ -212,7 +206,7 @@ class PolicyEvaluator:
         with double_precision():
             d = jnp.asarray(self._mdp.initial)
             transposed = self._lists.transposed(self._policy)
-            x, _ = _solved(transposed, d, lambda x: UNIT_ROUNDOFF * float(jnp.max(jnp.abs(x))))
+            x = _solved(transposed, d, lambda x: UNIT_ROUNDOFF * float(jnp.max(jnp.abs(x))))
             return np.asarray(jnp.maximum(x, 0.0))
 
 
@@ -221,8 +215,8 @@ def _solved(
     b: Array,
     rounding: Callable[[Array], float],
     share: float = 1e-3,
-) -> tuple[Array, float]:
-    """x with x - transition(x) = b, to within rounding or as far as it goes, and its residual.
+) -> Array:
+    """x with x - transition(x) = b, to within rounding or as far as it goes.
 
     BiCGSTAB ends at a `share` of the rounding.
     """
@@ -235,7 +229,7 @@ def _solved(
     residual, size = residual_of(best)
     for _ in range(REFINEMENTS):
         if size <= rounding(best):
-            return best, size
+            return best
         correction, _ = bicgstab(lambda x: x - transition(x), residual, share * rounding(best))
         x = best + correction
         new, new_size = residual_of(x)
@@ -247,7 +241,7 @@ def _solved(
             break
         best = best + residual
         residual, size = residual_of(best)
-    return best, size
+    return best
 
 
 def _lists(mdp: FunctionalMDP, policy: Any) -> tuple[Array, Array]:

@@ -27,6 +27,7 @@ from scipy.sparse import csr_array
 
 from tsallax import checks
 from tsallax.errors import InvalidInput, place_in_user_code
+from tsallax.planning.forms import numbers
 from tsallax.planning.function_space import Space, read_space
 from tsallax.planning.functional_checks import SUM_TOLERANCE, find_invalid
 from tsallax.planning.integer_overflow import refuse_overflow
@@ -184,7 +185,8 @@ def read_functions(
         stored_class=stored_class,
         **spaces,
     )
-    _check_signatures(mdp)
+    with double_precision():
+        _check_traces(mdp)
     return mdp
 
 
@@ -223,12 +225,12 @@ def _tables(mdp: FunctionalMDP) -> dict[str, Any]:
             out = [np.asarray(x)[: mdp.n_pairs - first] for x in compiled(index)]
             allowed = np.broadcast_to(out[4], out[2].shape)
             rows.append((np.flatnonzero(allowed) + first, *(x[allowed] for x in out[:4])))
-    numbers, after, p, rewards, ends = (np.concatenate(x) for x in zip(*rows, strict=True))
+    listed, after, p, rewards, ends = (np.concatenate(x) for x in zip(*rows, strict=True))
     start = np.arange(0, p.size + 1, mdp.events.size)
-    transitions = csr_array((p.ravel(), after.ravel(), start), shape=(len(numbers), mdp.n_states))
+    transitions = csr_array((p.ravel(), after.ravel(), start), shape=(len(listed), mdp.n_states))
     transitions.sum_duplicates()
     transitions.eliminate_zeros()
-    states, actions = np.divmod(numbers, mdp.n_actions)
+    states, actions = np.divmod(listed, mdp.n_actions)
     terminal = np.setdiff1d(np.arange(mdp.n_states), states)
     return {
         "transitions": transitions,
@@ -262,7 +264,7 @@ def _read_initial(given: Any, states: Space) -> Any:
         return None
     if checks.is_integer(given):
         return checks.count("initial", given, at_least=0, below=states.size)
-    d = np.asarray(given, np.float64)
+    d = numbers(given, "initial").astype(np.float64)
     if d.shape != (states.size,) or not np.all(d >= 0.0) or abs(d.sum() - 1.0) > SUM_TOLERANCE:
         raise InvalidInput(
             f"initial must be the index of a state or {states.size} probabilities that sum to 1"
@@ -270,13 +272,8 @@ def _read_initial(given: Any, states: Space) -> Any:
     return d / d.sum()
 
 
-def _check_signatures(mdp: FunctionalMDP) -> None:
-    """Trace the functions: they must be JAX functions that return what they have to."""
-    with double_precision():
-        _check_traces(mdp)
-
-
 def _check_traces(mdp: FunctionalMDP) -> None:
+    """Trace the functions: they must be JAX functions that return what they have to."""
     zero = jnp.zeros((), jnp.int32)
     state, action, event = (s.element(zero) for s in (mdp.states, mdp.actions, mdp.events))
     decided = _trace("decide", mdp.decide, ("post", "reward", "allowed"), state, action)

@@ -18,15 +18,13 @@ from tsallax.files import npz
 from tsallax.memory import require_memory
 from tsallax.planning.accelerator.jax_bellman import GreedyPolicy, JaxBellman
 from tsallax.planning.devices import make_operator
-from tsallax.planning.forms import frozen, read_value
+from tsallax.planning.forms import Floats, frozen, read_value
 from tsallax.planning.function_space import Space
 from tsallax.planning.functional_mdp import FunctionalMDP
 from tsallax.planning.kernels.support_certificates import certify_support
 from tsallax.planning.solution import BaseSolution, make_frame
 from tsallax.planning.solution_files import NUMBERS, contradiction, read_regularizer
 from tsallax.wording import plural
-
-Floats = NDArray[np.float64]
 
 MAX_TABLE = 10**8
 """Entries up to which a policy is laid out as a table."""
@@ -96,18 +94,18 @@ class FunctionalSolution(BaseSolution):
         verdict = np.zeros((len(index), self.mdp.n_actions), np.int8)
         operator, regularizer = self.greedy.operator, self.regularizer
         alpha, q = float(regularizer.alpha), float(regularizer.q)
-        all_in = alpha > 0.0 and q <= 1.0
-        if not (all_in or math.isfinite(self.error)):
+        if alpha > 0.0 and q <= 1.0:  # a soft policy uses every action
+            value = operator.action_values(self.value)
+            for part in self._parts(len(index)):
+                verdict[part][value(index[part]) > -math.inf] = 1
             return verdict
-        low = operator.action_values(self.value if all_in else self.lower)
-        high = low if all_in else operator.action_values(self.upper)
+        if not math.isfinite(self.error):
+            return verdict
+        low, high = (operator.action_values(end) for end in (self.lower, self.upper))
         slack = operator.action_value_rounding(self.lower, self.upper)
         for part in self._parts(len(index)):
             worst = low(index[part])
             present = worst > -math.inf
-            if all_in:
-                verdict[part][present] = 1
-                continue
             counts = np.concatenate([[0], np.cumsum(np.count_nonzero(present, axis=1))])
             found = np.zeros(counts[-1], np.int8)
             certify_support(

@@ -1,11 +1,10 @@
 """The arrays of an MDP in a file: one `.npz` without pickles (`tsallax.files.npz`).
 
-This module only handles dictionaries of arrays; `MDP.save` and `MDP.load` use it.
+This module only handles dictionaries of arrays: files of MDPs and of solutions hold them.
 """
 
 from __future__ import annotations
 
-from os import PathLike
 from typing import Any
 
 import numpy as np
@@ -52,16 +51,6 @@ FORMAT = npz.Format(
     optional={"termination": ("f", 1), **dict.fromkeys(NAMES, ("U", 1))},
     check_shapes=check_shapes,
 )
-
-
-def write(path: str | PathLike[str], mdp: Any) -> None:
-    """Write the arrays of an MDP to a file, completely or not at all."""
-    npz.write(path, FORMAT, arrays_of(mdp))
-
-
-def read(path: str | PathLike[str], max_bytes: int | None = None) -> dict[str, Any]:
-    """Read the arguments of `MDP` from a file."""
-    return arguments(npz.read(path, FORMAT, max_bytes))
 
 
 def arrays_of(mdp: Any) -> dict[str, Any]:

@@ -75,10 +75,6 @@ class Operator(Protocol):
     """The operator U of a regularised MDP; calls do not depend on earlier ones."""
 
     @property
-    def n_states(self) -> int:
-        """The number of states."""
-
-    @property
     def discount(self) -> float:
         """gamma."""
 

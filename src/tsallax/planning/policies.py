@@ -11,11 +11,9 @@ from numpy.typing import ArrayLike, NDArray
 
 from tsallax import checks
 from tsallax.errors import InvalidInput
-from tsallax.planning.forms import numbers
+from tsallax.planning.forms import Floats, numbers
 from tsallax.planning.mdp import MDP
 from tsallax.planning.names import Index, has_labels, in_order_of_names, names_in
-
-Floats = NDArray[np.float64]
 
 ROW_TOLERANCE = 1e-6
 """The largest distance from one of the sum of the probabilities of a state."""

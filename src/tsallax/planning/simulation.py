@@ -14,9 +14,9 @@ from tsallax import checks
 from tsallax.errors import InvalidInput
 from tsallax.interrupts import interruptible
 from tsallax.memory import require_memory
-from tsallax.planning.bellman import Floats, check_problem, kernel_arrays
+from tsallax.planning.bellman import check_problem, kernel_arrays
 from tsallax.planning.finite_horizon import FiniteHorizonSolution
-from tsallax.planning.forms import frozen
+from tsallax.planning.forms import Floats, frozen
 from tsallax.planning.kernels import episodes as kernel
 from tsallax.planning.kernels import thread_blocks
 from tsallax.planning.mdp import MDP
@@ -46,7 +46,8 @@ class Simulation:
         final_states: the state after the last step, -1 where the episode ended on a pair.
         max_steps: the largest number of steps of an episode.
         truncation_bias: a bound on how far the mean of `discounted_returns` is from the expected
-            return because of truncation: gamma^max_steps max|r|/(1 - gamma).
+            return because of truncation: gamma^max_steps max|r|/(1 - gamma), and gamma^T max|V_T|
+            of a `FiniteHorizonSolution` that is cut off before its horizon T.
         offsets: the steps of episode i are offsets[i] to offsets[i+1] - 1 of the next three arrays;
             these four are None unless `record` was asked for.
         states: the state of every step.
@@ -167,7 +168,7 @@ def simulate(
         truncated=frozen(np.zeros(n, bool) if final_value is not None else found.running),
         final_states=frozen(found.state),
         max_steps=limit,
-        truncation_bias=0.0 if final_value is not None else _truncation_bias(mdp, limit),
+        truncation_bias=0.0 if final_value is not None else _truncation_bias(mdp, policy, limit),
         **steps,
     )
 
@@ -186,10 +187,13 @@ def _read_max_steps(mdp: MDP, policy: Any, given: Any) -> int:
     return math.ceil(math.log(NEGLIGIBLE_WEIGHT) / math.log(mdp.discount))
 
 
-def _truncation_bias(mdp: MDP, limit: int) -> float:
+def _truncation_bias(mdp: MDP, policy: Any, limit: int) -> float:
     if mdp.discount == 1.0:
         return math.inf
-    return float(mdp.discount**limit * mdp.max_reward / (1.0 - mdp.discount))
+    bias = float(mdp.discount**limit * mdp.max_reward / (1.0 - mdp.discount))
+    if isinstance(policy, FiniteHorizonSolution):
+        bias += mdp.discount**policy.horizon * float(np.abs(policy.final_value).max())
+    return bias
 
 
 def _new_episodes(seeds: np.random.SeedSequence, n: int) -> kernel.Episodes:

@@ -15,7 +15,8 @@ from numpy.typing import NDArray
 
 from tsallax.errors import InvalidInput
 from tsallax.planning import solution_files
-from tsallax.planning.bellman import Bellman, Floats
+from tsallax.planning.bellman import Bellman
+from tsallax.planning.forms import Floats
 from tsallax.planning.mdp import MDP
 from tsallax.regularizer import Regularizer
 

@@ -22,8 +22,8 @@ from tsallax import checks
 from tsallax.errors import InvalidInput
 from tsallax.files import npz
 from tsallax.planning import mdp_files
-from tsallax.planning.bellman import Bellman, Floats
-from tsallax.planning.forms import frozen, named
+from tsallax.planning.bellman import Bellman
+from tsallax.planning.forms import Floats, frozen, named
 from tsallax.planning.mdp import MDP
 from tsallax.planning.methods import METHODS
 from tsallax.planning.operator import UNIT_ROUNDOFF

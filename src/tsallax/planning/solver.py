@@ -19,10 +19,10 @@ from tsallax import checks
 from tsallax.errors import InvalidInput
 from tsallax.interrupts import interruptible
 from tsallax.planning.accelerator.jax_bellman import JaxBellman
-from tsallax.planning.bellman import Bellman, Floats, check_problem
+from tsallax.planning.bellman import Bellman, check_problem
 from tsallax.planning.devices import make_operator
 from tsallax.planning.finite_horizon import FiniteHorizonSolution, induct_backward
-from tsallax.planning.forms import frozen, read_value
+from tsallax.planning.forms import Floats, frozen, read_value
 from tsallax.planning.functional_mdp import FunctionalMDP, no_finite_horizon
 from tsallax.planning.functional_solution import FunctionalSolution
 from tsallax.planning.iteration import Outcome, Target, iterate_to
@@ -42,14 +42,12 @@ def bellman(mdp: MDP | FunctionalMDP, regularizer: Regularizer, value: ArrayLike
     array([0., 1., 4.])
     """
     check_problem("bellman", mdp, regularizer, (MDP, FunctionalMDP))
+    v = _read_value("value", mdp, value)
     if isinstance(mdp, MDP):
         stored = Bellman(mdp, regularizer, finite_horizon=True)
-        updated: Floats = stored.sweep(stored.start(_read_value("value", mdp, value)))[0]
-        return updated
+        return stored.sweep(stored.start(v))[0]
     operator = make_operator(mdp, regularizer)
-    return operator.on_host(
-        operator.certify(operator.start(_read_value("value", mdp, value))).updated
-    )
+    return operator.on_host(operator.certify(operator.start(v)).updated)
 
 
 class Options(TypedDict, total=False):
@@ -192,7 +190,11 @@ def _solve_finite(
     if not isinstance(mdp, MDP):
         raise no_finite_horizon("horizon")
     tolerance = checks.number("tolerance", tolerance, above=0)
-    _refuse_with_horizon(method, unused)
+    if method != "auto":
+        raise InvalidInput("with a horizon, the method is backward induction", omit="method")
+    for name, given in unused.items():
+        if given is not None:
+            raise InvalidInput(f"{name} has no meaning with a horizon", omit=name)
     finite = induct_backward(mdp, regularizer, horizon, final_value, tolerance, progress)
     if not finite.converged:
         raise NotConverged(
@@ -266,15 +268,6 @@ def _solution_of(
         return FunctionalSolution(greedy=operator.greedy(certificate), **fields)
     pair_policy = frozen(operator.pair_policy(certificate.policy))
     return Solution(pair_policy=pair_policy, **fields)
-
-
-def _refuse_with_horizon(method: str, others: Mapping[str, object]) -> None:
-    """Refuse the arguments that backward induction has no use for."""
-    if method != "auto":
-        raise InvalidInput("with a horizon, the method is backward induction", omit="method")
-    for name, given in others.items():
-        if given is not None:
-            raise InvalidInput(f"{name} has no meaning with a horizon", omit=name)
 
 
 def _read_value(name: str, mdp: MDP | FunctionalMDP, value: ArrayLike) -> Floats:

@@ -11,7 +11,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from tsallax.planning.bellman import Bellman, Floats
+from tsallax.planning.bellman import Bellman
+from tsallax.planning.forms import Floats
 from tsallax.planning.kernels.mdp_arrays import Policy
 from tsallax.planning.kernels.policy_sweep import policy_sweeps_serial
 from tsallax.planning.policies import sum_by_state

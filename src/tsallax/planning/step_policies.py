@@ -9,9 +9,10 @@ import numpy as np
 
 from tsallax.errors import InvalidInput
 from tsallax.planning.finite_horizon import FiniteHorizonSolution
+from tsallax.planning.forms import Floats
 from tsallax.planning.functional_solution import FunctionalSolution
 from tsallax.planning.mdp import MDP
-from tsallax.planning.policies import Floats, read_policy
+from tsallax.planning.policies import read_policy
 from tsallax.planning.solution import Solution
 
 PolicyOfStep = Callable[[int], Floats]
@@ -43,7 +44,7 @@ def read_policies(mdp: MDP, policy: Any, horizon: int) -> PolicyOfStep:
         if horizon > policy.horizon:
             raise InvalidInput(f"the policy has {policy.horizon} steps, not {horizon}")
         return policy.pair_policy_at
-    if callable(policy) and not isinstance(policy, np.ndarray | Solution):
+    if callable(policy):
         return lambda step: read_policy(mdp, policy(step))
     same = read_stationary(mdp, policy)
     return lambda step: same

@@ -139,9 +139,9 @@ def _entries(name: str, table: Any, n_states: int) -> tuple[Any, tuple[Any, ...]
                     if outcome[0] != 0:
                         rows.append((len(pairs), *outcome))
                 pairs.append((state, int(action)))
+        except InvalidInput:
+            raise
         except (TypeError, ValueError, KeyError, IndexError) as error:
-            if isinstance(error, InvalidInput):
-                raise
             raise InvalidInput(f"P[{state}] cannot be read: {error!r}", source=name) from None
     if not rows:
         raise InvalidInput("its table P holds no transition", source=name)

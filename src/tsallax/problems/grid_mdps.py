@@ -10,7 +10,7 @@ from scipy.sparse import coo_array, csr_array
 
 from tsallax import checks
 from tsallax.errors import InvalidInput
-from tsallax.planning.forms import numbers
+from tsallax.planning.forms import Floats, numbers
 from tsallax.planning.mdp import MDP
 from tsallax.problems.lattice import MAX_NAMED_STATES
 
@@ -18,7 +18,6 @@ Cell = tuple[int, int]
 Goals = Mapping[Cell, float] | Iterable[Cell] | None
 Mask = NDArray[np.bool_]
 Ints = NDArray[np.int32]
-Floats = NDArray[np.float64]
 
 MOVES = ("up", "right", "down", "left")
 

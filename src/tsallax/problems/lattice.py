@@ -88,8 +88,6 @@ def joint_rows(*moves: Move) -> csr_array:
     kept = chances > 0
     starts = np.zeros(len(kept) + 1, np.int64)
     np.cumsum(kept.sum(axis=1), out=starts[1:])
-    if starts[-1] <= np.iinfo(np.int32).max:
-        starts = starts.astype(np.int32)
     return csr_array((chances[kept], successors[kept], starts), shape=(len(kept), states))
 
 

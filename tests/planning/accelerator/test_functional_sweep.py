@@ -30,24 +30,24 @@ FORMS = {
 
 
 @pytest.mark.parametrize(("form", "block"), list(zip(FORMS, [7, 7, 2**18], strict=True)))
-def test_a_sweep_in_every_form_is_that_of_the_stored_mdp(form, block):
-    _compare(FORMS[form], stock_mdp(), Sparse(0.5), block)
+def test_a_sweep_in_every_form_is_that_of_the_stored_mdp(form, block, monkeypatch):
+    monkeypatch.setattr(functional_sweep, "CPU_BLOCK", block)
+    _compare(FORMS[form], stock_mdp(), Sparse(0.5))
 
 
-def test_states_that_share_post_decision_states_share_their_branches():
+def test_a_sweep_of_groups_of_states_is_that_of_the_stored_mdp(monkeypatch):
+    monkeypatch.setattr(functional_sweep, "CPU_BLOCK", 100)
     model = problems.perishables(max_order=1)
-    sweep = _compare(model, model.to_mdp(), Hard(), 100)
-    assert sweep._values.outer.axes == tuple(model.states.axes[i] for i in (0, 1, 3, 4))
-    assert sweep._values.inner.axes == tuple(model.states.axes[i] for i in (2, 5))
+    _compare(model, model.to_mdp(), Hard())
 
 
-def _compare(model, mdp, regularizer, block):
+def _compare(model, mdp, regularizer):
     v = np.random.default_rng(0).normal(size=mdp.n_states)
     compiled = Bellman(mdp, regularizer)
     certificate = compiled.certify(compiled.start(v))
     followed, _, _ = compiled.policy_sweeps(certificate, certificate.updated, 1, 0.0)
     with double_precision():
-        sweep = FunctionalSweep(model, jnp.float64, block=block)
+        sweep = FunctionalSweep(model, jnp.float64)
         found = sweep.sweep(regularizer, sweep.place(v), 2)
         lists = sweep.prepared(regularizer, found.policy, int(found.max_support))
         again = sweep.follow(lists, found.updated)
@@ -61,7 +61,6 @@ def _compare(model, mdp, regularizer, block):
     np.testing.assert_array_equal(terminal, mdp.terminal)
     assert reward >= mdp.max_reward
     assert found.pairs_used == np.count_nonzero(rows)
-    return sweep
 
 
 def test_a_model_without_any_allowed_action_is_refused():

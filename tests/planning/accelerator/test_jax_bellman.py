@@ -13,6 +13,7 @@ from tsallax.planning.accelerator import functional_sweep
 from tsallax.planning.devices import make_operator
 from tsallax.planning.iteration import Target, iterate_to
 from tsallax.planning.precision import double_precision
+from tsallax.planning.validation import ULPS
 
 MAZE = problems.maze(5, 5)
 
@@ -110,6 +111,16 @@ def test_the_bound_on_rounding_holds_for_the_sum_that_divides_the_probabilities(
     # (n - 1) u of the sum, u of each quotient, and n u of the expectation, of numbers up to gamma
     assert bound >= 2 * terms * 2.0**-53 * 0.9
     assert operator.action_value_rounding(v) >= 2 * terms * 2.0**-53 * 0.9
+
+
+@pytest.mark.parametrize("off", [-1, 1])
+def test_the_enclosure_holds_where_a_row_is_off_by_as_much_as_is_accepted(off):
+    mdp = MDP([[[1.0 + off * ULPS]]], [[1.0]], 1 - 1e-9)
+    exact = 1 / (1 - Fraction(mdp.discount) * Fraction(float(mdp.transitions.data[0])))
+    operator = make_operator(mdp, Hard(), mesh=jax.sharding.Mesh(jax.devices(), ("states",)))
+    c = operator.certify(operator.start(None))
+    lower, upper = (operator.on_host(operator.shifted(c.updated, x))[0] for x in (c.low, c.high))
+    assert Fraction(lower) <= exact <= Fraction(upper)
 
 
 def test_a_discount_too_close_to_one_for_float32_is_refused():

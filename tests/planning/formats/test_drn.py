@@ -4,7 +4,6 @@ from pathlib import Path
 
 import pytest
 
-from exchange_cases import example
 from tsallax import problems
 from tsallax.errors import InvalidInput
 from tsallax.planning.mdp import MDP
@@ -148,12 +147,6 @@ def test_long_lines_of_blanks_are_refused_without_delay(by_storm: Path):
     by_storm.write_text(BY_STORM.replace("state 1 [0.25, 1]", f"state 1 {blanks} ] {blanks}"))
     with pytest.raises(InvalidInput, match="line 22: not a state"):
         MDP.load(by_storm, 0.9, rewards="r")
-
-
-def test_a_failed_write_leaves_no_file(tmp_path: Path):
-    with pytest.raises(InvalidInput, match="cannot be written"):
-        example().save(tmp_path / "absent" / "a.drn")
-    assert list(tmp_path.iterdir()) == []
 
 
 def test_files_that_are_cut_off_are_refused_without_arguments_of_python(tmp_path: Path):

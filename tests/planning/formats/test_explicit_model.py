@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from exchange_cases import example, models
+from exchange_cases import example
 from mdp_checks import optimal_values, same
 from tsallax.errors import InvalidInput
 from tsallax.planning.formats import explicit_model as explicit
@@ -27,11 +27,6 @@ def model(**changes) -> ExplicitModel:
         **changes,
     }
     return ExplicitModel(**fields)
-
-
-@pytest.mark.parametrize("mdp", [*models().values(), example()], ids=[*models(), "example"])
-def test_the_model_of_an_mdp_gives_the_mdp_back(mdp: MDP):
-    assert same(MDP(**mdp_arguments(model_of(mdp), None)), mdp)
 
 
 @given(seed=st.integers(0, 10**6))

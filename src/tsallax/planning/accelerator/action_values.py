@@ -17,7 +17,7 @@ are not finite has Q = NaN, so that no sweep passes over it.
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import cached_property, partial
+from functools import partial
 from typing import Any, NamedTuple
 
 import jax
@@ -108,15 +108,9 @@ class ActionValues:
             used = self._decide.uses([i < leaves for i in range(leaves + 2)])
             self._outer = [i for i in axes if used[i]]
             self._inner = [i for i in axes if not used[i]]
-
-    @cached_property
-    def outer(self) -> Space:
-        return Space(tuple(self.mdp.states.axes[i] for i in self._outer), single=False)
-
-    @cached_property
-    def inner(self) -> Space | None:
-        some = Space(tuple(self.mdp.states.axes[i] for i in self._inner), single=False)
-        return some if self._inner else None
+        self.outer = Space(tuple(mdp.states.axes[i] for i in self._outer), single=False)
+        inner = Space(tuple(mdp.states.axes[i] for i in self._inner), single=False)
+        self.inner = inner if self._inner else None
 
     @property
     def group_work(self) -> int:

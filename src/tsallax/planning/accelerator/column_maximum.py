@@ -15,7 +15,7 @@ from jax import Array, lax
 from jax.experimental import pallas as pl
 from jax.experimental.pallas import triton
 
-from tsallax.planning.accelerator.device_sweep import maximum_and_support
+from tsallax.planning.accelerator.device_sweep import regularized_maximum
 from tsallax.regularizer import Hard, Regularizer, Soft, Sparse
 
 MAX_ACTIONS = 4096
@@ -39,8 +39,16 @@ def column_maxima(regularizer: Regularizer, q: Array) -> tuple[Array, Array]:
 
 
 def plain_column_maxima(regularizer: Regularizer, q: Array) -> tuple[Array, Array]:
-    """`column_maxima` for any regulariser and device."""
-    return maximum_and_support(regularizer, q.T)
+    """`column_maxima` for any regulariser and device; NaN in a column makes its value NaN.
+
+    A hard maximum is one pass without its policy.
+    """
+    if isinstance(regularizer, Hard):
+        top = jnp.max(q, axis=0)
+        empty = top == -jnp.inf
+        return jnp.where(empty, 0.0, top), jnp.where(empty, 0, 1).astype(jnp.int32)
+    p, value = regularized_maximum(regularizer, q.T)
+    return value, jnp.sum(p > 0.0, axis=-1, dtype=jnp.int32)
 
 
 def fused_column_maxima(

@@ -12,7 +12,7 @@ from jax import Array, lax
 from jax.sharding import Mesh, NamedSharding, PartitionSpec
 from numpy.typing import NDArray
 
-from tsallax.regularizer import Hard, Regularizer
+from tsallax.regularizer import Regularizer
 from tsallax.time_limits import check_deadline
 
 AXIS = "states"
@@ -131,19 +131,6 @@ def regularized_maximum(regularizer: Regularizer, q: Array) -> tuple[Array, Arra
     top = jnp.where(empty, 0.0, jnp.max(q, axis=-1, keepdims=True))
     mean = jnp.sum(jnp.where(missing, 0.0, p * (q - top)), axis=-1)
     return p, top[..., 0] + (mean + entropy_bonus(regularizer, p))
-
-
-def maximum_and_support(regularizer: Regularizer, q: Array) -> tuple[Array, Array]:
-    """The value of `regularized_maximum`, and the number of actions in use.
-
-    A hard maximum is one pass without its policy.  NaN in a row makes its value NaN.
-    """
-    if isinstance(regularizer, Hard):
-        top = jnp.max(q, axis=-1)
-        empty = top == -jnp.inf
-        return jnp.where(empty, 0.0, top), jnp.where(empty, 0, 1).astype(jnp.int32)
-    p, value = regularized_maximum(regularizer, q)
-    return value, jnp.sum(p > 0.0, axis=-1, dtype=jnp.int32)
 
 
 def entropy_bonus(regularizer: Regularizer, p: Array) -> Array:

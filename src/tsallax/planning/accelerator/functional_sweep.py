@@ -69,16 +69,13 @@ class FunctionalSweep:
         lists: the sweeps of policies that are given as lists of actions.
     """
 
-    def __init__(
-        self, mdp: FunctionalMDP, dtype: Any, mesh: Any = None, block: int | None = None
-    ) -> None:
+    def __init__(self, mdp: FunctionalMDP, dtype: Any, mesh: Any = None) -> None:
         self.mdp, self.dtype, self._mesh = mdp, dtype, mesh
         self.n_states, self.width = mdp.n_states, mdp.n_actions
         self.n_pairs, self.terms = mdp.n_pairs, mdp.events.size
         self.roundings = 2 * self.terms
         on_gpu = _platform(mesh) == "gpu"
-        self._block = block or (GPU_BLOCK if on_gpu else CPU_BLOCK)
-        blocks = GPU_PART if on_gpu else CPU_PART
+        self._block, blocks = (GPU_BLOCK, GPU_PART) if on_gpu else (CPU_BLOCK, CPU_PART)
         self._values = ActionValues(mdp, dtype)
         self._constants = self._values.constants
         # groups and post-decision states of a block, and of a part

@@ -28,6 +28,7 @@ from tsallax.planning.accelerator.krylov import bicgstab
 from tsallax.planning.accelerator.stored_sweep import StoredSweep
 from tsallax.planning.operator import Certificate, Iterate, NewtonStart, enclosure_ends
 from tsallax.planning.precision import double_precision
+from tsallax.planning.validation import ULPS
 from tsallax.regularizer import Regularizer
 from tsallax.time_limits import check_deadline
 
@@ -114,12 +115,13 @@ class JaxBellman:
         self._unit = 2.0**-24 if single else 2.0**-53
         self._dtype = jnp.float32 if single else jnp.float64
         self._bonus = float(regularizer.alpha) * (1.0 + float(regularizer.max_entropy(model.width)))
-        row_error = (model.terms + 16) * self._unit
+        row_error = (model.terms + 16) * self._unit  # of a row's exact sum, from one
+        if isinstance(model, StoredSweep):
+            row_error += ULPS  # models from functions divide their rows by the sum instead
         self._shift_high = discount * (1.0 + row_error)
         self._shift_low = max(discount * (1.0 - row_error), 0.0)
         if self._shift_high >= 1.0:
-            name = "float32" if single else "float64"
-            raise InvalidInput(f"discount {discount!r} is too close to 1 for {name}")
+            raise InvalidInput(f"discount {discount!r} is too close to 1 for {self.precision}")
         with self.scope():
             self._terminal, self.ends, self._reward = model.survey
         if not math.isfinite(self._reward):

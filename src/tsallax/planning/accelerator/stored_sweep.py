@@ -255,12 +255,8 @@ def _layout(mdp: MDP, states: NDArray[np.int64] | None, dtype: Any, mesh: Mesh |
     last = mdp.pointer[1:] if states is None else mdp.pointer[states + 1]
     lengths = np.diff(mdp.transitions.indptr)
     width = int((last - first).max())
-    longest = (
-        np.maximum.reduceat(lengths, first).max()
-        if states is None
-        else max(lengths[a:b].max() for a, b in zip(first, last, strict=True))
-    )
-    longest = max(int(longest), 1)  # where every action ends the episode, one with p = 0
+    pairs = slice(None) if states is None else np.isin(mdp.state_of, states)
+    longest = max(int(lengths[pairs].max()), 1)  # where every action ends the episode: p = 0
     n_devices = 1 if mesh is None else mesh.size
     per_device = -(-count // n_devices)
     parts = []

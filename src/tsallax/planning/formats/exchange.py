@@ -9,6 +9,7 @@ from typing import Any
 
 from tsallax import checks
 from tsallax.errors import InvalidInput
+from tsallax.files import npz
 from tsallax.planning import mdp_files
 from tsallax.planning.formats import drn, prism_explicit, umb
 from tsallax.planning.formats.explicit_model import is_text, mdp_arguments, model_of
@@ -41,7 +42,7 @@ def read_arguments(
         checks.file_ending(path, ENDINGS)
     if rewards is not None:
         raise InvalidInput("holds only one reward for each pair", omit="rewards")
-    arguments = mdp_files.read(path, max_bytes)
+    arguments = mdp_files.arguments(npz.read(path, mdp_files.FORMAT, max_bytes))
     return arguments if discount is None else {**arguments, "discount": discount}
 
 
@@ -49,7 +50,7 @@ def write_mdp(path: str | PathLike[str], mdp: Any) -> None:
     """Write an MDP in the format that the ending of the file's name stands for."""
     form = FORMATS.get(checks.file_ending(path, ENDINGS))
     if form is None:
-        mdp_files.write(path, mdp)
+        npz.write(path, mdp_files.FORMAT, mdp_files.arrays_of(mdp))
         return
     for name in (*(mdp.state_names or ()), *(mdp.action_names or ())):
         if not is_text(name):

@@ -22,6 +22,7 @@ from scipy.sparse import csr_array
 
 from tsallax import checks
 from tsallax.errors import InvalidInput
+from tsallax.planning.forms import Floats
 from tsallax.planning.validation import NEAR_ONE, row_sums
 
 TERMINAL = "terminal"
@@ -33,7 +34,6 @@ FEW_ACTIONS = 1000
 MAX_NAME_LENGTH = 1 << 28
 """Names that are made here are left out where they have more characters than this in all."""
 
-Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 Mask = NDArray[np.bool_]
 
@@ -151,12 +151,8 @@ def mdp_arguments(model: ExplicitModel, discount: float | None) -> dict[str, Any
         termination = termination[:n_choices]
         initial = None if initial is None else initial[:last]
         names = None if names is None else names[:last]
-    index = np.int32 if max(len(target), n_states) <= np.iinfo(np.int32).max else np.int64
-    transitions = csr_array(
-        (probability, target.astype(index), indptr.astype(index)), shape=(n_choices, n_states)
-    )
     return {
-        "transitions": transitions,
+        "transitions": csr_array((probability, target, indptr), shape=(n_choices, n_states)),
         "rewards": model.rewards[:n_choices],
         "discount": discount,
         "initial": initial,

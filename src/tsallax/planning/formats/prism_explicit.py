@@ -26,7 +26,7 @@ from tsallax.planning.formats import explicit_model as explicit
 from tsallax.planning.formats import text_lines
 from tsallax.planning.formats.action_labels import actions_of_labels
 from tsallax.planning.formats.explicit_model import SINK, TERMINAL, ExplicitModel
-from tsallax.planning.formats.text_lines import Lines, joined
+from tsallax.planning.formats.text_lines import joined
 
 LABELS = ("init", "deadlock", TERMINAL, SINK)
 MAX_FIRST_LINE = 1 << 20
@@ -235,7 +235,8 @@ def _read_columns(file: BinaryIO, first: int, chain: bool) -> tuple[list[Any], l
 def _read_state_rewards(file: BinaryIO, model: ExplicitModel, prism: bool) -> Any:
     """The reward of its state for each choice."""
     result = np.zeros(model.n_states)
-    for lines in _after_header(file, prism):
+    number = _first_line(file)[1] if prism else 0
+    for lines in text_lines.read_blocks(file, number + 1):
         wrong = (lines.words != 0) & (lines.words != 2)
         lines.refuse_any(wrong, "not a state and its reward")
         state = lines.integers(lines.place == 0, "a state")
@@ -281,14 +282,6 @@ def _read_branch_rewards(file: BinaryIO, model: ExplicitModel, prism: bool) -> A
         raise InvalidInput("holds the reward of a transition that does not exist")
     rewards = np.where(paid, value[place], 0.0)
     return explicit.expected(model.indptr, model.probability, rewards)
-
-
-def _after_header(file: BinaryIO, prism: bool) -> Iterator[Lines]:
-    """The lines of a file with rewards."""
-    number = 0
-    if prism:
-        _, number = _first_line(file)
-    return text_lines.read_blocks(file, number + 1)
 
 
 def _read_labels(file: BinaryIO, n_states: int) -> dict[str, Any]:

@@ -55,14 +55,12 @@ _FOLDER = cache_folder()
 
 def njit(**options: Any) -> Any:
     """`numba.njit` with nogil=True and, where a folder can be written to, cache=True."""
-    defaults = {"nogil": True, "cache": True}
+    options = {"nogil": True, "cache": _FOLDER is not None, **options}
 
     def decorate(function: Any) -> Any:
-        if _FOLDER is None:
-            return numba.njit(**{**defaults, **options, "cache": False})(function)
         before, config.CACHE_DIR = config.CACHE_DIR, str(_FOLDER)  # read while decorating only
         try:
-            return numba.njit(**{**defaults, **options})(function)
+            return numba.njit(**options)(function)
         finally:
             config.CACHE_DIR = before
 
