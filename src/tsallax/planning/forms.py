@@ -16,7 +16,13 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.sparse import csr_array, issparse
 
 from tsallax.errors import InvalidInput
-from tsallax.planning.names import Index, has_labels, in_order_of_names, names_in
+from tsallax.planning.names import (
+    Index,
+    has_labels,
+    in_order_of_names,
+    in_order_of_pairs,
+    names_in,
+)
 
 Ints = NDArray[np.int32] | NDArray[np.int64]
 Floats = NDArray[np.float64]
@@ -38,6 +44,7 @@ class Layout:
     action: NDArray[np.int32]
     order: NDArray[np.int64] | None
     rectangular: bool
+    given_pairs: NDArray[Any] | None
     state_names: tuple[str, ...] | None = None
     action_names: tuple[str, ...] | None = None
 
@@ -65,6 +72,16 @@ class Layout:
         if self.rectangular and self.n_actions == 1:
             return self.states
         return Index("pair", self.n_given, None)
+
+    def in_order(self, values: Any, where: str) -> Any:
+        """What has a row for each given pair, in their order: see `in_order_of_pairs`."""
+        if not has_labels(values):
+            return values
+        if self.given_pairs is None:
+            state, action = np.divmod(np.arange(self.n_given), self.n_actions)
+        else:
+            state, action = self.given_pairs.T
+        return in_order_of_pairs(values, where, self.states, self.actions, (state, action))
 
     def place(self, pair: int) -> str:
         """The state and the action of a pair as text for an error message."""
@@ -350,7 +367,8 @@ def read_layout(
         order = np.flatnonzero(keep) if order is None else order[keep]
     if not state.size:
         raise InvalidInput("every state is terminal: there is nothing to decide")
-    return Layout(n_states, n_actions, n_given, state, action, order, pairs is None)
+    given = None if pairs is None else np.asarray(pairs)
+    return Layout(n_states, n_actions, n_given, state, action, order, pairs is None, given)
 
 
 def _read_pairs(
@@ -385,6 +403,19 @@ def _read_pairs(
         s, a = int(state[twice[0]]), int(action[twice[0]])
         raise InvalidInput(f"pairs holds state {s}, action {a} twice")
     return state, action, order
+
+
+def rows_in_order(
+    transitions: Any, rows: csr_array, shared: bool, layout: Layout
+) -> tuple[csr_array, bool]:
+    """The rows of a DataFrame of transitions that are labelled by state and action, in order.
+
+    Returns the matrix and whether it may share its arrays with the caller.
+    """
+    if not has_labels(transitions) or getattr(transitions.axes[0], "nlevels", 1) != 2:
+        return rows, shared
+    numbered = transitions.iloc[:, :0].assign(row=np.arange(len(transitions)))
+    return rows[layout.in_order(numbered, "transitions")["row"].to_numpy()], False
 
 
 def require_actions(layout: Layout, terminal: NDArray[np.bool_]) -> Ints:

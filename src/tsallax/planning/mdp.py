@@ -117,6 +117,7 @@ class MDP:
         ends = forms.read_terminal(terminal, states)
         layout = forms.read_layout(pairs, rows.shape, n_actions, ends)
         layout = layout.with_names(states, action_names)
+        rows, shared = forms.rows_in_order(transitions, rows, shared, layout)
         pointer = forms.require_actions(layout, ends)
         stops = validation.read_termination(termination, layout)
         csr, stops = validation.distributions(rows, shared, stops, layout)

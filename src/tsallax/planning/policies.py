@@ -13,7 +13,13 @@ from tsallax import checks
 from tsallax.errors import InvalidInput
 from tsallax.planning.forms import numbers
 from tsallax.planning.mdp import MDP
-from tsallax.planning.names import Index, has_labels, in_order_of_names, names_in
+from tsallax.planning.names import (
+    Index,
+    has_labels,
+    in_order_of_names,
+    in_order_of_pairs,
+    names_in,
+)
 
 Floats = NDArray[np.float64]
 
@@ -33,6 +39,8 @@ def read_policy(mdp: MDP, policy: ArrayLike | Mapping[Any, Any]) -> Floats:
     real = getattr(getattr(policy, "dtype", None), "kind", "") == "f"
     first = Index("pair", mdp.n_pairs, None) if real else states
     policy = _with_terminal_states(mdp, policy)
+    pairs = mdp.state_of, mdp.action_of
+    policy = in_order_of_pairs(policy, "the policy", states, actions, pairs)
     ordered = in_order_of_names(policy, "the policy", (first,), (states, actions))
     by_name = names_in(ordered)
     if by_name is not None:
