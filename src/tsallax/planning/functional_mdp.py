@@ -213,7 +213,7 @@ def _tables(mdp: FunctionalMDP) -> dict[str, Any]:
         p = p / jnp.sum(p)
         expected = jnp.asarray(reward, jnp.float64) + jnp.sum(jnp.where(p > 0.0, p * earned, 0.0))
         ending = jnp.minimum(jnp.sum(jnp.where(ends, p, 0.0)), 1.0)
-        return after, jnp.where(ends, 0.0, p), expected, ending, allowed
+        return after, jnp.where(ends, 0.0, p), expected, ending, jnp.asarray(allowed, bool)
 
     rows, block = [], min(max(2**20 // mdp.events.size, 1), mdp.n_pairs)
     with double_precision():
@@ -329,7 +329,19 @@ def _trace(name: str, function: Any, parts: tuple[str, ...], *arguments: Any) ->
     for part, value in zip(parts[1:], out[1:], strict=True):
         if len(jax.tree.leaves(value)) != 1 or jax.tree.leaves(value)[0].shape != ():
             raise InvalidInput(f"{name} must return one number as its {part}")
+    _check_kinds(name, parts, *(jax.tree.leaves(value)[0].dtype for value in out[1:]))
     return out
+
+
+def _check_kinds(name: str, parts: tuple[str, ...], reward: Any, condition: Any) -> None:
+    """Refuse a condition that is no Boolean and no integer, and the two in each other's place."""
+    exchanged = reward.kind == "b" and condition.kind != "b"
+    for part, kind, known in ((parts[2], condition, "biu"), (parts[1], reward, "biuf")):
+        if kind.kind not in known or exchanged:
+            what = "a Boolean" if part == parts[2] else "a real number"
+            raise InvalidInput(
+                f"{name} must return ({', '.join(parts)}), with {what} as its {part}, not {kind}"
+            )
 
 
 def _check_coordinates(name: str, part: str, value: Any, space: Space) -> None:
