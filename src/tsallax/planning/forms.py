@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence, Set
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -15,6 +16,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.sparse import csr_array, issparse
 
+from tsallax import checks
 from tsallax.errors import InvalidInput
 from tsallax.planning.names import (
     Index,
@@ -104,13 +106,33 @@ def frozen(array: NDArray[Any]) -> NDArray[Any]:
 
 def numbers(values: ArrayLike, what: str) -> NDArray[Any]:
     """Real numbers as an array of their own type."""
+    refuse_masked(values, what)
     try:
         array = np.asarray(values)
     except ValueError as error:
         raise InvalidInput(f"{what} must be a regular array of numbers: {error}") from None
     if array.dtype.kind not in "biuf":
-        raise InvalidInput(f"{what} must be real numbers, not of type {array.dtype}")
+        hint = _object_hint(array, what) if array.dtype == object else ""
+        raise InvalidInput(f"{what} must be real numbers, not of type {array.dtype}{hint}")
     return array
+
+
+def refuse_masked(values: Any, what: str) -> None:
+    """Refuse a masked array with masked entries, whose numbers would be used."""
+    if isinstance(values, np.ma.MaskedArray) and np.ma.is_masked(values):
+        raise InvalidInput(
+            f"{what} has masked entries: pass {what}.filled(...); an action that is not available "
+            "is left out with pairs="
+        )
+
+
+def _object_hint(array: NDArray[Any], what: str) -> str:
+    """What an array of Python objects holds that is no number, or how to convert it."""
+    for place, value in np.ndenumerate(array):
+        if not checks.is_number(value):
+            where = f"[{', '.join(map(str, place))}]"
+            return f"; {what}{where} is {value!r}" if place else ""
+    return f": pass {what}.astype(float)"
 
 
 def read_value(
@@ -147,7 +169,8 @@ def read_names(names: Sequence[str] | None, kind: str, count: int) -> tuple[str,
         raise InvalidInput(f"{kind}_names must be a list of names, not {names!r}") from None
     for name in result:
         if not isinstance(name, str):
-            raise InvalidInput(f"{kind}_names must be strings, not {name!r}")
+            hint = f"pass [str(name) for name in {kind}_names]"
+            raise InvalidInput(f"{kind}_names must be strings, not {name!r}: {hint}")
         if name.endswith("\0"):
             raise InvalidInput(f"{kind}_names: {name!r} ends in \\0, which a file would not keep")
     if len(result) != count:
@@ -286,6 +309,8 @@ def matrices_of(form: Any, what: str, states: Index | None) -> list[Any] | None:
     if isinstance(form, list | tuple) and len(form) and all(hasattr(m, "shape") for m in form):
         if states is not None:
             form = [in_order_of_names(m, what, (states, states)) for m in form]
+        for matrix in form:
+            refuse_masked(matrix, what)
         return [m if issparse(m) else np.asarray(m) for m in form]
     return None
 
@@ -374,6 +399,13 @@ def read_layout(
 def _read_pairs(
     pairs: ArrayLike, n_given: int, n_states: int
 ) -> tuple[NDArray[np.int32], NDArray[np.int32], NDArray[np.int64] | None]:
+    with suppress(ValueError):  # of rows of different lengths, which `numbers` refuses
+        pairs = np.asarray(pairs)
+    if isinstance(pairs, np.ndarray) and pairs.dtype.kind in "UO":
+        raise InvalidInput(
+            "pairs must be integers (state, action): of names, pass "
+            "[(state_names.index(s), action_names.index(a)) for s, a in pairs]"
+        )
     given = numbers(pairs, "pairs")
     if given.dtype.kind not in "iu":
         raise InvalidInput(f"pairs must be integers (state, action), not of type {given.dtype}")
