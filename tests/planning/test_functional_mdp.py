@@ -126,6 +126,9 @@ def test_an_error_in_a_function_names_its_line_and_the_remedy(decide, remedy):
         ({"discount": 1.5}, "discount"),
         ({"initial": 6}, "initial"),
         ({"initial": [0.5] * 6}, "initial"),
+        ({"initial": "empty"}, "initial must be the index of a state, as numpy.ravel_multi_index"),
+        ({"initial": {0: 1.0}}, "initial must be the index"),
+        ({"discount": 1}, r"model\.to_mdp\(\)\.with_discount\(1\)"),
         ({"states": (6, 0)}, r"states\[1\]"),
     ],
 )

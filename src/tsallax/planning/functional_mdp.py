@@ -138,7 +138,7 @@ class FunctionalMDP:
 
     def with_discount(self, discount: float) -> FunctionalMDP:
         """The same model with another gamma."""
-        return replace(self, discount=checks.discount(discount))
+        return replace(self, discount=_read_discount(discount))
 
     def __repr__(self) -> str:
         post = "" if self.post is None else f", {plural(self.post.size, 'post-decision state')}"
@@ -179,7 +179,7 @@ def read_functions(
         post=None if post is None else read_space("post", post),
         probabilities=probabilities,
         given_state=given == "state",
-        discount=checks.discount(discount),
+        discount=_read_discount(discount),
         start=_read_initial(initial, spaces["states"]),
         stored_class=stored_class,
         **spaces,
@@ -262,12 +262,25 @@ def _read_initial(given: Any, states: Space) -> Any:
         return None
     if checks.is_integer(given):
         return checks.count("initial", given, at_least=0, below=states.size)
-    d = np.asarray(given, np.float64)
+    try:
+        d = np.asarray(given, np.float64)
+    except (TypeError, ValueError):
+        d = np.zeros(0)
     if d.shape != (states.size,) or not np.all(d >= 0.0) or abs(d.sum() - 1.0) > SUM_TOLERANCE:
         raise InvalidInput(
-            f"initial must be the index of a state or {states.size} probabilities that sum to 1"
+            "initial must be the index of a state, as numpy.ravel_multi_index gives it, or "
+            f"{states.size} probabilities that sum to 1"
         )
     return d / d.sum()
+
+
+def _read_discount(given: Any) -> float:
+    if checks.is_number(given) and given == 1:
+        raise InvalidInput(
+            "a model from functions has a discount below 1: store it for a discount of 1, by "
+            "model.to_mdp().with_discount(1)"
+        )
+    return checks.discount(given)
 
 
 def _check_signatures(mdp: FunctionalMDP) -> None:
