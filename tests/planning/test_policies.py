@@ -41,6 +41,10 @@ def test_integers_are_a_deterministic_policy(problem):
         *((np.array([bad, 1 - bad, 1.0]), "state 0") for bad in (np.nan, np.inf, -0.25)),
         *((np.array([0, action]), f"state 1 has no action {action}") for action in (1, -1, 2)),
         *((np.ones(shape), "shape") for shape in ((4,), (2, 3), (2, 2, 2), ())),
+        (
+            np.ones((5, 2, 2)),
+            r"not \(5, 2, 2\); with a policy for each step, pass lambda t: policy",
+        ),
         ([[0, 1], [1], [1]], "policy must be a regular array"),
         ("stay", "policy must be real numbers"),
     ],

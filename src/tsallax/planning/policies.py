@@ -60,6 +60,8 @@ def read_policy(mdp: MDP, policy: ArrayLike | Mapping[Any, Any]) -> Floats:
         raise InvalidInput(
             f"a policy of this MDP has shape ({mdp.n_states}, {mdp.n_actions}), one number for "
             f"each of {mdp.n_pairs} pairs, or one integer for each state, not {table.shape}"
+            + "; with a policy for each step, pass lambda t: policy[t]"
+            * (table.ndim == 3)
         )
     return _normalized(mdp, pi)
 
