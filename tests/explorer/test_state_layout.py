@@ -44,6 +44,10 @@ def test_files_hold_a_line_or_a_row_for_each_state(tmp_path):
         (tmp_path / name).write_text("x;y\n")
         with refused("one line x,y", source=tmp_path / name):
             load_positions(tmp_path / name)
+    for text in ("", "x,y\n0,1\n"):
+        (tmp_path / "p.csv").write_text(text)
+        with refused("one line x,y", "no header", source=tmp_path / "p.csv"):
+            load_positions(tmp_path / "p.csv")
     with (tmp_path / "huge.npy").open("wb") as file:  # a header alone
         header = {"descr": "<f8", "fortran_order": False, "shape": (10**15, 2)}
         np.lib.format.write_array_header_1_0(file, header)
@@ -51,5 +55,6 @@ def test_files_hold_a_line_or_a_row_for_each_state(tmp_path):
         load_positions(tmp_path / "huge.npy")
     with refused("(3, 2)", "(2, 2)"):
         read_positions(wanted, 3)
-    with refused("finite"):
-        read_positions([[0.0, np.inf]], 1)
+    for wrong in (np.inf, np.nan, -1e300):
+        with refused("finite"):
+            read_positions([[0.0, wrong]], 1)
