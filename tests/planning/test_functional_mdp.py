@@ -117,6 +117,8 @@ def test_an_error_in_a_function_names_its_line_and_the_remedy(decide, remedy):
         ({"decide": lambda s, a: (s if s > 2 else a, 1.0, True)}, "decide is not a JAX function"),
         ({"evolve": lambda x, e: ((x, e), 1.0, False)}, "coordinates as its next_state"),
         ({"evolve": lambda x, e: (x, np.ones(2), False)}, "one number as its reward"),
+        ({"evolve": lambda x, e: (x, [1.0], False)}, "one number as its reward"),
+        ({"probabilities": lambda x: [0.2, 0.3, 0.5]}, "must return one array: use jnp.array"),
         ({"probabilities": [0.5, 0.5]}, "2 numbers for 3 events"),
         ({"probabilities": [0.5, 0.5, 0.5]}, "sum to 1.5"),
         ({"probabilities": [1.5, -0.5, 0.0]}, "event 1 is -0.5"),

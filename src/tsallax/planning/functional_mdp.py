@@ -304,9 +304,12 @@ def _check_traces(mdp: FunctionalMDP) -> None:
     if callable(mdp.probabilities):
         given = state if mdp.given_state else post
         p = _shape("probabilities", mdp.probabilities, given)
-        size = sum(leaf.size for leaf in jax.tree.leaves(p))
-        if size != mdp.events.size:
-            raise InvalidInput(f"probabilities returns {size} numbers for {mdp.events.size} events")
+        if not isinstance(p, jax.ShapeDtypeStruct):
+            raise InvalidInput("probabilities must return one array: use jnp.array or jnp.stack")
+        if p.size != mdp.events.size:
+            raise InvalidInput(
+                f"probabilities returns {p.size} numbers for {mdp.events.size} events"
+            )
 
 
 def _shape(name: str, function: Any, *arguments: Any) -> Any:
@@ -340,9 +343,9 @@ def _trace(name: str, function: Any, parts: tuple[str, ...], *arguments: Any) ->
     if not isinstance(out, tuple) or len(out) != len(parts):
         raise InvalidInput(f"{name} must return ({', '.join(parts)})")
     for part, value in zip(parts[1:], out[1:], strict=True):
-        if len(jax.tree.leaves(value)) != 1 or jax.tree.leaves(value)[0].shape != ():
+        if not isinstance(value, jax.ShapeDtypeStruct) or value.shape != ():
             raise InvalidInput(f"{name} must return one number as its {part}")
-    _check_kinds(name, parts, *(jax.tree.leaves(value)[0].dtype for value in out[1:]))
+    _check_kinds(name, parts, *(value.dtype for value in out[1:]))
     return out
 
 
