@@ -1,6 +1,7 @@
 """Positions of states, from the user, from a file and from names."""
 
 import numpy as np
+import pandas as pd
 import pytest
 
 from refusals import refused
@@ -58,3 +59,12 @@ def test_files_hold_a_line_or_a_row_for_each_state(tmp_path):
     for wrong in (np.inf, np.nan, -1e300):
         with refused("finite"):
             read_positions([[0.0, wrong]], 1)
+
+
+def test_labels_of_positions_are_put_into_the_order_of_the_names():
+    table = pd.DataFrame({"x": [0.0, 1.0, 2.0], "y": 5.0}, index=["c", "a", "b"])
+    found = read_positions(table, 3, ("a", "b", "c"))
+    assert found[:, 0].tolist() == [1.0, 2.0, 0.0]
+    assert read_positions(table, 3)[:, 0].tolist() == [0.0, 1.0, 2.0]
+    with refused("positions names state 'd'"):
+        read_positions(table.rename(index={"c": "d"}), 3, ("a", "b", "c"))

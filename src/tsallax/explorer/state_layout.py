@@ -19,6 +19,7 @@ from numpy.typing import ArrayLike, NDArray
 from tsallax import checks
 from tsallax.errors import InvalidInput
 from tsallax.planning.forms import numbers
+from tsallax.planning.names import Index, in_order_of_names
 
 Floats = NDArray[np.float64]
 MAX_POSITION = 1e30
@@ -26,12 +27,16 @@ MAX_POSITION = 1e30
 CELL = re.compile(r"(\d+),(\d+)")
 
 
-def read_positions(positions: ArrayLike, n_states: int) -> Floats:
-    """Positions as given by the user, of shape (S, 2) or (S, 3).
+def read_positions(
+    positions: ArrayLike, n_states: int, names: tuple[str, ...] | None = None
+) -> Floats:
+    """Positions as given by the user, of shape (S, 2) or (S, 3); `names` are those of the states.
 
     >>> read_positions([(0, 0), (1, 0)], 2).shape
     (2, 2)
     """
+    axes = Index("state", n_states, names), Index("coordinate", 0, None)
+    positions = in_order_of_names(positions, "positions", axes)
     given = np.array(numbers(positions, "positions"), np.float64)
     if given.ndim != 2 or len(given) != n_states or given.shape[1] not in (2, 3):
         raise InvalidInput(
