@@ -5,7 +5,7 @@ import pytest
 
 from planning_problems import BY_NAME, Problem, Row, puterman_two_state, random_policy
 from solution_checks import every_problem
-from tsallax import MDP, InvalidInput, Sparse, evaluate, solve
+from tsallax import MDP, Hard, InvalidInput, Sparse, evaluate, solve
 from tsallax.planning.policies import read_policy, sum_by_state
 
 
@@ -53,6 +53,15 @@ def test_what_is_no_policy_is_refused_in_one_line_with_the_state(policy, message
     with pytest.raises(InvalidInput, match=message) as caught:
         read_policy(puterman_two_state().mdp(), policy)
     assert "\n" not in str(caught.value)
+
+
+def test_the_table_of_a_solution_is_refused_with_its_pivot():
+    mdp = puterman_two_state().mdp()
+    table = solve(mdp, Hard()).to_frame()
+    with pytest.raises(InvalidInput, match=r'pass table\.pivot\(index="state", columns="action"'):
+        read_policy(mdp, table)
+    pivot = table.pivot(index="state", columns="action", values="probability")
+    assert np.array_equal(read_policy(mdp, pivot), table.probability)
 
 
 def test_masses_on_missing_actions_that_cancel_are_refused():

@@ -125,10 +125,11 @@ def in_order_of_pairs(
         where: the argument that holds it, for the error message.
         pairs: the states and the actions of the pairs.
     """
-    labels = values.axes[0] if has_labels(values) else None
-    if getattr(labels, "nlevels", 1) != 2 or len(values) != len(pairs[0]):
+    if not has_labels(values) or len(values) != len(pairs[0]):
         return values
-    labels = labels.remove_unused_levels()
+    if getattr(values.axes[0], "nlevels", 1) != 2:
+        return values
+    labels = values.axes[0].remove_unused_levels()
     by_name, found = False, []
     for index, level, code in zip((states, actions), labels.levels, labels.codes, strict=True):
         if index.names is not None and any(isinstance(label, str) for label in level):

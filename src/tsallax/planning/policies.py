@@ -74,6 +74,11 @@ def _with_terminal_states(mdp: MDP, policy: Any) -> Any:
     """
     if not has_labels(policy) or len(policy.axes) != 2:
         return policy
+    if {"state", "action", "probability"} <= set(policy.axes[-1]):
+        raise InvalidInput(
+            "a policy as a table of pandas has states as rows and actions as columns: pass "
+            'table.pivot(index="state", columns="action", values="probability")'
+        )
     used = np.zeros(mdp.n_actions, bool)
     used[mdp.action_of] = True
     completed: list[list[Any]] = []
