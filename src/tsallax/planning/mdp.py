@@ -183,6 +183,7 @@ class MDP:
             decide: (state, action) -> (post, reward, allowed). A state without an allowed action
                 is terminal and worth 0.
             evolve: (post, event) -> (next_state, reward, ends); nothing follows where it ends.
+                `allowed` and `ends` are Booleans or integers.
             states, actions, events: spaces.
             post: the space of post-decision states, on which alone the rest of the step depends:
                 a sweep costs |post| |events| + |states| |actions| evaluations. Without it, what
