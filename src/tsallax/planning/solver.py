@@ -191,8 +191,8 @@ def _solve_finite(
     """Backward induction; the options of `solve` that are `unused` must not be given."""
     if not isinstance(mdp, MDP):
         raise no_finite_horizon("horizon")
-    tolerance = checks.number("tolerance", tolerance, above=0)
     _refuse_with_horizon(method, unused)
+    tolerance = checks.number("tolerance", tolerance, above=0)
     finite = induct_backward(mdp, regularizer, horizon, final_value, tolerance, progress)
     if not finite.converged:
         raise NotConverged(
