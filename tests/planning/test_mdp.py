@@ -451,3 +451,9 @@ def test_a_table_that_does_not_fit_into_memory_is_refused(monkeypatch):
     monkeypatch.setattr(memory, "available_bytes", lambda device: 20_000)
     with refused("memory for a table of 3 states and 1,000 actions", "pair_policy"):
         mdp.table(mdp.rewards)
+
+
+def test_a_discount_next_to_one_is_not_shown_as_one():
+    mdp = MDP(T, R, 1 - 1e-9)
+    assert "discount 0.999999999," in repr(mdp)
+    assert "discount 1," in repr(mdp.with_discount(1.0))

@@ -144,7 +144,7 @@ class FunctionalMDP:
         post = "" if self.post is None else f", {plural(self.post.size, 'post-decision state')}"
         return (
             f"FunctionalMDP({plural(self.n_states, 'state')}, {plural(self.n_actions, 'action')}"
-            f"{post}, {plural(self.events.size, 'event')}, discount {self.discount:g})"
+            f"{post}, {plural(self.events.size, 'event')}, discount {self.discount:.12g})"
         )
 
 

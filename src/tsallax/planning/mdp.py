@@ -348,6 +348,6 @@ class MDP:
         size = sum(array.nbytes for array in arrays) / 1e6
         return (
             f"MDP({states}, {plain(self.n_actions, 'action')}, {plain(self.n_pairs, 'pair')}, "
-            f"{plain(self.transitions.nnz, 'transition')}, discount {self.discount:g}, "
+            f"{plain(self.transitions.nnz, 'transition')}, discount {self.discount:.12g}, "
             f"{size:.1f} MB)"
         )
