@@ -1,6 +1,7 @@
 """Positions of states, from the user, from a file and from names."""
 
 import numpy as np
+import pandas as pd
 import pytest
 
 from refusals import refused
@@ -44,6 +45,10 @@ def test_files_hold_a_line_or_a_row_for_each_state(tmp_path):
         (tmp_path / name).write_text("x;y\n")
         with refused("one line x,y", source=tmp_path / name):
             load_positions(tmp_path / name)
+    for text in ("", "x,y\n0,1\n"):
+        (tmp_path / "p.csv").write_text(text)
+        with refused("one line x,y", "no header", source=tmp_path / "p.csv"):
+            load_positions(tmp_path / "p.csv")
     with (tmp_path / "huge.npy").open("wb") as file:  # a header alone
         header = {"descr": "<f8", "fortran_order": False, "shape": (10**15, 2)}
         np.lib.format.write_array_header_1_0(file, header)
@@ -51,5 +56,15 @@ def test_files_hold_a_line_or_a_row_for_each_state(tmp_path):
         load_positions(tmp_path / "huge.npy")
     with refused("(3, 2)", "(2, 2)"):
         read_positions(wanted, 3)
-    with refused("finite"):
-        read_positions([[0.0, np.inf]], 1)
+    for wrong in (np.inf, np.nan, -1e300):
+        with refused("finite"):
+            read_positions([[0.0, wrong]], 1)
+
+
+def test_labels_of_positions_are_put_into_the_order_of_the_names():
+    table = pd.DataFrame({"x": [0.0, 1.0, 2.0], "y": 5.0}, index=["c", "a", "b"])
+    found = read_positions(table, 3, ("a", "b", "c"))
+    assert found[:, 0].tolist() == [1.0, 2.0, 0.0]
+    assert read_positions(table, 3)[:, 0].tolist() == [0.0, 1.0, 2.0]
+    with refused("positions names state 'd'"):
+        read_positions(table.rename(index={"c": "d"}), 3, ("a", "b", "c"))

@@ -116,6 +116,8 @@ def test_a_path_is_drawn(tmp_path):
     assert (tmp_path / "path.png").read_bytes().startswith(b"\x89PNG")
     with pytest.raises(InvalidInput, match="there is no folder"):
         path.plot(tmp_path / "absent" / "path.png")
+    with pytest.raises(InvalidInput, match=r"must end in one of .*\.pdf"):
+        path.plot(tmp_path / "path.xyz")
 
 
 def test_columns_are_one_row_for_each_alpha(monkeypatch):

@@ -213,3 +213,8 @@ def test_columns_are_one_row_for_each_step_and_pair_with_names(monkeypatch):
     monkeypatch.setattr(memory, "available_bytes", lambda device: 100)
     with refused("memory for the columns of 3 steps and 2 pairs", "give fewer steps"):
         solution.to_columns()
+
+
+def test_an_option_without_meaning_is_named_before_a_tolerance_of_zero():
+    with pytest.raises(InvalidInput, match="relative_tolerance has no meaning with a horizon"):
+        solve(MDP([[[1.0]]], [[1.0]], 1.0), Hard(), 0, relative_tolerance=1e-3, horizon=3)

@@ -52,3 +52,8 @@ def test_an_element_is_described_by_its_coordinates():
 def test_what_is_no_space_is_refused(given):
     with pytest.raises(InvalidInput, match="states"):
         read_space("states", given)
+
+
+def test_sizes_in_a_list_are_refused_with_the_way_out():
+    with pytest.raises(InvalidInput, match="sizes of a product are a tuple"):
+        read_space("states", [3, 2])

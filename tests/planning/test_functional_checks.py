@@ -44,6 +44,17 @@ def test_the_first_invalid_pair_is_named(message):
     assert str(refused.value) == message
 
 
+def test_a_coordinate_that_rounding_takes_out_of_an_array_is_refused_with_the_way_out():
+    grid = np.linspace(0, 1, 11)
+    model = stock_model(
+        decide=lambda s, a: (jnp.clip(s + a, 0.0, 1.0), 0.0, True),
+        evolve=lambda x, e: (x, 0.0, False),
+        states=grid, post=grid, actions=np.array([-0.1, 0.0, 0.1]),
+    )  # fmt: skip
+    with double_precision(), pytest.raises(InvalidInput, match="compared exactly: give a size"):
+        check_functions(model)
+
+
 def test_valid_functions_pass_whatever_forbidden_pairs_and_impossible_events_do():
     with double_precision():
         find_invalid(stock_model())

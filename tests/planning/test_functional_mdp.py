@@ -112,6 +112,8 @@ def test_an_error_in_a_function_names_its_line_and_the_remedy(decide, remedy):
         ({"decide": lambda s, a: (s if s > 2 else a, 1.0, True)}, "decide is not a JAX function"),
         ({"evolve": lambda x, e: ((x, e), 1.0, False)}, "coordinates as its next_state"),
         ({"evolve": lambda x, e: (x, np.ones(2), False)}, "one number as its reward"),
+        ({"evolve": lambda x, e: (x, [1.0], False)}, "one number as its reward"),
+        ({"probabilities": lambda x: [0.2, 0.3, 0.5]}, "must return one array: use jnp.array"),
         ({"probabilities": [0.5, 0.5]}, "2 numbers for 3 events"),
         ({"probabilities": [0.5, 0.5, 0.5]}, "sum to 1.5"),
         ({"probabilities": [1.5, -0.5, 0.0]}, "event 1 is -0.5"),
@@ -121,8 +123,14 @@ def test_an_error_in_a_function_names_its_line_and_the_remedy(decide, remedy):
         ({"discount": 1.5}, "discount"),
         ({"initial": 6}, "initial"),
         ({"initial": [0.5] * 6}, "initial"),
-        ({"initial": "first"}, "initial must be real numbers"),
+        ({"initial": "empty"}, "initial must be real numbers"),
+        ({"initial": {0: 1.0}}, "initial must be real numbers"),
         ({"initial": [[1.0], [0.5, 0.5]]}, "initial must be a regular array"),
+        (
+            {"initial": [0.5, 0.5]},
+            "initial must be the index of a state, as numpy.ravel_multi_index",
+        ),
+        ({"discount": 1}, r"model\.to_mdp\(\)\.with_discount\(1\)"),
         ({"states": (6, 0)}, r"states\[1\]"),
     ],
 )
@@ -138,3 +146,29 @@ def test_a_model_too_large_to_be_stored_is_refused():
     )  # fmt: skip
     with pytest.raises(InvalidInput, match="too many to be stored"):
         large.to_mdp()
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"evolve": lambda x, e: (x, False, 1.0)}, "a Boolean as its ends, not float64"),
+        ({"evolve": lambda x, e: (x, x > 2, 1)}, "a Boolean as its ends, not int64"),
+        ({"evolve": lambda x, e: (x, 1.0, 0.05)}, "a Boolean as its ends, not float64"),
+        ({"decide": lambda s, a: (s, True, -1.0 * a)}, "a Boolean as its allowed, not float64"),
+        ({"evolve": lambda x, e: (x, 1j, False)}, "a real number as its reward, not complex128"),
+    ],
+)
+def test_a_reward_and_a_condition_in_each_others_place_are_refused(changes, message):
+    with pytest.raises(InvalidInput, match=r"must return \(.*\), with " + message):
+        stock_model(**changes)
+
+
+def test_an_integer_says_whether_an_action_is_allowed_and_whether_an_episode_ends():
+    model = stock_model(
+        decide=lambda s, a: (jnp.minimum(s + a, 5), 1.0 * s - a, jnp.where(s + a < 6, 1, 0)),
+        evolve=lambda x, e: (jnp.maximum(x - e, 0), 2.0 * e, jnp.where(x == 5, 1, 0)),
+    )
+    stored = model.to_mdp()
+    assert np.array_equal(stored.state_of + stored.action_of < 6, np.full(stored.n_pairs, True))
+    found, again = solve(model, Hard(), 1e-9), solve(stored, Hard(), 1e-9)
+    np.testing.assert_allclose(found.value, again.value, atol=4e-9)

@@ -366,6 +366,14 @@ REFUSED: dict[str, tuple[tuple[Any, ...], dict[str, Any], str]] = {
     "words": (([[["a"]]], R, 0.9), {}, r"transitions must be real numbers, not of type <U1"),
     "complex": ((sp.csr_array(FLAT * 1j), R, 0.9), {}, r"must be real numbers, not of type compl"),
     "nothing": ((None, R, 0.9), {}, r"transitions must be real numbers, not of type object"),
+    "objects": ((T, R.astype(object), 0.9), {}, r"of type object: pass rewards\.astype\(float\)"),
+    "one object": ((T, [[1.0, None], [0, 0], [0, 0]], 0.9), {}, r"; rewards\[0, 1\] is None"),
+    "masked": ((np.ma.masked_less(T, 0.2), R, 0.9), {}, r"transitions has masked entries"),
+    "masked rewards": ((T, np.ma.masked_less(R, 1.0), 0.9), {}, r"rewards has .*with pairs="),
+    "masked list": (([np.ma.masked_less(T[:, 0], 0.2), T[:, 1]], R, 0.9), {}, r"masked entries"),
+    "pairs by name": ((FLAT, R, 0.9), {"pairs": [("a", "x")] * 6},
+        r"pairs must be integers .*: of names, pass \[\(state_names\.index\(s\)"),
+    "ragged pairs": ((FLAT, R, 0.9), {"pairs": [[0, 0], [1]]}, r"pairs must be a regular array"),
     "pairs shape": ((FLAT, R, 0.9), {"pairs": PAIRS[:5]}, r"pairs must have shape \(6, 2\)"),
     "pairs type": ((FLAT, R, 0.9), {"pairs": np.array(PAIRS, float)}, r"pairs must be integers"),
     "pairs with cube": ((T, R, 0.9), ONE, r"with pairs= must be a matrix of shape \(N, S\)"),
@@ -406,7 +414,8 @@ REFUSED: dict[str, tuple[tuple[Any, ...], dict[str, Any], str]] = {
     "initial state": ((T, R, 0.9, 3), {}, r"initial names state 3, not 0 to 2"),
     "too few names": ((T, R, 0.9), {"state_names": ["a"]}, r"state_names has 1 names for 3 states"),
     "same name": ((T, R, 0.9), {"state_names": list("aba")}, r"state_names holds 'a' twice"),
-    "name no string": ((T, R, 0.9), {"state_names": [0, 1, 2]}, r"state_names must be strings"),
+    "name no string": ((T, R, 0.9), {"state_names": [0, 1, 2]},
+        r"strings, not 0: pass \[str\(name\)"),
     "names no list": ((T, R, 0.9), {"action_names": 5}, r"action_names must be a list of names"),
     "one string": ((T, R, 0.9), {"state_names": "abc"}, r"list of names, not one string"),
 }  # fmt: skip
@@ -442,3 +451,9 @@ def test_a_table_that_does_not_fit_into_memory_is_refused(monkeypatch):
     monkeypatch.setattr(memory, "available_bytes", lambda device: 20_000)
     with refused("memory for a table of 3 states and 1,000 actions", "pair_policy"):
         mdp.table(mdp.rewards)
+
+
+def test_a_discount_next_to_one_is_not_shown_as_one():
+    mdp = MDP(T, R, 1 - 1e-9)
+    assert "discount 0.999999999," in repr(mdp)
+    assert "discount 1," in repr(mdp.with_discount(1.0))

@@ -277,3 +277,47 @@ def test_what_only_resembles_pandas_is_an_array():
 
 def indices():
     return Index("state", 3, STATES), Index("action", 2, ACTIONS)
+
+
+def test_labels_of_states_and_actions_are_put_into_the_order_of_the_pairs():
+    rng = np.random.default_rng(3)
+    pairs = np.array([[2, 1], [0, 0], [1, 1], [0, 1], [2, 0]])
+    p, r = rng.dirichlet(np.ones(3), 5), rng.normal(size=5)
+    names_of = {"state_names": STATES, "action_names": ACTIONS}
+    by_index = pd.MultiIndex.from_arrays(pairs.T)
+    by_name = pd.MultiIndex.from_tuples([(STATES[s], ACTIONS[a]) for s, a in pairs])
+    ends = rng.uniform(0, 0.5, 5)
+    p *= 1 - ends[:, None]
+    plain = MDP(p, r, 0.9, pairs=pairs, termination=ends, **names_of)
+    solution = solve(plain, Soft(1.0))
+    shuffle = [3, 0, 4, 2, 1]
+    for labels in (by_index, by_name):
+        given = MDP(
+            pd.DataFrame(p, index=labels).iloc[shuffle],
+            pd.Series(r, index=labels).iloc[shuffle[::-1]],
+            0.9,
+            pairs=pairs,
+            termination=pd.Series(ends, index=labels).iloc[shuffle],
+            **names_of,
+        )
+        assert np.array_equal(given.rewards, plain.rewards)
+        assert np.array_equal(given.termination, plain.termination)
+        assert np.array_equal(given.transitions.toarray(), plain.transitions.toarray())
+    policy = solution.to_frame().set_index(["state", "action"]).probability
+    expected = evaluate(plain, policy.to_numpy()).value
+    assert np.array_equal(evaluate(plain, policy.iloc[shuffle]).value, expected)
+    table = labelled(rng.normal(size=(3, 2)))
+    p = rng.dirichlet(np.ones(3), (3, 2))
+    plain = MDP(p, table, 0.9, **names_of)
+    assert np.array_equal(MDP(p, table.stack()[::-1], 0.9, **names_of).rewards, plain.rewards)
+    with pytest.raises(InvalidInput, match="rewards names state 'repair'"):
+        MDP(p, table.T.stack(), 0.9, **names_of)
+    wrong = table.stack()
+    state, action = wrong.index[5]
+    wrong.index = wrong.index[[0, 1, 2, 3, 4, 4]]
+    with pytest.raises(InvalidInput, match=f"rewards lacks state '{state}', action '{action}'"):
+        MDP(p, wrong, 0.9, **names_of)
+    others = pd.MultiIndex.from_arrays([[7, 8, 9, 10, 11, 12], [0] * 6])
+    other = pd.Series(table.to_numpy().ravel(), index=others)
+    unlabelled = MDP(p, other.to_numpy(), 0.9, **names_of)
+    assert np.array_equal(MDP(p, other, 0.9, **names_of).rewards, unlabelled.rewards)

@@ -5,7 +5,7 @@ import pytest
 
 from planning_problems import BY_NAME, Problem, Row, puterman_two_state, random_policy
 from solution_checks import every_problem
-from tsallax import MDP, InvalidInput, Sparse, evaluate, solve
+from tsallax import MDP, Hard, InvalidInput, Sparse, evaluate, solve
 from tsallax.planning.policies import read_policy, sum_by_state
 
 
@@ -41,6 +41,10 @@ def test_integers_are_a_deterministic_policy(problem):
         *((np.array([bad, 1 - bad, 1.0]), "state 0") for bad in (np.nan, np.inf, -0.25)),
         *((np.array([0, action]), f"state 1 has no action {action}") for action in (1, -1, 2)),
         *((np.ones(shape), "shape") for shape in ((4,), (2, 3), (2, 2, 2), ())),
+        (
+            np.ones((5, 2, 2)),
+            r"not \(5, 2, 2\); with a policy for each step, pass lambda t: policy",
+        ),
         ([[0, 1], [1], [1]], "policy must be a regular array"),
         ("stay", "policy must be real numbers"),
     ],
@@ -49,6 +53,15 @@ def test_what_is_no_policy_is_refused_in_one_line_with_the_state(policy, message
     with pytest.raises(InvalidInput, match=message) as caught:
         read_policy(puterman_two_state().mdp(), policy)
     assert "\n" not in str(caught.value)
+
+
+def test_the_table_of_a_solution_is_refused_with_its_pivot():
+    mdp = puterman_two_state().mdp()
+    table = solve(mdp, Hard()).to_frame()
+    with pytest.raises(InvalidInput, match=r'pass table\.pivot\(index="state", columns="action"'):
+        read_policy(mdp, table)
+    pivot = table.pivot(index="state", columns="action", values="probability")
+    assert np.array_equal(read_policy(mdp, pivot), table.probability)
 
 
 def test_masses_on_missing_actions_that_cancel_are_refused():

@@ -1,6 +1,8 @@
 """Simulated episodes: returns against `evaluate`, frequencies against the MDP, reproducibility."""
 
+import io
 import math
+import sys
 
 import numba
 import numpy as np
@@ -217,3 +219,15 @@ def test_steps_that_were_not_recorded_are_refused():
     recorded = simulate(FOREST, [0, 0, 0], 2, 1, record=True)
     with pytest.raises(InvalidInput, match="index must be an integer of at least 0 and below 2"):
         recorded.episode(2)
+
+
+def test_a_progress_bar_shows_how_many_steps_are_done(monkeypatch):
+    screen = io.StringIO()
+    screen.isatty = lambda: True
+    monkeypatch.setattr(sys, "stderr", screen)
+    monkeypatch.setenv("COLUMNS", "100")
+    monkeypatch.setenv("TERM", "xterm")
+    simulate(FOREST, [0, 0, 0], 2, 1, max_steps=3)
+    assert screen.getvalue() == ""
+    simulate(FOREST, [0, 0, 0], 2, 1, max_steps=3, progress=True)
+    assert "step 3 of 3" in screen.getvalue()

@@ -92,7 +92,7 @@ def explore(
         tolerance = checks.number("tolerance", tolerance, above=0)
     stored = _stored(mdp, settings)
     if positions is not None:
-        places: Floats | None = read_positions(positions, stored.n_states)
+        places: Floats | None = read_positions(positions, stored.n_states, stored.state_names)
     else:
         places = named_positions(stored.state_names)
         if isinstance(mdp, FunctionalMDP) and places is not None:

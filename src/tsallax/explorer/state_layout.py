@@ -8,6 +8,7 @@ in a layer, and "4,2" the cell in row 4 and column 2.
 from __future__ import annotations
 
 import re
+import warnings
 from collections.abc import Sequence
 from os import PathLike
 from typing import Any
@@ -18,23 +19,30 @@ from numpy.typing import ArrayLike
 from tsallax import checks
 from tsallax.errors import InvalidInput
 from tsallax.planning.forms import Floats, numbers
+from tsallax.planning.names import Index, in_order_of_names
 
+MAX_POSITION = 1e30
+"""The largest coordinate: the page holds them in float32."""
 CELL = re.compile(r"(\d+),(\d+)")
 
 
-def read_positions(positions: ArrayLike, n_states: int) -> Floats:
-    """Positions as given by the user, of shape (S, 2) or (S, 3).
+def read_positions(
+    positions: ArrayLike, n_states: int, names: tuple[str, ...] | None = None
+) -> Floats:
+    """Positions as given by the user, of shape (S, 2) or (S, 3); `names` are those of the states.
 
     >>> read_positions([(0, 0), (1, 0)], 2).shape
     (2, 2)
     """
+    axes = Index("state", n_states, names), Index("coordinate", 0, None)
+    positions = in_order_of_names(positions, "positions", axes)
     given = np.array(numbers(positions, "positions"), np.float64)
     if given.ndim != 2 or len(given) != n_states or given.shape[1] not in (2, 3):
         raise InvalidInput(
             f"positions must have shape ({n_states}, 2) or ({n_states}, 3), not {given.shape}"
         )
-    if not np.isfinite(given).all():
-        raise InvalidInput("positions must be finite numbers")
+    if not (np.abs(given) <= MAX_POSITION).all():
+        raise InvalidInput(f"positions must be finite numbers, up to {MAX_POSITION:g}")
     return given
 
 
@@ -97,9 +105,12 @@ def load_positions(path: str | PathLike[str]) -> Any:
     try:
         if file.suffix == ".npy":
             return np.load(file, allow_pickle=False)
-        return np.loadtxt(file, delimiter=",", ndmin=2)
-    except (ValueError, OSError, UnicodeDecodeError, EOFError, MemoryError):
+        with warnings.catch_warnings():
+            warnings.simplefilter("error")  # of a file without lines
+            return np.loadtxt(file, delimiter=",", ndmin=2)
+    except (UserWarning, ValueError, OSError, UnicodeDecodeError, EOFError, MemoryError):
         raise InvalidInput(
-            "must hold one line x,y or x,y,layer for each state, or be a NumPy file .npy",
+            "must hold one line x,y or x,y,layer for each state and no header, "
+            "or be a NumPy file .npy",
             source=file,
         ) from None

@@ -88,6 +88,10 @@ class AlphaPath:
         from tsallax.plotting import SPARSE, paper_style
 
         target = checks.output_file("file", file)
+        known = Figure().canvas.get_supported_filetypes()
+        if target.suffix and target.suffix[1:].lower() not in known:
+            endings = ", ".join(f".{kind}" for kind in known)
+            raise InvalidInput(f"file {file}: the name must end in one of {endings}")
         order = np.argsort(self.alphas)
         panels = (
             (self.gaps, "certified gap"),

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence, Set
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -15,8 +16,15 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.sparse import csr_array, issparse
 
+from tsallax import checks
 from tsallax.errors import InvalidInput
-from tsallax.planning.names import Index, has_labels, in_order_of_names, names_in
+from tsallax.planning.names import (
+    Index,
+    has_labels,
+    in_order_of_names,
+    in_order_of_pairs,
+    names_in,
+)
 
 Ints = NDArray[np.int32] | NDArray[np.int64]
 Floats = NDArray[np.float64]
@@ -38,6 +46,7 @@ class Layout:
     action: NDArray[np.int32]
     order: NDArray[np.int64] | None
     rectangular: bool
+    given_pairs: NDArray[Any] | None
     state_names: tuple[str, ...] | None = None
     action_names: tuple[str, ...] | None = None
 
@@ -66,6 +75,16 @@ class Layout:
             return self.states
         return Index("pair", self.n_given, None)
 
+    def in_order(self, values: Any, where: str) -> Any:
+        """What has a row for each given pair, in their order: see `in_order_of_pairs`."""
+        if not has_labels(values):
+            return values
+        if self.given_pairs is None:
+            state, action = np.divmod(np.arange(self.n_given), self.n_actions)
+        else:
+            state, action = self.given_pairs.T
+        return in_order_of_pairs(values, where, self.states, self.actions, (state, action))
+
     def place(self, pair: int) -> str:
         """The state and the action of a pair as text for an error message."""
         state, action = int(self.state[pair]), int(self.action[pair])
@@ -87,13 +106,33 @@ def frozen(array: NDArray[Any]) -> NDArray[Any]:
 
 def numbers(values: ArrayLike, what: str) -> NDArray[Any]:
     """Real numbers as an array of their own type."""
+    refuse_masked(values, what)
     try:
         array = np.asarray(values)
     except ValueError as error:
         raise InvalidInput(f"{what} must be a regular array of numbers: {error}") from None
     if array.dtype.kind not in "biuf":
-        raise InvalidInput(f"{what} must be real numbers, not of type {array.dtype}")
+        hint = _object_hint(array, what) if array.dtype == object else ""
+        raise InvalidInput(f"{what} must be real numbers, not of type {array.dtype}{hint}")
     return array
+
+
+def refuse_masked(values: Any, what: str) -> None:
+    """Refuse a masked array with masked entries, whose numbers would be used."""
+    if isinstance(values, np.ma.MaskedArray) and np.ma.is_masked(values):
+        raise InvalidInput(
+            f"{what} has masked entries: pass {what}.filled(...); an action that is not available "
+            "is left out with pairs="
+        )
+
+
+def _object_hint(array: NDArray[Any], what: str) -> str:
+    """What an array of Python objects holds that is no number, or how to convert it."""
+    for place, value in np.ndenumerate(array):
+        if not checks.is_number(value):
+            where = f"[{', '.join(map(str, place))}]"
+            return f"; {what}{where} is {value!r}" if place else ""
+    return f": pass {what}.astype(float)"
 
 
 def read_value(
@@ -130,7 +169,8 @@ def read_names(names: Sequence[str] | None, kind: str, count: int) -> tuple[str,
         raise InvalidInput(f"{kind}_names must be a list of names, not {names!r}") from None
     for name in result:
         if not isinstance(name, str):
-            raise InvalidInput(f"{kind}_names must be strings, not {name!r}")
+            hint = f"pass [str(name) for name in {kind}_names]"
+            raise InvalidInput(f"{kind}_names must be strings, not {name!r}: {hint}")
         if name.endswith("\0"):
             raise InvalidInput(f"{kind}_names: {name!r} ends in \\0, which a file would not keep")
     if len(result) != count:
@@ -269,6 +309,8 @@ def matrices_of(form: Any, what: str, states: Index | None) -> list[Any] | None:
     if isinstance(form, list | tuple) and len(form) and all(hasattr(m, "shape") for m in form):
         if states is not None:
             form = [in_order_of_names(m, what, (states, states)) for m in form]
+        for matrix in form:
+            refuse_masked(matrix, what)
         return [m if issparse(m) else np.asarray(m) for m in form]
     return None
 
@@ -350,12 +392,20 @@ def read_layout(
         order = np.flatnonzero(keep) if order is None else order[keep]
     if not state.size:
         raise InvalidInput("every state is terminal: there is nothing to decide")
-    return Layout(n_states, n_actions, n_given, state, action, order, pairs is None)
+    given = None if pairs is None else np.asarray(pairs)
+    return Layout(n_states, n_actions, n_given, state, action, order, pairs is None, given)
 
 
 def _read_pairs(
     pairs: ArrayLike, n_given: int, n_states: int
 ) -> tuple[NDArray[np.int32], NDArray[np.int32], NDArray[np.int64] | None]:
+    with suppress(ValueError):  # of rows of different lengths, which `numbers` refuses
+        pairs = np.asarray(pairs)
+    if isinstance(pairs, np.ndarray) and pairs.dtype.kind in "UO":
+        raise InvalidInput(
+            "pairs must be integers (state, action): of names, pass "
+            "[(state_names.index(s), action_names.index(a)) for s, a in pairs]"
+        )
     given = numbers(pairs, "pairs")
     if given.dtype.kind not in "iu":
         raise InvalidInput(f"pairs must be integers (state, action), not of type {given.dtype}")
@@ -385,6 +435,19 @@ def _read_pairs(
         s, a = int(state[twice[0]]), int(action[twice[0]])
         raise InvalidInput(f"pairs holds state {s}, action {a} twice")
     return state, action, order
+
+
+def rows_in_order(
+    transitions: Any, rows: csr_array, shared: bool, layout: Layout
+) -> tuple[csr_array, bool]:
+    """The rows of a DataFrame of transitions that are labelled by state and action, in order.
+
+    Returns the matrix and whether it may share its arrays with the caller.
+    """
+    if not has_labels(transitions) or getattr(transitions.axes[0], "nlevels", 1) != 2:
+        return rows, shared
+    numbered = transitions.iloc[:, :0].assign(row=np.arange(len(transitions)))
+    return rows[layout.in_order(numbered, "transitions")["row"].to_numpy()], False
 
 
 def require_actions(layout: Layout, terminal: NDArray[np.bool_]) -> Ints:

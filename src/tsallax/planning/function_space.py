@@ -148,5 +148,6 @@ def _read_axis(name: str, given: Any) -> Axis:
         raise InvalidInput(f"{name} must be a size or a one-dimensional array of numbers")
     values = values.astype(np.float64 if values.dtype.kind == "f" else np.int64)
     if not (np.isfinite(values).all() and (np.diff(values) > 0).all()):
-        raise InvalidInput(f"the values of {name} must be finite and increasing")
+        hint = "; the sizes of a product are a tuple" * (values.dtype.kind == "i")
+        raise InvalidInput(f"the values of {name} must be finite and increasing{hint}")
     return Axis(len(values), values)

@@ -19,6 +19,7 @@ from jax import Array
 from numpy.typing import NDArray
 
 from tsallax.errors import InvalidInput
+from tsallax.planning.function_space import Space
 from tsallax.planning.integer_overflow import refuse_long_axes, refuse_overflow
 
 SUM_TOLERANCE = 1e-6
@@ -97,7 +98,7 @@ def explain(mdp: Any, s: int, a: int) -> str:
     if not math.isfinite(float(reward)):
         return f"decide returns the reward {float(reward)} at {where}"
     if mdp.post is not None and not mdp.post.index(post)[1]:
-        return f"decide leaves `post` at {where}: it returns {_text(post)}"
+        return f"decide leaves `post` at {where}: it returns {_text(post, mdp.post)}"
     post = mdp.post_given(post)
     p = np.asarray(mdp.probabilities_at(state, post), np.float64)
     if not (p >= 0.0).all():
@@ -111,10 +112,21 @@ def explain(mdp: Any, s: int, a: int) -> str:
         if not math.isfinite(float(reward)):
             return f"evolve returns the reward {float(reward)} at {event}"
         if not (bool(ends) or mdp.states.index(after)[1]):
-            return f"evolve leaves `states` at {event}: it returns {_text(after)}"
+            return f"evolve leaves `states` at {event}: it returns {_text(after, mdp.states)}"
     return f"the functions differ from call to call at {where}"
 
 
-def _text(coordinates: Any) -> str:
+def _text(coordinates: Any, space: Space) -> str:
+    """Coordinates outside a space as text, with what to do where only rounding takes them out."""
     values = [np.asarray(x).item() for x in jax.tree.leaves(coordinates)]
-    return str(values[0]) if len(values) == 1 else f"({', '.join(map(str, values))})"
+    rounded = any(
+        axis.values is not None
+        and value not in axis.values
+        and np.isclose(value, axis.values).any()
+        for axis, value in zip(space.axes, values, strict=True)
+    )
+    return (
+        (str(values[0]) if len(values) == 1 else f"({', '.join(map(str, values))})")
+        + "; values of an array are compared exactly: give a size, and look values up by position"
+        * rounded
+    )

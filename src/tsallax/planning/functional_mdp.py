@@ -139,13 +139,13 @@ class FunctionalMDP:
 
     def with_discount(self, discount: float) -> FunctionalMDP:
         """The same model with another gamma."""
-        return replace(self, discount=checks.discount(discount))
+        return replace(self, discount=_read_discount(discount))
 
     def __repr__(self) -> str:
         post = "" if self.post is None else f", {plural(self.post.size, 'post-decision state')}"
         return (
             f"FunctionalMDP({plural(self.n_states, 'state')}, {plural(self.n_actions, 'action')}"
-            f"{post}, {plural(self.events.size, 'event')}, discount {self.discount:g})"
+            f"{post}, {plural(self.events.size, 'event')}, discount {self.discount:.12g})"
         )
 
 
@@ -180,7 +180,7 @@ def read_functions(
         post=None if post is None else read_space("post", post),
         probabilities=probabilities,
         given_state=given == "state",
-        discount=checks.discount(discount),
+        discount=_read_discount(discount),
         start=_read_initial(initial, spaces["states"]),
         stored_class=stored_class,
         **spaces,
@@ -215,7 +215,7 @@ def _tables(mdp: FunctionalMDP) -> dict[str, Any]:
         p = p / jnp.sum(p)
         expected = jnp.asarray(reward, jnp.float64) + jnp.sum(jnp.where(p > 0.0, p * earned, 0.0))
         ending = jnp.minimum(jnp.sum(jnp.where(ends, p, 0.0)), 1.0)
-        return after, jnp.where(ends, 0.0, p), expected, ending, allowed
+        return after, jnp.where(ends, 0.0, p), expected, ending, jnp.asarray(allowed, bool)
 
     rows, block = [], min(max(2**20 // mdp.events.size, 1), mdp.n_pairs)
     with double_precision():
@@ -267,9 +267,19 @@ def _read_initial(given: Any, states: Space) -> Any:
     d = numbers(given, "initial").astype(np.float64)
     if d.shape != (states.size,) or not np.all(d >= 0.0) or abs(d.sum() - 1.0) > SUM_TOLERANCE:
         raise InvalidInput(
-            f"initial must be the index of a state or {states.size} probabilities that sum to 1"
+            "initial must be the index of a state, as numpy.ravel_multi_index gives it, or "
+            f"{states.size} probabilities that sum to 1"
         )
     return d / d.sum()
+
+
+def _read_discount(given: Any) -> float:
+    if checks.is_number(given) and given == 1:
+        raise InvalidInput(
+            "a model from functions has a discount below 1: store it for a discount of 1, by "
+            "model.to_mdp().with_discount(1)"
+        )
+    return checks.discount(given)
 
 
 def _check_traces(mdp: FunctionalMDP) -> None:
@@ -288,9 +298,12 @@ def _check_traces(mdp: FunctionalMDP) -> None:
     if callable(mdp.probabilities):
         given = state if mdp.given_state else post
         p = _shape("probabilities", mdp.probabilities, given)
-        size = sum(leaf.size for leaf in jax.tree.leaves(p))
-        if size != mdp.events.size:
-            raise InvalidInput(f"probabilities returns {size} numbers for {mdp.events.size} events")
+        if not isinstance(p, jax.ShapeDtypeStruct):
+            raise InvalidInput("probabilities must return one array: use jnp.array or jnp.stack")
+        if p.size != mdp.events.size:
+            raise InvalidInput(
+                f"probabilities returns {p.size} numbers for {mdp.events.size} events"
+            )
 
 
 def _shape(name: str, function: Any, *arguments: Any) -> Any:
@@ -324,9 +337,21 @@ def _trace(name: str, function: Any, parts: tuple[str, ...], *arguments: Any) ->
     if not isinstance(out, tuple) or len(out) != len(parts):
         raise InvalidInput(f"{name} must return ({', '.join(parts)})")
     for part, value in zip(parts[1:], out[1:], strict=True):
-        if len(jax.tree.leaves(value)) != 1 or jax.tree.leaves(value)[0].shape != ():
+        if not isinstance(value, jax.ShapeDtypeStruct) or value.shape != ():
             raise InvalidInput(f"{name} must return one number as its {part}")
+    _check_kinds(name, parts, *(value.dtype for value in out[1:]))
     return out
+
+
+def _check_kinds(name: str, parts: tuple[str, ...], reward: Any, condition: Any) -> None:
+    """Refuse a condition that is no Boolean and no integer, and the two in each other's place."""
+    exchanged = reward.kind == "b" and condition.kind != "b"
+    for part, kind, known in ((parts[2], condition, "biu"), (parts[1], reward, "biuf")):
+        if kind.kind not in known or exchanged:
+            what = "a Boolean" if part == parts[2] else "a real number"
+            raise InvalidInput(
+                f"{name} must return ({', '.join(parts)}), with {what} as its {part}, not {kind}"
+            )
 
 
 def _check_coordinates(name: str, part: str, value: Any, space: Space) -> None:

@@ -117,6 +117,7 @@ class MDP:
         ends = forms.read_terminal(terminal, states)
         layout = forms.read_layout(pairs, rows.shape, n_actions, ends)
         layout = layout.with_names(states, action_names)
+        rows, shared = forms.rows_in_order(transitions, rows, shared, layout)
         pointer = forms.require_actions(layout, ends)
         stops = validation.read_termination(termination, layout)
         csr, stops = validation.distributions(rows, shared, stops, layout)
@@ -182,6 +183,7 @@ class MDP:
             decide: (state, action) -> (post, reward, allowed). A state without an allowed action
                 is terminal and worth 0.
             evolve: (post, event) -> (next_state, reward, ends); nothing follows where it ends.
+                `allowed` and `ends` are Booleans or integers.
             states, actions, events: spaces.
             post: the space of post-decision states, on which alone the rest of the step depends:
                 a sweep costs |post| |events| + |states| |actions| evaluations. Without it, what
@@ -346,6 +348,6 @@ class MDP:
         size = sum(array.nbytes for array in arrays) / 1e6
         return (
             f"MDP({states}, {plain(self.n_actions, 'action')}, {plain(self.n_pairs, 'pair')}, "
-            f"{plain(self.transitions.nnz, 'transition')}, discount {self.discount:g}, "
+            f"{plain(self.transitions.nnz, 'transition')}, discount {self.discount:.12g}, "
             f"{size:.1f} MB)"
         )

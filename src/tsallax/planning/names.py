@@ -13,6 +13,8 @@ from numpy.typing import NDArray
 from tsallax import checks
 from tsallax.errors import InvalidInput
 
+Ints = NDArray[np.int32] | NDArray[np.int64]
+
 MAX_COMPARED = 10_000
 """The number of names among which the nearest one is looked for."""
 
@@ -57,6 +59,12 @@ class Index:
     def find_all(self, keys: Iterable[Any], where: str) -> NDArray[np.int64]:
         """The indices of several, each given by index or by name."""
         return np.array([self.find(key, where) for key in keys], np.int64)
+
+    def text(self, index: Any) -> str:
+        """One of them as text for an error message."""
+        return (
+            f"{self.kind} {index}" if self.names is None else f"{self.kind} {self.names[index]!r}"
+        )
 
     def _hint(self, key: str) -> str:
         if self.names is None:
@@ -103,6 +111,45 @@ def in_order_of_names(values: Any, where: str, *forms: tuple[Index, ...]) -> Any
             raise InvalidInput(f"{where} holds a {index.kind} twice")
         array = np.take(array, np.argsort(places), axis)
     return array
+
+
+def in_order_of_pairs(
+    values: Any, where: str, states: Index, actions: Index, pairs: tuple[Ints, Ints]
+) -> Any:
+    """A pandas Series or DataFrame with a row for each pair, its rows put into the order of these.
+
+    Its labels count where they have two levels, the state and the action, by name, or by index
+    where they are the indices of the pairs.  Everything else is returned as it is.
+
+    Args:
+        where: the argument that holds it, for the error message.
+        pairs: the states and the actions of the pairs.
+    """
+    if not has_labels(values) or len(values) != len(pairs[0]):
+        return values
+    if getattr(values.axes[0], "nlevels", 1) != 2:
+        return values
+    labels = values.axes[0].remove_unused_levels()
+    by_name, found = False, []
+    for index, level, code in zip((states, actions), labels.levels, labels.codes, strict=True):
+        if index.names is not None and any(isinstance(label, str) for label in level):
+            by_name, places = True, index.find_all(level, where)
+        elif level.dtype.kind in "iu" and level.min() >= 0 and level.max() < index.count:
+            places = level.to_numpy(np.int64)
+        else:
+            return values
+        found.append(np.where(code < 0, -1, places[code]))
+    number = found[0] * actions.count + found[1]
+    expected = pairs[0].astype(np.int64) * actions.count + pairs[1]
+    order, place = np.argsort(number), np.argsort(expected)
+    if not np.array_equal(number[order], expected[place]):
+        if not by_name:
+            return values
+        s, a = np.divmod(np.setdiff1d(expected, number)[0], actions.count)
+        raise InvalidInput(f"{where} lacks {states.text(s)}, {actions.text(a)}")
+    rows = np.empty_like(order)
+    rows[place] = order
+    return values.iloc[rows]
 
 
 def _refuse_other_order(labels: Any, index: Index, where: str, axis: int) -> None:

@@ -13,7 +13,13 @@ from tsallax import checks
 from tsallax.errors import InvalidInput
 from tsallax.planning.forms import Floats, numbers
 from tsallax.planning.mdp import MDP
-from tsallax.planning.names import Index, has_labels, in_order_of_names, names_in
+from tsallax.planning.names import (
+    Index,
+    has_labels,
+    in_order_of_names,
+    in_order_of_pairs,
+    names_in,
+)
 
 ROW_TOLERANCE = 1e-6
 """The largest distance from one of the sum of the probabilities of a state."""
@@ -31,6 +37,8 @@ def read_policy(mdp: MDP, policy: ArrayLike | Mapping[Any, Any]) -> Floats:
     real = getattr(getattr(policy, "dtype", None), "kind", "") == "f"
     first = Index("pair", mdp.n_pairs, None) if real else states
     policy = _with_terminal_states(mdp, policy)
+    pairs = mdp.state_of, mdp.action_of
+    policy = in_order_of_pairs(policy, "the policy", states, actions, pairs)
     ordered = in_order_of_names(policy, "the policy", (first,), (states, actions))
     by_name = names_in(ordered)
     if by_name is not None:
@@ -50,6 +58,8 @@ def read_policy(mdp: MDP, policy: ArrayLike | Mapping[Any, Any]) -> Floats:
         raise InvalidInput(
             f"a policy of this MDP has shape ({mdp.n_states}, {mdp.n_actions}), one number for "
             f"each of {mdp.n_pairs} pairs, or one integer for each state, not {table.shape}"
+            + "; with a policy for each step, pass lambda t: policy[t]"
+            * (table.ndim == 3)
         )
     return _normalized(mdp, pi)
 
@@ -62,6 +72,11 @@ def _with_terminal_states(mdp: MDP, policy: Any) -> Any:
     """
     if not has_labels(policy) or len(policy.axes) != 2:
         return policy
+    if {"state", "action", "probability"} <= set(policy.axes[-1]):
+        raise InvalidInput(
+            "a policy as a table of pandas has states as rows and actions as columns: pass "
+            'table.pivot(index="state", columns="action", values="probability")'
+        )
     used = np.zeros(mdp.n_actions, bool)
     used[mdp.action_of] = True
     completed: list[list[Any]] = []

@@ -22,6 +22,7 @@ from tsallax.planning.kernels import thread_blocks
 from tsallax.planning.mdp import MDP
 from tsallax.planning.solution import Solution
 from tsallax.planning.step_policies import read_policies, read_stationary
+from tsallax.progress import bar
 from tsallax.regularizer import Hard
 
 NEGLIGIBLE_WEIGHT = 1e-6
@@ -115,6 +116,7 @@ def simulate(
     *,
     max_steps: int | None = None,
     record: bool = False,
+    progress: bool | None = None,
 ) -> Simulation:
     """Simulate episodes of a policy, from the initial distribution of the MDP.
 
@@ -131,6 +133,7 @@ def simulate(
         max_steps: the number of steps after which an episode is cut off; default: the horizon of a
             `FiniteHorizonSolution`, and else the smallest with gamma^max_steps <= 1e-6.
         record: whether to keep the states, actions and rewards of all steps.
+        progress: show a progress bar; default: on a terminal, for more than two seconds.
 
     >>> from tsallax import Hard, problems, solve
     >>> forest = problems.forest()
@@ -150,12 +153,12 @@ def simulate(
     final_value = None
     if isinstance(policy, FiniteHorizonSolution) and limit == policy.horizon:
         final_value = policy.final_value
-    _run(mdp, policy, limit, found, empty)
+    _run(mdp, policy, limit, found, empty, progress)
     steps: dict[str, Any] = dict.fromkeys(kernel.StepRecord._fields)
     if record:
         offsets = np.concatenate(([0], np.cumsum(found.length)))
         recorded = _record(offsets, int(offsets[-1]))
-        _run(mdp, policy, limit, _new_episodes(seeds, n), recorded)
+        _run(mdp, policy, limit, _new_episodes(seeds, n), recorded, progress)
         steps = {name: frozen(array) for name, array in recorded._asdict().items()}
     if final_value is not None:
         reached = np.where(found.running, final_value[np.maximum(found.state, 0)], 0.0)
@@ -217,7 +220,12 @@ def _record(offsets: NDArray[np.int64], steps: int) -> kernel.StepRecord:
 
 
 def _run(
-    mdp: MDP, policy: Any, limit: int, found: kernel.Episodes, record: kernel.StepRecord
+    mdp: MDP,
+    policy: Any,
+    limit: int,
+    found: kernel.Episodes,
+    record: kernel.StepRecord,
+    progress: bool | None,
 ) -> None:
     """Start all episodes and take up to `limit` steps in each."""
     arrays = kernel_arrays(mdp)
@@ -228,10 +236,14 @@ def _run(
     ends = np.zeros(0) if mdp.termination is None else np.array(mdp.termination)
     actions = np.array(mdp.action_of)
     most = max(1, STEPS_OF_A_CALL // len(found.state))
-    for pi, steps in _policies(mdp, policy, limit, most):
-        if not found.running.any():
-            break
-        kernel.advance_episodes(arrays, pi, ends, actions, steps, blocks, found, record)
+    done = 0
+    with bar("simulating", progress) as report:
+        for pi, steps in _policies(mdp, policy, limit, most):
+            if not found.running.any():
+                break
+            kernel.advance_episodes(arrays, pi, ends, actions, steps, blocks, found, record)
+            done += steps
+            report(done / limit, f"step {done:,} of {limit:,}")
 
 
 def _policies(mdp: MDP, policy: Any, limit: int, most: int) -> Iterator[tuple[Floats, int]]:

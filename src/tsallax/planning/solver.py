@@ -189,12 +189,12 @@ def _solve_finite(
     """Backward induction; the options of `solve` that are `unused` must not be given."""
     if not isinstance(mdp, MDP):
         raise no_finite_horizon("horizon")
-    tolerance = checks.number("tolerance", tolerance, above=0)
     if method != "auto":
         raise InvalidInput("with a horizon, the method is backward induction", omit="method")
     for name, given in unused.items():
         if given is not None:
             raise InvalidInput(f"{name} has no meaning with a horizon", omit=name)
+    tolerance = checks.number("tolerance", tolerance, above=0)
     finite = induct_backward(mdp, regularizer, horizon, final_value, tolerance, progress)
     if not finite.converged:
         raise NotConverged(

@@ -45,9 +45,16 @@ def read_policies(mdp: MDP, policy: Any, horizon: int) -> PolicyOfStep:
             raise InvalidInput(f"the policy has {policy.horizon} steps, not {horizon}")
         return policy.pair_policy_at
     if callable(policy):
-        return lambda step: read_policy(mdp, policy(step))
+        return lambda step: _read_step(mdp, policy(step), step)
     same = read_stationary(mdp, policy)
     return lambda step: same
+
+
+def _read_step(mdp: MDP, policy: Any, step: int) -> Floats:
+    try:
+        return read_policy(mdp, policy)
+    except InvalidInput as error:
+        raise error.of(f"step {step}") from None
 
 
 def require_same_mdp(mdp: MDP, other: MDP) -> None:
@@ -60,4 +67,6 @@ def require_same_mdp(mdp: MDP, other: MDP) -> None:
         (mdp.rewards, other.rewards), (mdp.pointer, other.pointer),
     ]  # fmt: skip
     if mdp.discount != other.discount or not all(np.array_equal(x, y) for x, y in arrays):
-        raise InvalidInput("the solution is of another MDP")
+        raise InvalidInput(
+            "the solution is of another MDP: pass solution.policy for its policy in this one"
+        )

@@ -83,6 +83,7 @@ def read_termination(termination: ArrayLike | None, layout: Layout) -> Floats | 
     if termination is None:
         return None
     table = (layout.states, layout.actions)
+    termination = layout.in_order(termination, "termination")
     ordered = in_order_of_names(termination, "termination", table, (layout.rows,))
     given = numbers(ordered, "termination")
     result = per_pair(given, layout)
@@ -220,6 +221,7 @@ def read_rewards(
         rewards = interleave(matrices, "rewards")
     elif not issparse(rewards):
         table, given = (layout.states, layout.actions), (layout.rows,)
+        rewards = layout.in_order(rewards, "rewards")
         rewards = in_order_of_names(rewards, "rewards", table, given, (*given, layout.states))
         rewards = numbers(rewards, "rewards")
     if not isinstance(rewards, np.ndarray) and tuple(rewards.shape) == (states, actions):
