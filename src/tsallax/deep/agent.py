@@ -150,7 +150,8 @@ class Agent:
         """The number of steps after which it was last saved with its replay memory."""
         self._unevaluated: tuple[int, int] | None = None
         """The position before the last segment, while the evaluation that follows it is missing."""
-        self._within_segment = False
+        self.consistent = True
+        """False after an exception within a segment of training: the state is not consistent."""
         self._algorithm, self._learner = self._build(make_learner)
         self._has_replay = True
         self._action_table = None if spec.table is None else jnp.asarray(spec.table)
@@ -456,7 +457,7 @@ class Agent:
         except FloatingPointError:
             raise  # networks that contain NaN are not worth a file
         except KeyboardInterrupt:
-            if path is not None and not self._within_segment:
+            if path is not None and self.consistent:
                 with suppress(RuntimeError):  # of arrays that a compiled step had taken over
                     self.save(path)
             raise
@@ -482,7 +483,7 @@ class Agent:
         if self.history.lengths.any() and not self._loop.resume(*so_far):
             self._drop_lost_episodes()
         begin = time.monotonic()
-        self._within_segment = True
+        self.consistent = False
         ends = 1 if to_episode_end else max(1, episodes)
         segment = self._loop.run(self._learner, learning, first, max(1, cycles), ends)
         self._compiled.add(learning)
@@ -493,7 +494,7 @@ class Agent:
         if passes_multiple(first, self.steps, c.target_update_interval):
             self._learner = self._algorithm.copy(self._learner)
             self.history.append_trace(self.steps)
-        self._within_segment = False
+        self.consistent = True
         if segment.error is not None:
             self._loop.abandon(self.history.episodes)
             with suppress(RuntimeError):  # of arrays that an error of the device has deleted
