@@ -83,12 +83,8 @@ class GymnasiumFleetLoop:
         workers: int,
     ) -> None:
         self.algorithm, self.name, self.overlap, self.workers = algorithm, name, overlap, workers
-        self.together, self.seeds, self._hyperparameters, self._make = (
-            together,
-            seeds,
-            hyperparameters,
-            make,
-        )
+        self.together, self.seeds, self._make = together, seeds, make
+        self._hyperparameters = hyperparameters
         self._row = row_type(observation, mask)
         self.learners: list[Any] = []
         """The learners by group: one with the agents as leading axis, or that of each agent."""
