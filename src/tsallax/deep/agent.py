@@ -607,7 +607,7 @@ class Agent:
         episodes: int,
         deterministic: bool,
         seed: int,
-        on_state: Callable[[bool], None] = lambda over: None,
+        on_state: Callable[[bool], None],
     ) -> Episodes:
         """Play episodes in a Gymnasium environment; `on_state(over)` is called in each state."""
         return play_gymnasium(

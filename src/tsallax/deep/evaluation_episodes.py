@@ -63,7 +63,7 @@ def choose_actions(
     observation: Any,
     step: int,
     seeds: Sequence[np.uint32] | None,
-    mask: Any = None,
+    mask: Any,
 ) -> Array:
     """An action of the stochastic policy for each observation, or the best one without `seeds`.
 
@@ -142,7 +142,7 @@ def play_gymnasium(
     episodes: int,
     deterministic: bool,
     seed: int,
-    on_state: Callable[[bool], None] = lambda over: None,
+    on_state: Callable[[bool], None],
 ) -> Episodes:
     """Play episodes in a Gymnasium environment; `on_state(over)` is called in each state."""
     returns, lengths = [], []

@@ -122,8 +122,8 @@ class EnvironmentSource:
         self,
         env: Any,
         limit: int,
-        masked: bool | None = None,
-        action_mask: Callable[[Any], Any] | None = None,
+        masked: bool | None,
+        action_mask: Callable[[Any], Any] | None,
     ) -> None:
         self.opened = isinstance(env, str)
         self.env = make(env) if isinstance(env, str) else env
@@ -282,8 +282,8 @@ def read_source(
     discount: float,
     limit: int | None,
     single: bool,
-    masked: bool | None = None,
-    action_mask: Callable[[Any], Any] | None = None,
+    masked: bool | None,
+    action_mask: Callable[[Any], Any] | None,
 ) -> Source:
     """The source of samples of an MDP, a Gymnasium environment or its id."""
     if masked is not None:
