@@ -17,7 +17,6 @@ LAYERS = (
     "__init__", "__main__",
 )  # fmt: skip
 """A module may import from its own layer and from those before it."""
-PUBLIC_PACKAGES = {"tsallax.envs", "tsallax.problems"}
 
 
 def module_name(path: Path) -> str:
