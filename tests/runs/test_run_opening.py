@@ -7,7 +7,6 @@ from pathlib import Path
 import pytest
 
 from command_line import NEW_RUN
-from refusals import refused
 from tsallax import DeepQConfig
 from tsallax.errors import InvalidInput
 from tsallax.runs import training
@@ -34,17 +33,6 @@ def test_an_unused_epsilon_that_an_earlier_version_stored_is_left_out(old: Path)
     config = old / training.CONFIG_FILE
     config.write_text(config.read_text().replace("epsilon: 1:0.02:100000", "epsilon: 0.5"))
     assert open_run({"episodes": 20}, {}, old, True).agent.config.explore == "sparse"
-
-
-def test_a_folder_with_other_files_is_refused(tmp_path: Path):
-    (tmp_path / "notes.txt").write_text("mine")
-    with refused("not empty"):
-        open_run(NEW_RUN, {}, tmp_path, True)
-
-
-def test_an_environment_with_a_module_must_be_given_and_not_only_stored(tmp_path: Path):
-    with refused("command line", source="my_envs:Car-v0"):
-        open_run({}, {"env": "my_envs:Car-v0", "episodes": 3}, tmp_path / "run", False)
 
 
 def test_a_learner_of_continuous_actions_takes_no_levels(tmp_path: Path):
