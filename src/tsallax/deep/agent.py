@@ -30,6 +30,7 @@ from tsallax.deep.algorithm import Algorithm, acting_learner, init_learner
 from tsallax.deep.environment_description import from_description
 from tsallax.deep.environment_spec import EnvironmentSpec, make_spec
 from tsallax.deep.evaluation_episodes import (
+    EpisodeRequest,
     Episodes,
     choose_actions,
     evaluation_seed,
@@ -590,16 +591,8 @@ class Agent:
                 held = self.spec.training_environment().held_statistics()
             with held, closing(self.spec.evaluation_environment(env)) as environment:
                 return self.play_in(environment, episodes, deterministic, seed, on_state)
-        return play_jax(
-            self._algorithm,
-            self.spec.jax,
-            self._learner,
-            self._action_table,
-            step=self.steps,
-            episodes=episodes,
-            deterministic=deterministic,
-            seed=seed,
-        )
+        asked = EpisodeRequest(self.steps, episodes, deterministic, seed)
+        return play_jax(self._algorithm, self.spec.jax, self._learner, self._action_table, asked)
 
     def play_in(
         self,
@@ -610,16 +603,8 @@ class Agent:
         on_state: Callable[[bool], None],
     ) -> Episodes:
         """Play episodes in a Gymnasium environment; `on_state(over)` is called in each state."""
-        return play_gymnasium(
-            self._algorithm,
-            environment,
-            self._learner,
-            step=self.steps,
-            episodes=episodes,
-            deterministic=deterministic,
-            seed=seed,
-            on_state=on_state,
-        )
+        asked = EpisodeRequest(self.steps, episodes, deterministic, seed)
+        return play_gymnasium(self._algorithm, environment, self._learner, asked, on_state)
 
     def _record_evaluation(self, episodes: int, env: Any, interrupted: Callable[[], bool]) -> None:
         """Play greedy and as many sampled episodes; an interrupt ends them within an episode."""
