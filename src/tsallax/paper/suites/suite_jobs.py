@@ -99,9 +99,7 @@ class SuiteJob(Job):
         return run.agent
 
     def member_of(self, run: SuiteRun) -> Member:
-        return Member(
-            options.from_mapping(DeepQConfig, options.without_unused(run.config)), run.seed
-        )
+        return Member(options.from_file(DeepQConfig, run.config), run.seed)
 
     def row(
         self, fleet: Fleet, i: int, played: Sequence[Episodes], curves: FleetCurves
