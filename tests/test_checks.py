@@ -107,8 +107,8 @@ def test_a_file_to_write_has_its_ending_and_is_none_that_is_read(tmp_path: Path)
 def test_folders_are_made(tmp_path: Path):
     assert checks.output_folder(tmp_path / "a" / "b").is_dir()
     (tmp_path / "file").write_text("")
-    with refused("--out ", ": is a file"):
-        checks.output_folder(tmp_path / "file", "--out")
+    with refused("file: is a file"):
+        checks.output_folder(tmp_path / "file")
 
 
 @pytest.mark.parametrize(

@@ -13,7 +13,7 @@ def svg() -> bytes:
         figure = Figure(figsize=(2, 1))
         axes = figure.subplots()
         axes.plot([0, 1], [1, 0])
-        plotting.letter(axes, "a")
+        plotting.letter(axes, "a", x=-0.1)
         file = io.BytesIO()
         figure.savefig(file, format="svg", metadata={"Date": None})
     return file.getvalue()

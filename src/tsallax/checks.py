@@ -96,14 +96,14 @@ def probability(name: str, value: Any) -> float:
     return number(name, value, at_least=0, at_most=1)
 
 
-def discount(value: Any, name: str = "discount") -> float:
+def discount(value: Any) -> float:
     """A discount factor γ in [0, 1).
 
     >>> discount(1.0)
     Traceback (most recent call last):
     tsallax.errors.InvalidInput: discount must be a number of at least 0 and below 1, got 1.0
     """
-    return number(name, value, at_least=0, below=1)
+    return number("discount", value, at_least=0, below=1)
 
 
 def flag(name: str, value: Any) -> bool:
@@ -150,7 +150,7 @@ def seed(value: Any, name: str = "seed") -> int:
     return int(value)
 
 
-def generator(value: Any, name: str = "seed") -> np.random.Generator:
+def generator(value: Any) -> np.random.Generator:
     """A random number generator, given itself or by its seed.
 
     >>> int(generator(0).integers(10))
@@ -162,7 +162,7 @@ def generator(value: Any, name: str = "seed") -> np.random.Generator:
         return value
     if not (is_integer(value) and value >= 0):
         raise InvalidInput(
-            f"{name} must be an integer of at least 0 or a numpy.random.Generator, got {value!r}"
+            f"seed must be an integer of at least 0 or a numpy.random.Generator, got {value!r}"
         )
     return np.random.default_rng(int(value))
 
@@ -248,16 +248,15 @@ def file_ending(path: str | PathLike[str], known: Iterable[str]) -> str:
     return ending
 
 
-def output_folder(path: str | PathLike[str], name: str = "") -> Path:
-    """A folder to write to, made if need be; `name` is the option that names it."""
+def output_folder(path: str | PathLike[str]) -> Path:
+    """A folder to write to, made if need be."""
     folder = Path(path)
-    subject = f"{name} {folder}".strip()
     try:
         folder.mkdir(parents=True, exist_ok=True)
     except FileExistsError:
-        raise InvalidInput(f"{subject}: is a file, give the name of a folder") from None
+        raise InvalidInput(f"{folder}: is a file, give the name of a folder") from None
     except OSError as error:
-        raise InvalidInput(f"{subject}: cannot be made: {error.strerror or error}") from None
+        raise InvalidInput(f"{folder}: cannot be made: {error.strerror or error}") from None
     if not os.access(folder, os.W_OK):
-        raise InvalidInput(f"{subject}: cannot be written to")
+        raise InvalidInput(f"{folder}: cannot be written to")
     return folder

@@ -79,9 +79,9 @@ def legend_below(figure: Figure, panels: Iterable[Axes], inches: float) -> None:
         )  # fmt: skip
 
 
-def letter(axes: Axes, text: str, x: float = -0.02, y: float = 1.04) -> None:
+def letter(axes: Axes, text: str, x: float) -> None:
     """Put a panel's letter, bold, above the upper left corner of its axes."""
     axes.text(
-        x, y, text, transform=axes.transAxes, fontsize=10, fontweight="bold", ha="right",
+        x, 1.04, text, transform=axes.transAxes, fontsize=10, fontweight="bold", ha="right",
         va="bottom",
     )  # fmt: skip

@@ -20,8 +20,6 @@ from typing import TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from tsallax.errors import InvalidInput
-
 Array = NDArray[np.float64]
 Scores = Callable[[Array, Array], Array]
 K = TypeVar("K", bound=Hashable)
@@ -88,8 +86,6 @@ def resample(sizes: Mapping[K, int], draws: int = DRAWS, seed: int = 0) -> dict[
     rng = np.random.default_rng(seed)
     weights = {}
     for cell, n in sizes.items():
-        if n < 1:
-            raise InvalidInput(f"no runs of {cell}")
         taken = max(n - 1, 1)
         weights[cell] = rng.multinomial(taken, np.full(n, 1 / n), draws) / taken
     return weights
@@ -236,8 +232,6 @@ def improvement(
     >>> improvement(runs, resample({"a": 6, "b": 6}), [("a", "b")])
     Estimate(value=0.763..., low=0.4, high=1.0)
     """
-    if not matches:
-        raise InvalidInput("no runs to compare")
     scores = [better(runs[x], runs[y]) for x, y in matches]
     value = float(np.mean([s.mean() for s in scores]))
     if not has_interval(runs, matches):

@@ -45,7 +45,6 @@ one_loop = pytest.mark.parametrize(
 )
 """The other one is slow: what is tested is the same in both, and compiled for each."""
 both_loops = pytest.mark.parametrize("make", [corridor, cart_pole], ids=["jax", "gymnasium"])
-ONE_LINE = r"^[^\n]*$"
 
 
 @everywhere

@@ -43,8 +43,6 @@ from tsallax.deep.learners import load_agent as load
 from tsallax.envs.jax.multigoal_env import multigoal
 from tsallax.errors import InvalidInput
 
-ONE_LINE = r"^[^\n]*$"
-
 
 @pytest.fixture(scope="module")
 def trained() -> DeepQ:

@@ -12,7 +12,6 @@ from tsallax.paper.suites.suite_jobs import agent_options
 from tsallax.paper.suites.suite_rows import SUITE_ROWS
 from tsallax.paper.suites.suite_tasks import CLASSIC, CONTROL, OURS
 from tsallax.runs.preset_catalogue import (
-    GENERAL,
     all_presets,
     preset_named,
     preset_of,
@@ -30,12 +29,12 @@ result:
 """
 
 
-OF_ENVIRONMENTS = [preset for preset in all_presets() if preset.name != GENERAL]
+OF_ENVIRONMENTS = [preset for preset in all_presets() if preset.name != "general"]
 
 
 @pytest.mark.parametrize("preset", all_presets(), ids=lambda preset: preset.name)
 def test_a_preset_names_a_known_environment_and_known_options(preset):
-    known = {*gymnasium.registry, GENERAL}
+    known = {*gymnasium.registry, "general"}
     assert not known.isdisjoint({preset.name, *preset.also})
     settings = from_flat({"algorithm": preset.algorithm, "steps": preset.steps, **preset.options})
     assert settings.run.steps == preset.steps
@@ -52,7 +51,7 @@ def test_the_general_preset_has_no_option_that_only_some_environments_take():
     """Levels, the kind of network and its widths follow from the environment."""
     options = tsallax.preset("general")
     assert options.keys().isdisjoint({"actions", "factored", "masked", "network", "net_arch"})
-    assert preset_named(GENERAL).purpose
+    assert preset_named("general").purpose
 
 
 def test_a_caller_may_change_what_it_gets():

@@ -7,11 +7,9 @@ from pathlib import Path
 import pytest
 
 from command_line import NEW_RUN
-from refusals import refused
 from tsallax import DeepQConfig
 from tsallax.errors import InvalidInput
 from tsallax.runs import training
-from tsallax.runs.preset_catalogue import GENERAL
 from tsallax.runs.run_opening import open_run
 
 
@@ -34,17 +32,6 @@ def test_an_unused_epsilon_that_an_earlier_version_stored_is_left_out(old: Path)
     config = old / training.CONFIG_FILE
     config.write_text(config.read_text().replace("epsilon: 1:0.02:100000", "epsilon: 0.5"))
     assert open_run({"episodes": 20}, {}, old, True).agent.config.explore == "sparse"
-
-
-def test_a_folder_with_other_files_is_refused(tmp_path: Path):
-    (tmp_path / "notes.txt").write_text("mine")
-    with refused("not empty"):
-        open_run(NEW_RUN, {}, tmp_path, True)
-
-
-def test_an_environment_with_a_module_must_be_given_and_not_only_stored(tmp_path: Path):
-    with refused("command line", source="my_envs:Car-v0"):
-        open_run({}, {"env": "my_envs:Car-v0", "episodes": 3}, tmp_path / "run", False)
 
 
 def test_a_learner_of_continuous_actions_takes_no_levels(tmp_path: Path):
@@ -98,15 +85,15 @@ def test_environments_of_all_spaces_take_the_general_preset(
     tmp_path: Path, functions: str, name: str, more: dict[str, int]
 ):
     given = {"env": f"{functions}:{name}", **SMALL, **more}
-    run = open_run(given, {}, tmp_path / "run", False, preset=GENERAL)
-    assert (run.preset, run.agent.config.net_arch) == (GENERAL, (8,))
+    run = open_run(given, {}, tmp_path / "run", False, preset="general")
+    assert (run.preset, run.agent.config.net_arch) == ("general", (8,))
     assert (run.agent.config.layer_norm, run.agent.config.n_step) == (True, 3)
 
 
 @pytest.mark.slow
 def test_images_are_learned_from_with_the_general_preset(tmp_path: Path, functions: str):
     env = f"{functions}:images"
-    run = open_run({"env": env, **SMALL}, {}, tmp_path / "run", True, preset=GENERAL)
+    run = open_run({"env": env, **SMALL}, {}, tmp_path / "run", True, preset="general")
     training.train(run)
     resumed = open_run({"env": env, "steps": 20}, {}, tmp_path / "run", True)
     assert (resumed.agent.steps, resumed.preset) == (12, None)
@@ -115,8 +102,8 @@ def test_images_are_learned_from_with_the_general_preset(tmp_path: Path, functio
 
 def test_an_environment_without_a_preset_has_the_defaults(tmp_path: Path):
     assert open_run(NEW_RUN, {}, tmp_path / "run", False).preset is None
-    asked = open_run(NEW_RUN, {}, tmp_path / "run", False, preset=GENERAL)
-    assert (asked.preset, asked.agent.config.double) == (GENERAL, True)
+    asked = open_run(NEW_RUN, {}, tmp_path / "run", False, preset="general")
+    assert (asked.preset, asked.agent.config.double) == ("general", True)
 
 
 def test_copies_of_the_target_network_replace_the_tau_of_a_preset(tmp_path: Path):

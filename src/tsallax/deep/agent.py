@@ -30,6 +30,7 @@ from tsallax.deep.algorithm import Algorithm, acting_learner, init_learner
 from tsallax.deep.environment_description import from_description
 from tsallax.deep.environment_spec import EnvironmentSpec, make_spec
 from tsallax.deep.evaluation_episodes import (
+    EpisodeRequest,
     Episodes,
     choose_actions,
     evaluation_seed,
@@ -150,7 +151,8 @@ class Agent:
         """The number of steps after which it was last saved with its replay memory."""
         self._unevaluated: tuple[int, int] | None = None
         """The position before the last segment, while the evaluation that follows it is missing."""
-        self._within_segment = False
+        self.consistent = True
+        """False after an exception within a segment of training: the state is not consistent."""
         self._algorithm, self._learner = self._build(make_learner)
         self._has_replay = True
         self._action_table = None if spec.table is None else jnp.asarray(spec.table)
@@ -456,7 +458,7 @@ class Agent:
         except FloatingPointError:
             raise  # networks that contain NaN are not worth a file
         except KeyboardInterrupt:
-            if path is not None and not self._within_segment:
+            if path is not None and self.consistent:
                 with suppress(RuntimeError):  # of arrays that a compiled step had taken over
                     self.save(path)
             raise
@@ -482,7 +484,7 @@ class Agent:
         if self.history.lengths.any() and not self._loop.resume(*so_far):
             self._drop_lost_episodes()
         begin = time.monotonic()
-        self._within_segment = True
+        self.consistent = False
         ends = 1 if to_episode_end else max(1, episodes)
         segment = self._loop.run(self._learner, learning, first, max(1, cycles), ends)
         self._compiled.add(learning)
@@ -493,7 +495,7 @@ class Agent:
         if passes_multiple(first, self.steps, c.target_update_interval):
             self._learner = self._algorithm.copy(self._learner)
             self.history.append_trace(self.steps)
-        self._within_segment = False
+        self.consistent = True
         if segment.error is not None:
             self._loop.abandon(self.history.episodes)
             with suppress(RuntimeError):  # of arrays that an error of the device has deleted
@@ -589,16 +591,8 @@ class Agent:
                 held = self.spec.training_environment().held_statistics()
             with held, closing(self.spec.evaluation_environment(env)) as environment:
                 return self.play_in(environment, episodes, deterministic, seed, on_state)
-        return play_jax(
-            self._algorithm,
-            self.spec.jax,
-            self._learner,
-            self._action_table,
-            step=self.steps,
-            episodes=episodes,
-            deterministic=deterministic,
-            seed=seed,
-        )
+        asked = EpisodeRequest(self.steps, episodes, deterministic, seed)
+        return play_jax(self._algorithm, self.spec.jax, self._learner, self._action_table, asked)
 
     def play_in(
         self,
@@ -606,19 +600,11 @@ class Agent:
         episodes: int,
         deterministic: bool,
         seed: int,
-        on_state: Callable[[bool], None] = lambda over: None,
+        on_state: Callable[[bool], None],
     ) -> Episodes:
         """Play episodes in a Gymnasium environment; `on_state(over)` is called in each state."""
-        return play_gymnasium(
-            self._algorithm,
-            environment,
-            self._learner,
-            step=self.steps,
-            episodes=episodes,
-            deterministic=deterministic,
-            seed=seed,
-            on_state=on_state,
-        )
+        asked = EpisodeRequest(self.steps, episodes, deterministic, seed)
+        return play_gymnasium(self._algorithm, environment, self._learner, asked, on_state)
 
     def _record_evaluation(self, episodes: int, env: Any, interrupted: Callable[[], bool]) -> None:
         """Play greedy and as many sampled episodes; an interrupt ends them within an episode."""

@@ -5,7 +5,7 @@ import warnings
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial, reduce
-from typing import Any
+from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
@@ -51,6 +51,16 @@ class Episodes:
         return f"Episodes(mean return {self.mean:.6g}, {error}, {len(self.returns)} episodes)"
 
 
+class EpisodeRequest(NamedTuple):
+    """Episodes to play with an agent that has made so many steps."""
+
+    step: int
+    episodes: int
+    deterministic: bool
+    """Whether actions are the best ones, rather than drawn from the policy."""
+    seed: int
+
+
 def evaluation_seed(seed: int) -> int:
     """The seed of an agent's evaluations, where none is given."""
     return (seed + 1_000_003) % 2**32
@@ -63,7 +73,7 @@ def choose_actions(
     observation: Any,
     step: int,
     seeds: Sequence[np.uint32] | None,
-    mask: Any = None,
+    mask: Any,
 ) -> Array:
     """An action of the stochastic policy for each observation, or the best one without `seeds`.
 
@@ -81,13 +91,10 @@ def play_jax(
     environment: Environment,
     learner: Any,
     action_table: Array | None,
-    *,
-    step: int,
-    episodes: int,
-    deterministic: bool,
-    seed: int,
+    asked: EpisodeRequest,
 ) -> Episodes:
     """Play episodes in a JAX environment; they depend on the seed and on the agent's steps."""
+    step, episodes, deterministic, seed = asked
     key = jax.random.fold_in(jax.random.PRNGKey(seed), step)
     total, length = _play_jax(
         algorithm, environment, deterministic, episodes, learner, action_table, step, key
@@ -137,14 +144,11 @@ def play_gymnasium(
     algorithm: Algorithm,
     environment: GymnasiumAdapter,
     learner: Any,
-    *,
-    step: int,
-    episodes: int,
-    deterministic: bool,
-    seed: int,
-    on_state: Callable[[bool], None] = lambda over: None,
+    asked: EpisodeRequest,
+    on_state: Callable[[bool], None],
 ) -> Episodes:
     """Play episodes in a Gymnasium environment; `on_state(over)` is called in each state."""
+    step, episodes, deterministic, seed = asked
     returns, lengths = [], []
     long: float = LONG_EPISODE
     for episode in range(episodes):

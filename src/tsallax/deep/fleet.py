@@ -27,7 +27,7 @@ from tsallax.deep import checkpoint, options
 from tsallax.deep.agent import Agent
 from tsallax.deep.environment_description import options_for
 from tsallax.deep.environment_spec import NO_MASK_FUNCTION
-from tsallax.deep.evaluation_episodes import Episodes, evaluation_seed
+from tsallax.deep.evaluation_episodes import EpisodeRequest, Episodes, evaluation_seed
 from tsallax.deep.fleet_members import Member, checked_members
 from tsallax.deep.learners import LEARNERS, learner_of
 from tsallax.deep.loop import FleetLog
@@ -366,14 +366,13 @@ class Fleet:
         checks.count("episodes", episodes)
         self._check_member(member)
         default = evaluation_seed(self.members[member].seed)
-        return self._loop.play(
-            self._acting_state(member),
-            member=member,
+        asked = EpisodeRequest(
             step=self.records[member].finished_at or self.steps,
             episodes=episodes,
             deterministic=deterministic,
             seed=default if seed is None else checks.seed(seed),
         )
+        return self._loop.play(self._acting_state(member), member, asked)
 
     def evaluate_all(
         self,

@@ -47,15 +47,14 @@ class Loop(Protocol):
     """The algorithm that acts, stores and learns; it may be replaced between two segments."""
 
     @property
-    def in_progress(self) -> bool:
-        """Whether episodes are in progress; if not, `run` starts new ones."""
-
-    @property
     def resumes_mid_episode(self) -> bool:
         """Whether saved arrays hold enough to continue within the episodes in progress."""
 
     def run(self, learner: Any, learning: bool, step: int, cycles: int, episodes: int) -> Segment:
-        """Run up to `cycles` cycles from `step`, and stop after the one that ends `episodes`."""
+        """Run up to `cycles` cycles from `step`, and stop after the one that ends `episodes`.
+
+        Where no episodes are in progress it starts new ones.
+        """
 
     def resume(self, length: int, total: float) -> bool:
         """Whether episodes are in progress, after that of a file is continued if need be.

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from tsallax.deep import checkpoint, loop_jax
 from tsallax.deep.algorithm import Algorithm
-from tsallax.deep.evaluation_episodes import Episodes, play_jax
+from tsallax.deep.evaluation_episodes import EpisodeRequest, Episodes, play_jax
 from tsallax.deep.loop import EPISODES_PREFIX, CycleLog, FleetLog
 from tsallax.deep.loop_jax import JaxEpisodes
 from tsallax.envs.jax.environment import Environment
@@ -88,24 +88,13 @@ class JaxFleetLoop:
         state = self.learners, self.episodes
         self.learners, self.episodes = take(state, np.asarray(slots))
 
-    def play(
-        self, state: Any, *, member: int, step: int, episodes: int, deterministic: bool, seed: int
-    ) -> Episodes:
+    def play(self, state: Any, member: int, asked: EpisodeRequest) -> Episodes:
         """Play episodes with the acting state of a member; the same as those of an agent alone."""
         learner = take(self.learners, 0)._replace(
             hyperparameters=take(self._hyperparameters, member)
         )
         learner = self.algorithm.restore_acting(state, learner)
-        return play_jax(
-            self.algorithm,
-            self.environment,
-            learner,
-            self.action_table,
-            step=step,
-            episodes=episodes,
-            deterministic=deterministic,
-            seed=seed,
-        )
+        return play_jax(self.algorithm, self.environment, learner, self.action_table, asked)
 
     def arrays(self, step: int) -> dict[str, NDArray[Any]]:
         """The learners and the episodes in progress after `step` steps, as named arrays."""

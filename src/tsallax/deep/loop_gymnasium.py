@@ -57,6 +57,7 @@ class GymnasiumLoop:
 
     @property
     def in_progress(self) -> bool:
+        """Whether episodes are in progress."""
         return self.episodes.observation is not None
 
     @property

@@ -32,7 +32,7 @@ from numpy.typing import NDArray
 
 from tsallax.deep import checkpoint
 from tsallax.deep.algorithm import Algorithm, init_learner
-from tsallax.deep.evaluation_episodes import Episodes
+from tsallax.deep.evaluation_episodes import EpisodeRequest, Episodes
 from tsallax.deep.fleet_episodes import EpisodeLayout, FleetEpisodes
 from tsallax.deep.fleet_evaluation import play_in_turn
 from tsallax.deep.fleet_step import (
@@ -83,12 +83,8 @@ class GymnasiumFleetLoop:
         workers: int,
     ) -> None:
         self.algorithm, self.name, self.overlap, self.workers = algorithm, name, overlap, workers
-        self.together, self.seeds, self._hyperparameters, self._make = (
-            together,
-            seeds,
-            hyperparameters,
-            make,
-        )
+        self.together, self.seeds, self._make = together, seeds, make
+        self._hyperparameters = hyperparameters
         self._row = row_type(observation, mask)
         self.learners: list[Any] = []
         """The learners by group: one with the agents as leading axis, or that of each agent."""
@@ -355,14 +351,13 @@ class GymnasiumFleetLoop:
         self.learners = [learners] if self.together else [take(learners, i) for i in range(n)]
         self.episodes = FleetEpisodes.restore(self._layout, arrays, n, step)
 
-    def play(
-        self, state: Any, *, member: int, step: int, episodes: int, deterministic: bool, seed: int
-    ) -> Episodes:
+    def play(self, state: Any, member: int, asked: EpisodeRequest) -> Episodes:
         """Play episodes with the acting state of a member, as many at once as there are members.
 
         Seeds are those of an agent alone; the number of environments does not depend on the
         machine.
         """
+        step, episodes, deterministic, seed = asked
         environments = np.arange(min(episodes, len(self.seeds)))
         agent = state, self._hyperparameters[member], step
         return self._play(False, agent, environments, [seed], episodes, deterministic)[0]

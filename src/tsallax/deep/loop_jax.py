@@ -48,10 +48,6 @@ class JaxLoop:
         self.episodes: JaxEpisodes | None = None
         self._start = partial(start_episodes, environment, n_envs, first_key(seed))
 
-    @property
-    def in_progress(self) -> bool:
-        return self.episodes is not None
-
     def run(self, learner: Any, learning: bool, step: int, cycles: int, episodes: int) -> Segment:
         if self.episodes is None:
             self.episodes = self._start()
@@ -63,7 +59,7 @@ class JaxLoop:
         return Segment(learner, log, np.ones_like(log.ended))
 
     def resume(self, length: int, total: float) -> bool:
-        return self.in_progress
+        return self.episodes is not None
 
     def abandon(self, finished: int) -> None:
         self.episodes = None

@@ -97,7 +97,7 @@ def convolution_shapes(side: int) -> tuple[tuple[int, int, int], ...]:
     return LARGE_CONVOLUTIONS if side >= LARGE_IMAGE else SMALL_CONVOLUTIONS
 
 
-def features(body: Body, x: Array, layer_norm: bool = False) -> Array:
+def features(body: Body, x: Array, layer_norm: bool) -> Array:
     """The outputs of the last hidden layer, for inputs x (..., d), integers or images.
 
     With `layer_norm` the inputs of each ReLU have mean 0 and variance 1 over the layer.

@@ -184,8 +184,6 @@ class ActionFormat:
         assert self.choices is not None
         if self.factored:
             return given.reshape(-1, len(self.choices))
-        if len(self.choices) == 1:
-            return given.reshape(-1, 1)
         return np.stack(np.unravel_index(given.reshape(-1), self.choices), -1)
 
     def decode(self, actions: ArrayLike) -> Any:

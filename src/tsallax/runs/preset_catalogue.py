@@ -24,7 +24,6 @@ from tsallax.errors import InvalidInput
 from tsallax.files import yaml_text
 
 FOLDER = Path(__file__).parent / "presets"
-GENERAL = "general"
 NONE = "none"
 """The name that asks for the defaults instead of a preset."""
 

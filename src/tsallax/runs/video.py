@@ -51,7 +51,6 @@ def record(
     An environment in JAX is drawn by the Gymnasium environment registered for it, which needs
     neither MuJoCo nor a display.
     """
-    check_video_file(path)
     with _headless(), closing(agent.spec.rendered_environment()) as environment:
         rate = int(environment.metadata.get("render_fps") or FRAMES_PER_SECOND)
         environment.reset([episode_seed(seed, 0, 0)])

@@ -18,7 +18,7 @@ from tsallax.envs.action_format import ActionFormat
 from tsallax.envs.action_mask import mask_row
 from tsallax.envs.gymnasium import contract, spaces
 from tsallax.envs.gymnasium.environment_batch import MASK
-from tsallax.envs.gymnasium.gymnasium_make import make
+from tsallax.envs.gymnasium.gymnasium_make import make, name_of
 from tsallax.errors import InvalidInput
 from tsallax.planning.forms import frozen
 from tsallax.planning.mdp import MDP
@@ -122,15 +122,12 @@ class EnvironmentSource:
         self,
         env: Any,
         limit: int,
-        masked: bool | None = None,
-        action_mask: Callable[[Any], Any] | None = None,
+        masked: bool | None,
+        action_mask: Callable[[Any], Any] | None,
     ) -> None:
         self.opened = isinstance(env, str)
         self.env = make(env) if isinstance(env, str) else env
-        spec = getattr(self.env, "spec", None)
-        self.name = (
-            getattr(spec, "id", None) or type(getattr(self.env, "unwrapped", self.env)).__name__
-        )
+        self.name = name_of(self.env)
         self.limit = limit
         try:
             states, self.first_state = self._discrete("observation")
@@ -282,8 +279,8 @@ def read_source(
     discount: float,
     limit: int | None,
     single: bool,
-    masked: bool | None = None,
-    action_mask: Callable[[Any], Any] | None = None,
+    masked: bool | None,
+    action_mask: Callable[[Any], Any] | None,
 ) -> Source:
     """The source of samples of an MDP, a Gymnasium environment or its id."""
     if masked is not None:

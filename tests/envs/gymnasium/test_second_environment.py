@@ -16,6 +16,9 @@ def test_an_environment_is_made_again_with_its_arguments_and_wrappers():
     assert again.unwrapped is not first.unwrapped
     assert again.spec.kwargs == first.spec.kwargs
     assert again.spec.max_episode_steps == 7
+    drawn = {"render_mode": "rgb_array"}
+    several = gymnasium.make_vec("CartPole-v1", 2, vectorization_mode="sync", **drawn)
+    assert make_again(several, **drawn).render_mode == "rgb_array"
 
 
 class Unrecorded(gymnasium.Wrapper):

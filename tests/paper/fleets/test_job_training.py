@@ -220,28 +220,16 @@ def test_nothing_is_trained_after_the_deadline(tmp_path: Path):
 
 
 def test_an_interrupted_fleet_of_a_suite_is_resumed(suite: Path, tmp_path: Path, monkeypatch):
-    monkeypatch.setattr(job_training, "STATUS_SECONDS", -1.0)
     (job,) = small_suites.plan(tmp_path)
-
-    def interrupt(status: Any) -> None:
-        if status.steps >= 150:
-            raise KeyboardInterrupt
-
-    with pytest.raises(KeyboardInterrupt):
-        train_job(job, on_status=interrupt)
+    interrupt(job, monkeypatch, after=4)
+    assert read_status(job).steps == 150
     assert train_job(job)
     assert small_suites.outcome(tmp_path) == small_suites.outcome(suite)
 
 
 def test_damaged_curves_beside_a_checkpoint_are_refused(tmp_path: Path, monkeypatch):
-    monkeypatch.setattr(job_training, "STATUS_SECONDS", -1.0)
     (job,) = small_suites.plan(tmp_path)
-
-    def interrupt(status: Any) -> None:
-        raise KeyboardInterrupt
-
-    with pytest.raises(KeyboardInterrupt):
-        train_job(job, on_status=interrupt)
+    interrupt(job, monkeypatch, after=1)
     state = json.loads(job.files.state.read_text())
     job.files.state.write_text(json.dumps({**state, "counts": [[5, [1]]]}))
     with refused("damaged", source=job.files.state):

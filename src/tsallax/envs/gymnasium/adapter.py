@@ -23,6 +23,7 @@ from tsallax.envs.gymnasium.gymnasium_make import (
     import_gymnasium,
     make,
     makes_environments,
+    name_of,
 )
 from tsallax.envs.gymnasium.wrapper_statistics import NormalizingWrappers, Statistics
 from tsallax.envs.observation_encoding import ObservationEncoding
@@ -83,7 +84,7 @@ class GymnasiumAdapter:
             members = [env]
         else:
             raise InvalidInput(f"{env!r}: neither an id nor a Gymnasium environment")
-        self.name = env if isinstance(env, str) else _name(members[0])
+        self.name = env if isinstance(env, str) else name_of(members[0])
         self._members = members
         if action_mask is not None and self._vector:
             problem = "action_mask is for single environments: give a vector environment with masks"
@@ -304,8 +305,3 @@ class GymnasiumAdapter:
 def _first_not_finite(numbers: NDArray[Any]) -> float:
     """The first number that is not finite."""
     return float(numbers[~np.isfinite(numbers)][0])
-
-
-def _name(env: Any) -> str:
-    spec = getattr(env, "spec", None)
-    return str(getattr(spec, "id", None) or type(getattr(env, "unwrapped", env)).__name__)

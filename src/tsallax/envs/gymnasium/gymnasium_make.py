@@ -42,6 +42,12 @@ def names_module(source: str | None) -> bool:
     return source is not None and ":" in source
 
 
+def name_of(env: Any) -> str:
+    """The name of an environment that was made: its id, or else that of its class."""
+    spec = getattr(env, "spec", None)
+    return str(getattr(spec, "id", None) or type(getattr(env, "unwrapped", env)).__name__)
+
+
 def make(source: Any, options: Mapping[str, Any] | None = None) -> Any:
     """Make a Gymnasium environment by its id, those of tsallax included, or by a function.
 

@@ -40,7 +40,7 @@ def _single_of_vector(source: Any, spec: Any, options: Mapping[str, Any]) -> Any
     for name in ("num_envs", "vectorization_mode", "vector_kwargs"):
         given.pop(name, None)
     wrappers = given.pop("wrappers", None) or ()
-    made = gymnasium.make(spec.id, **given, **options)
+    made = gymnasium.make(spec.id, **{**given, **options})
     for wrapper in wrappers:
         made = wrapper(made)
     for one in reversed(outer):

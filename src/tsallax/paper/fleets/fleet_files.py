@@ -28,7 +28,7 @@ class FleetFiles(NamedTuple):
     state: Path
 
 
-def files_of_fleet(folder: str, name: str, suffix: str = ".jsonl") -> FleetFiles:
+def files_of_fleet(folder: str, name: str, suffix: str) -> FleetFiles:
     """The files of a fleet; `suffix` is that of its rows."""
     rows, fleets = Path(folder) / "rows", Path(folder) / "fleets"
     return FleetFiles(
@@ -59,7 +59,7 @@ def locked(files: FleetFiles) -> Iterator[None]:
 
 def load_fleet(
     files: FleetFiles, env: str, members: Sequence[Member], actions: int | None,
-    workers: int | None = None, backend: str = "auto",
+    workers: int | None, backend: str,
 ) -> Fleet:  # fmt: skip
     """The fleet of these members, as its checkpoint has it or new."""
     for file in (files.checkpoint, files.state):

@@ -11,12 +11,11 @@ from tsallax.paper.fleets.row_files import Point
 from tsallax.paper.suites.suite_rows import SuiteRow
 from tsallax.paper.suites.suite_tasks import OURS, SUITES, Suite
 from tsallax.paper.tables.formatting import shown
+from tsallax.paper.tables.mean_curves import DRAWS
 from tsallax.statistics import Array, Estimate, mean_curve, mean_of, resample
 
 POINTS = 100
 """The number of points of a curve."""
-DRAWS = 1000
-"""The number of bootstrap draws at every point of a curve."""
 SAME_STEPS = 1.01
 """Up to this ratio of their steps, runs count as equally long."""
 Place = tuple[str, int | None]
@@ -112,7 +111,7 @@ def shown_return(mean: Estimate | None) -> str:
 
 def _at(points: Sequence[Point], step: int) -> float | None:
     """The return at the first point within a hundredth after a step."""
-    return next((value for at, value, _ in points if step <= at <= 1.01 * step), None)
+    return next((value for at, value, _ in points if step <= at <= SAME_STEPS * step), None)
 
 
 @dataclass(frozen=True, eq=False)

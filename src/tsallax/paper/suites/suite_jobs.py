@@ -15,6 +15,7 @@ from tsallax.deep.deep_q_config import DeepQConfig
 from tsallax.deep.evaluation_episodes import Episodes
 from tsallax.deep.fleet import Fleet
 from tsallax.deep.fleet_members import Member
+from tsallax.deep.training_schedule import MAX_STEPS
 from tsallax.errors import InvalidInput
 from tsallax.paper.fleets.fleet_curves import DIGITS, EvaluationProtocol, FleetCurves
 from tsallax.paper.fleets.fleet_files import require_equal
@@ -23,8 +24,6 @@ from tsallax.paper.fleets.row_files import RowFolder
 from tsallax.paper.result import tidy
 from tsallax.paper.suites.suite_rows import SUITE_ROWS, Key, SuiteRow
 from tsallax.paper.suites.suite_tasks import Suite, SuiteTask
-
-MAX_STEPS = 2**30
 
 
 @dataclass(frozen=True)
@@ -100,9 +99,7 @@ class SuiteJob(Job):
         return run.agent
 
     def member_of(self, run: SuiteRun) -> Member:
-        return Member(
-            options.from_mapping(DeepQConfig, options.without_unused(run.config)), run.seed
-        )
+        return Member(options.from_file(DeepQConfig, run.config), run.seed)
 
     def row(
         self, fleet: Fleet, i: int, played: Sequence[Episodes], curves: FleetCurves

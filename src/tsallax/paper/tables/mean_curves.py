@@ -16,13 +16,13 @@ DRAWS = 1000
 """The number of bootstrap draws at every point."""
 
 
-def training_returns(rows: Sequence[SweepRow], points: int = POINTS) -> tuple[Array, Array]:
+def training_returns(rows: Sequence[SweepRow]) -> tuple[Array, Array]:
     """Episodes (points,) and every run's mean training return up to them, (runs, points).
 
     A run that ended before the longest is extended by the mean of its last 100 episodes.
     """
     longest = max(row.episodes for row in rows)
-    count = min(points, max(1, longest // rows[0].every))
+    count = min(POINTS, max(1, longest // rows[0].every))
     ends = np.round(np.linspace(0, longest, count + 1))
     return ends[1:], np.stack([np.diff(_total(row, ends)) / np.diff(ends) for row in rows])
 
