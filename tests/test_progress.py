@@ -73,3 +73,14 @@ def test_nothing_is_shown_where_there_is_no_terminal(monkeypatch):
     with bar("quiet") as report:
         report(0.5, STATUS)
     assert screen.getvalue() == ""
+
+
+def test_a_line_a_minute_is_written_where_it_is_asked_for_without_a_terminal(monkeypatch):
+    screen, clock = io.StringIO(), [0.0]
+    monkeypatch.setattr(sys, "stderr", screen)
+    monkeypatch.setattr("tsallax.progress.time.monotonic", lambda: clock[0])
+    with bar("CartPole-v1", show=True) as report:
+        for second in range(0, 150, 10):
+            clock[0] = float(second)
+            report(second / 200, STATUS)
+    assert screen.getvalue() == f"CartPole-v1  35%  {STATUS}\nCartPole-v1  70%  {STATUS}\n"

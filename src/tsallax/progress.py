@@ -1,6 +1,7 @@
 """A progress bar with an ETA on standard error, for work that takes more than two seconds."""
 
 import sys
+import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from threading import Timer
@@ -23,7 +24,8 @@ Report = Callable[..., None]
 def bar(label: str, show: bool | None = None, after: float = 2.0) -> Iterator[Report]:
     """Yield report(share, text); by default shown on a terminal after `after` seconds.
 
-    It is shown then also if nothing is reported at that time, as while JAX compiles.
+    It is shown then also if nothing is reported at that time, as while JAX compiles. With `show`
+    and no terminal, a line is written once a minute.
     """
     if show is False or (show is None and not sys.stderr.isatty()):
         yield lambda share, text="": None
@@ -34,6 +36,9 @@ def bar(label: str, show: bool | None = None, after: float = 2.0) -> Iterator[Re
     from rich.table import Column
 
     console = Console(stderr=True)
+    if not (console.is_terminal or console.is_jupyter):
+        yield _lines(label)
+        return
     available_width = console.width - TEXT - OTHERS - len(label) - 1
     labelled = available_width >= MIN_BAR
     available_width += 0 if labelled else len(label) + 1
@@ -71,3 +76,16 @@ def bar(label: str, show: bool | None = None, after: float = 2.0) -> Iterator[Re
             timer.join()
         if progress.live.is_started:
             progress.stop()
+
+
+def _lines(label: str) -> Report:
+    """A report that writes a line to standard error once a minute."""
+    written = time.monotonic()
+
+    def report(share: float, text: str = "") -> None:
+        nonlocal written
+        if time.monotonic() - written > LINE_SECONDS:
+            written = time.monotonic()
+            sys.stderr.write(f"{label} {share:4.0%}  {text}\n")
+
+    return report

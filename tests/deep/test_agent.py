@@ -507,6 +507,8 @@ def test_a_change_of_options_holds_from_its_step_on(make, tmp_path):
         ({"n_envs": 2}, "n_envs cannot change"),
         ({"initial_value": 1.0}, "initial_value cannot change"),
         ({"layer_norm": True}, "layer_norm cannot change"),
+        ({"alpha": "auto"}, "alpha from or to auto cannot change"),
+        ({"seed": 2}, "unknown option 'seed': use the argument seed where the agent is made"),
         ({"gama": 0.5}, "unknown option 'gama': did you mean gamma?"),
         ({"gamma": 2.0}, "gamma must be a number"),
     ],

@@ -36,6 +36,26 @@ def test_predictions_for_a_discrete_environment_are_plain_integers():
     assert "2 actions" in repr(trained(cart_pole))
 
 
+@pytest.mark.parametrize(
+    ("observations", "actions"),
+    [
+        (Box(-1, 1, (3, 2)), Discrete(4)),
+        (Box(0, 255, (8, 8), np.uint8), MultiDiscrete([2, 2])),
+        (Discrete(5), Box(-1, 1, (5,))),
+        (MultiBinary(3), Dict(a=Discrete(2), b=Discrete(2))),
+    ],
+    ids=str,
+)
+def test_no_observations_have_no_actions(observations, actions):
+    env = Episodic(observations, actions)
+    agent = DeepQ(env, actions=3 if isinstance(actions, Box) else None, **TINY)
+    none = np.zeros((0, *observations.shape), observations.dtype)
+    n = sum(agent.spec.choices)
+    assert agent.q(none).shape == agent.policy(none, mask="all").shape == (0, n)
+    assert len(agent.predict(none)) == len(agent.predict(none, deterministic=False)) == 0
+    assert len(agent.predict(none, mask=np.zeros((0, n), np.int8))) == 0
+
+
 @pytest.mark.parametrize("ask", [DeepQ.predict, DeepQ.policy, DeepQ.q])
 def test_observations_of_the_wrong_size_are_refused(ask):
     with refused("observation of shape"):

@@ -52,6 +52,7 @@ def test_means_and_standard_errors():
     assert episodes.mean == 3
     assert episodes.standard_error == pytest.approx(np.sqrt(7 / 3))
     assert np.isnan(Episodes(np.array([1.0]), np.array([3])).standard_error)
+    assert repr(Episodes(np.ones(1), np.ones(1))).endswith("standard error nan, 1 episode)")
 
 
 def test_evaluations_have_seeds_other_than_training():

@@ -109,9 +109,9 @@ def test_the_history_of_a_vector_environment_is_that_of_its_episodes(mode):
 @pytest.mark.parametrize(
     ("wrong", "message"),
     [
-        ({"reward": -np.inf}, "Wrong: step returned the reward -inf"),
-        ({"seen": np.nan}, "Wrong: an observation contains nan"),
-        ({"seen": np.inf}, "Wrong: an observation contains inf"),
+        ({"reward": -np.inf}, "Wrong: step returned the reward -inf, after 2 steps of an episode"),
+        ({"seen": np.nan}, "Wrong: an observation contains nan (float32), after 2 steps of an"),
+        ({"seen": np.inf}, "Wrong: an observation contains inf (float32), after 2 steps of an"),
     ],
     ids=str,
 )

@@ -51,6 +51,14 @@ def test_an_interrupt_between_two_callbacks_leaves_no_episode_out_of_the_log(
     assert logs.read(old / logs.EPISODES)["episode"].tolist() == [*range(1, before + 3)]
 
 
+def test_without_a_terminal_lines_show_how_far_the_training_is(old: Path, monkeypatch, capsys):
+    monkeypatch.setattr("tsallax.progress.LINE_SECONDS", -1.0)
+    run = open_run({"episodes": 1000}, {}, old, True)
+    more = run.agent.history.episodes + 2
+    training.train(with_options(run, episodes=more))
+    assert "100%" in capsys.readouterr().err.splitlines()[-1]
+
+
 def test_a_log_that_cannot_be_written_hides_no_other_error(old: Path, monkeypatch):
     run = open_run({"episodes": 1000}, {}, old, True)
 

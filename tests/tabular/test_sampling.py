@@ -43,6 +43,26 @@ def test_an_environment_is_seeded_once_and_closed_only_if_it_was_made_here(monke
     assert env.closed
 
 
+@pytest.mark.parametrize("wrapped", [False, True])
+def test_a_class_or_a_function_makes_the_environment(wrapped):
+    made = []
+
+    class Short(Chain):
+        def __init__(self):
+            super().__init__(endings(), limit=5)
+            made.append(self)
+
+    def make():
+        return gymnasium.wrappers.OrderEnforcing(Short())
+
+    options = {"discount": 0.9, "steps": 200}
+    result = q_learning(make if wrapped else Short, Sparse(0.1), **options)
+    expected = q_learning(Chain(endings(), limit=5), Sparse(0.1), **options)
+    assert np.array_equal(result.q, expected.q)
+    assert result.source == "Short"
+    assert [env.closed for env in made] == [True]
+
+
 def test_how_a_run_is_divided_into_chunks_does_not_change_it(monkeypatch):
     whole = q_learning(problems.forest(), Sparse(0.5), steps=10_000)
     monkeypatch.setattr("tsallax.tabular.sampling.MAX_CHUNK", 300)

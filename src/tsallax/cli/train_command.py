@@ -12,7 +12,7 @@ from tsallax.cli.arguments import key_values
 from tsallax.cli.model_source import search_current_folder
 from tsallax.cli.output import print_line, training_length, warnings_as_notes
 from tsallax.errors import InvalidInput
-from tsallax.wording import aligned
+from tsallax.wording import aligned, plural
 
 if TYPE_CHECKING:
     from tsallax.runs.training import TrainingRun
@@ -213,10 +213,10 @@ def _summary(training: TrainingRun, steps_per_second: float | None) -> str:
     rows = [("agent", agent.description), ("trained", f"{training_length(agent)}{speed}")]
     history = agent.history
     if history.episodes:
-        n = min(100, history.episodes)
-        rows.append(("return", f"{history.recent():.6g} (mean of the last {n} episodes)"))
+        last = plural(min(100, history.episodes), "episode")
+        rows.append(("return", f"{history.recent():.6g} (mean of the last {last})"))
     if len(history["evaluation_return"]):
-        episode = f"after {history['evaluation_episode'][-1]:,} episodes"
+        episode = f"after {plural(int(history['evaluation_episode'][-1]), 'episode')}"
         rows.append(("evaluation", f"{history['evaluation_return'][-1]:.6g} (greedy, {episode})"))
         best = training.folder / BEST_FILE
         if best.exists():

@@ -318,7 +318,8 @@ class Agent:
                 keeps statistics, the file waits for its end, up to ten times as long.
             callback: a function of the agent that ends the training by returning False.
             callback_every: steps from one call of it to the next.
-            progress: show a progress bar; default: on a terminal.
+            progress: show a progress bar, or without a terminal a line a minute; default: on a
+                terminal.
 
         Ctrl-C ends it after the segment at hand, in a state that can be saved and continued. An
         evaluation ends at once, and is made when the training continues.

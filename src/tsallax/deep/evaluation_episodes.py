@@ -19,6 +19,7 @@ from tsallax.deep.algorithm import Algorithm
 from tsallax.deep.loop import episode_seed
 from tsallax.envs.gymnasium.adapter import GymnasiumAdapter
 from tsallax.envs.jax.environment import Environment
+from tsallax.wording import plural
 
 LONG_EPISODE = 100_000
 """The steps after which a warning says that an episode of an evaluation may never end."""
@@ -48,7 +49,8 @@ class Episodes:
 
     def __repr__(self) -> str:
         error = f"standard error {self.standard_error:.4g}"
-        return f"Episodes(mean return {self.mean:.6g}, {error}, {len(self.returns)} episodes)"
+        played = plural(len(self.returns), "episode")
+        return f"Episodes(mean return {self.mean:.6g}, {error}, {played})"
 
 
 class EpisodeRequest(NamedTuple):

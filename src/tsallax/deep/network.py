@@ -7,6 +7,7 @@ The type of the inputs says what they are (`envs/observation_format.py`): real v
 which select a row of the first layer, or images of bytes.
 """
 
+import math
 from collections.abc import Sequence
 from typing import NamedTuple
 
@@ -128,13 +129,13 @@ def _convolve(convolutions: tuple[Layer, ...], x: Array) -> Array:
     """The features of images x (..., height, width, channels) of bytes."""
     lead = x.shape[:-3]
     shapes = convolution_shapes(min(x.shape[-3:-1]))
-    y = x.reshape(-1, *x.shape[-3:]).astype(jnp.float32) / 255
+    y = x.reshape(math.prod(lead), *x.shape[-3:]).astype(jnp.float32) / 255
     for layer, (_, _, stride) in zip(convolutions, shapes, strict=True):
         y = lax.conv_general_dilated(
             y, layer.weight, (stride, stride), "VALID", dimension_numbers=("NHWC", "HWIO", "NHWC")
         )
         y = jax.nn.relu(y + layer.bias)
-    return y.reshape(*lead, -1)
+    return y.reshape(*lead, math.prod(y.shape[1:]))
 
 
 def values(network: Network, x: Array, layer_norm: bool = False) -> Array:

@@ -56,7 +56,8 @@ def require_same_shapes(build: Build, spec: EnvironmentSpec, old: Any, new: Any)
     if not fixed and _shapes(build, spec, new) != expected:
         fixed = [name for name in changed if _reshapes(name, build, spec, old, new)] or changed
     if fixed:
-        problem = f"{', '.join(fixed)} cannot change in an agent that is made: make another agent"
+        named = [f"{name} from or to auto" if name == "alpha" else name for name in fixed]
+        problem = f"{', '.join(named)} cannot change in an agent that is made: make another agent"
         raise InvalidInput(problem, source=spec.name)
 
 

@@ -42,6 +42,7 @@ ELSEWHERE = {
     "preset": "its options, **tsallax.preset(NAME)",
     "prioritized_replay": "priority, the exponent of the priorities",
     "render_mode": "the arguments of the environment, env_options",
+    "seed": "the argument seed where the agent is made",
     "start_e": EPSILON,
     "target_network_frequency": "target_update_interval",
     "tensorboard_log": "tsallax train --tensorboard",

@@ -70,8 +70,10 @@ def mask_rows(action: ActionFormat, given: Any, n: int) -> NDArray[np.bool_]:
     if isinstance(given, list):
         if len(given) != n:
             raise InvalidInput(f"is a list of {len(given)} for {n} observations")
-        return np.stack([mask_row(action, one) for one in given])
-    return np.stack([mask_row(action, mask_entry(given, i, n)) for i in range(n)])
+        rows = [mask_row(action, one) for one in given]
+    else:
+        rows = [mask_row(action, mask_entry(given, i, n)) for i in range(n)]
+    return np.array(rows, np.bool_).reshape(n, action.n_actions or 0)
 
 
 def mask_entry(stacked: Any, i: int, n: int) -> Any:

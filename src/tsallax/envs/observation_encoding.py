@@ -6,6 +6,7 @@ float32: a Box flattened, other spaces as `gymnasium.spaces.utils.flatten` does 
 one-hot.
 """
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -199,10 +200,11 @@ def _vectors(space: SpaceDescription, batch: Any) -> list[NDArray[np.float32]]:
         return [matrix for part, values in pairs for matrix in _vectors(part, values)]
     n = len(batch)
     if space.kind in ("box", "multi_binary"):
+        shape = n, math.prod(space.shape)
         if batch.dtype == np.float32:
-            return [batch.reshape(n, -1).copy()]
+            return [batch.reshape(shape).copy()]
         with np.errstate(over="ignore"):  # infinite numbers are refused by the caller
-            return [batch.astype(np.float32).reshape(n, -1)]
+            return [batch.astype(np.float32).reshape(shape)]
     columns = space.check_integers(batch) + np.cumsum((0, *space.sizes[:-1]))
     matrix = np.zeros((n, sum(space.sizes)), np.float32)
     matrix[np.arange(n)[:, None], columns] = 1.0

@@ -5,6 +5,7 @@ from its folder alone. The logs are derived from the agent, and rewritten whenev
 """
 
 import shlex
+import sys
 from contextlib import closing, suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -112,6 +113,7 @@ def train(training: TrainingRun) -> None:
                     save_to=folder / AGENT_FILE,
                     save_every=run.save_every,
                     callback=lambda agent: logs.add(agent.history),
+                    progress=None if sys.stderr.isatty() else True,
                 )
         except BaseException:  # an interrupt comes between two callbacks
             with suppress(InvalidInput):

@@ -56,9 +56,9 @@ def q_learning(
     """Learn Q* of a regularised MDP from samples.
 
     Args:
-        source: an `MDP`; or a Gymnasium environment, its id, or the `module:function` that makes
-            it, with Discrete observations and actions. `terminated` ends the bootstrap there,
-            `truncated` does not.
+        source: an `MDP`; or a Gymnasium environment, its id, or a function or class that makes it,
+            also as `module:function`, with Discrete observations and actions. `terminated` ends
+            the bootstrap there, `truncated` does not.
         regularizer: the regulariser of the update, such as `Hard()`, `Soft(alpha)`,
             `Sparse(alpha)` or `Tsallis(alpha, q)`.
         discount: gamma; default: that of the MDP.

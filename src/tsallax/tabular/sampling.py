@@ -18,7 +18,7 @@ from tsallax.envs.action_format import ActionFormat
 from tsallax.envs.action_mask import mask_row
 from tsallax.envs.gymnasium import contract, spaces
 from tsallax.envs.gymnasium.environment_batch import MASK
-from tsallax.envs.gymnasium.gymnasium_make import make, name_of
+from tsallax.envs.gymnasium.gymnasium_make import make, makes_environments, name_of
 from tsallax.errors import InvalidInput
 from tsallax.planning.forms import frozen
 from tsallax.planning.mdp import MDP
@@ -112,7 +112,7 @@ class EnvironmentSource:
     """Samples of a Gymnasium environment with Discrete observations and actions.
 
     Args:
-        env: the environment, its id, or `module:function`.
+        env: the environment, its id or `module:function`, or a function or class that makes it.
         limit: the number of steps after which an episode is truncated.
         masked: whether states allow some actions only; None: if the first state says which.
         action_mask: a function of the environment that says so in place of `info["action_mask"]`.
@@ -125,8 +125,8 @@ class EnvironmentSource:
         masked: bool | None,
         action_mask: Callable[[Any], Any] | None,
     ) -> None:
-        self.opened = isinstance(env, str)
-        self.env = make(env) if isinstance(env, str) else env
+        self.opened = makes_environments(env)
+        self.env = make(env) if self.opened else env
         self.name = name_of(self.env)
         self.limit = limit
         try:
@@ -296,7 +296,7 @@ def read_source(
     if single:
         problem = "an environment cannot be set to any state"
         raise InvalidInput(f"explore='pairs' needs an MDP: {problem}")
-    if isinstance(given, str) or all(
+    if makes_environments(given) or all(
         hasattr(given, name) for name in ("reset", "step", "observation_space", "action_space")
     ):
         return EnvironmentSource(given, limit or NO_LIMIT, masked, action_mask)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -85,14 +86,17 @@ def walk(found: EnvironmentWorkers, slot: int) -> None:
         found.wait()
 
 
+PLACE = r"\(fleet_environments\.py, line \d+\)"
+
+
 @pytest.mark.parametrize(
     ("make", "words", "workers"),
     [
-        ("broken_step", "step raised ValueError: joint 3 is broken", 0),
-        ("broken_step", "step raised ValueError: joint 3 is broken", 1),
-        ("broken_reset", "reset raised KeyError: 'no such\\nlevel'", 0),
-        ("broken_reward", "returned the reward nan", 0),
-        ("broken_make", "make raised RuntimeError: no licence", 0),
+        ("broken_step", f"step raised ValueError: joint 3 is broken {PLACE}", 0),
+        ("broken_step", f"step raised ValueError: joint 3 is broken {PLACE}", 1),
+        ("broken_reset", rf"reset raised KeyError: 'no such\\nlevel' {PLACE}", 0),
+        ("broken_reward", "step returned the reward nan, after 4 steps of an episode", 0),
+        ("broken_make", f"make raised RuntimeError: no licence {PLACE}", 0),
     ],
 )
 def test_errors_are_one_line_with_environment_and_method(make, words, workers):
@@ -100,8 +104,7 @@ def test_errors_are_one_line_with_environment_and_method(make, words, workers):
     with pytest.raises(InvalidInput) as error:
         walk(found, 1)
     number = 0 if make == "broken_make" else 1
-    assert str(error.value).startswith("Drift: ")
-    assert str(error.value).endswith(f"{words} (environment {number})")
+    assert re.fullmatch(rf"Drift: {words} \(environment {number}\)", str(error.value))
     assert found.closed
     with pytest.raises(WorkerLost, match="Drift: these environments are closed"):
         found.send([0], [0])

@@ -12,6 +12,7 @@ from counting_environments import Count
 from refusals import refused
 from tsallax.envs import GymnasiumAdapter
 from tsallax.envs.gymnasium.gymnasium_make import check_id, make
+from tsallax.errors import InvalidInput
 
 
 @pytest.mark.parametrize(
@@ -23,6 +24,7 @@ from tsallax.envs.gymnasium.gymnasium_make import check_id, make
         ("mine/Maze-v0", {}, "give the module that registers it, MODULE:mine/Maze-v0"),
         ("absent:Maze-v0", {}, "absent:Maze-v0: there is no module absent here"),
         ("absent.py:maze", {}, "absent.py:maze: there is no module absent"),
+        ("./absent:maze", {}, "./absent:maze: there is no module ./absent here: name it as Python"),
         ("math:Maze-v0", {}, "math:Maze-v0: the module math has no such id"),
         ("math:maze", {}, "math:maze: the module math has no function or class of that name"),
         ("math:gcd", {}, "math:gcd: returned 0, which is not a (single) Gymnasium environment"),
@@ -62,6 +64,31 @@ def test_a_module_that_lacks_another_one_is_not_said_to_be_absent(
     for name in ("needs_torch_maze:Maze-v0", "needs_torch_maze:maze"):
         with refused("No module named 'torch_maze'"):
             make(name)
+
+
+@pytest.mark.parametrize("name", ["broken_maze:Maze", "broken_maze:Maze-v0"])
+def test_what_a_constructor_raises_is_named_with_its_type_and_line(
+    name: str, tmp_path: Path, monkeypatch: Any
+) -> None:
+    module = tmp_path / "broken_maze.py"
+    module.write_text(
+        "import gymnasium\n"
+        "class Maze(gymnasium.Env):\n"
+        "    def __init__(self):\n"
+        "        self.walls = {}['walls']\n"
+        "gymnasium.register('Maze-v0', Maze)\n"
+    )
+    monkeypatch.syspath_prepend(tmp_path)
+    try:
+        with pytest.raises(InvalidInput) as caught:
+            make(name)
+    finally:
+        gymnasium.registry.pop("Maze-v0", None)
+        sys.modules.pop("broken_maze", None)
+    assert str(caught.value).startswith(f"{name}: KeyError: ")
+    assert "'walls'" in str(caught.value)
+    assert str(caught.value).endswith(" (broken_maze.py, line 4)")
+    assert isinstance(caught.value.__cause__, KeyError), "with the traceback"
 
 
 @pytest.mark.parametrize("name", ["CartPole-v1", "CartPole", "tsallax/Reacher-v5", "absent:A-v0"])

@@ -28,6 +28,7 @@ from tsallax.envs.gymnasium.gymnasium_make import (
 from tsallax.envs.gymnasium.wrapper_statistics import NormalizingWrappers, Statistics
 from tsallax.envs.observation_encoding import ObservationEncoding
 from tsallax.errors import InvalidInput, one_line
+from tsallax.wording import plural
 
 
 class GymnasiumAdapter:
@@ -162,6 +163,10 @@ class GymnasiumAdapter:
         self._lengths += 1
         self._lengths *= self.stepped
         stored = self._stored("step", observations)
+        if not np.isfinite(rewards).all():
+            i = int(np.isfinite(rewards).argmin())
+            problem = f"step returned the reward {rewards[i]}, {self._when(i)}"
+            raise InvalidInput(problem, source=self.name)
         self._set_masks("step", masks, terminated)
         return stored, rewards, terminated, truncated
 
@@ -246,7 +251,7 @@ class GymnasiumAdapter:
         if terminal:
             return np.ones(self.n_actions or 0, np.bool_)
         given = 'info["action_mask"]' if self._action_mask is None else "action_mask(env)"
-        when = f"after {self._lengths[i]} steps of an episode"
+        when = self._when(i)
         if mask is None:
             remedy = "give one in every state, a function as action_mask, or masked=False"
             problem = f"{method} returned no {given} {when}: {remedy}"
@@ -257,6 +262,10 @@ class GymnasiumAdapter:
             problem = f"{given} of {method} {error.problem}, {when}"
             raise InvalidInput(problem, source=self.name) from None
 
+    def _when(self, i: int) -> str:
+        """The place of an error in the episode of environment i."""
+        return f"after {plural(int(self._lengths[i]), 'step')} of an episode"
+
     def _stored(self, method: str, observations: Any) -> NDArray[Any]:
         """Observations that `method` returned as they are stored, (n, ...); finite numbers."""
         try:
@@ -266,6 +275,8 @@ class GymnasiumAdapter:
             raise InvalidInput(problem, source=self.name) from None
         if stored.dtype.kind == "f" and not np.isfinite(stored).all():
             problem = f"an observation contains {_first_not_finite(stored)} (float32)"
+            if method == "step":
+                problem += f", {self._when(int(np.isfinite(stored).all(1).argmin()))}"
             raise InvalidInput(problem, source=self.name)
         return stored
 

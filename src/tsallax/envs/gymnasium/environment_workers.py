@@ -29,7 +29,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from tsallax.envs.gymnasium.adapter import GymnasiumAdapter
 from tsallax.envs.gymnasium.gymnasium_make import import_gymnasium
-from tsallax.errors import InvalidInput, one_line
+from tsallax.errors import InvalidInput, one_line, place_in_user_code
 
 IDLE, RESET, STEP = 0, 1, 2
 """Orders of slots."""
@@ -150,7 +150,8 @@ class EnvironmentSlots:
                 return Failure(slot, error.problem)
             except Exception as error:  # environments raise exceptions of any type
                 kind = f"{self._method} raised {type(error).__name__}"
-                return Failure(slot, f"{kind}: {one_line(error)}".rstrip(": "))
+                text = f"{kind}: {one_line(error)}".rstrip(": ")
+                return Failure(slot, f"{text}{place_in_user_code(error)}")
             self._shared.order[slot] = IDLE
         return None
 

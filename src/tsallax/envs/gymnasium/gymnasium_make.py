@@ -7,7 +7,7 @@ from importlib import import_module
 from typing import Any
 
 from tsallax import checks
-from tsallax.errors import InvalidInput, one_line
+from tsallax.errors import InvalidInput, one_line, place_in_user_code
 
 
 def makes_environments(source: Any) -> bool:
@@ -77,7 +77,8 @@ def make(source: Any, options: Mapping[str, Any] | None = None) -> Any:
     except InvalidInput:
         raise
     except Exception as error:  # constructors raise exceptions of any type
-        raise InvalidInput(_reason(source, error), source=source) from None
+        cause = error if place_in_user_code(error) else None
+        raise InvalidInput(_reason(source, error), source=source) from cause
 
 
 def _made_by(function: Callable[..., Any], name: str, options: Mapping[str, Any] | None) -> Any:
@@ -140,7 +141,9 @@ def _reason(name: str, error: Exception) -> str:
     line = one_line(error)
     module, _, bare = name.rpartition(":")
     absent = getattr(error.__cause__ or error, "name", None)
-    if module and isinstance(error, ModuleNotFoundError) and f"{module}.".startswith(f"{absent}."):
+    not_found = isinstance(error, ModuleNotFoundError) and f"{module}.".startswith(f"{absent}.")
+    if module.startswith(".") or (module and not_found):
+        absent = module if absent is None else absent
         return f"there is no module {absent} here: name it as Python imports it, without .py"
     if module and isinstance(error, NameNotFound):
         what = "function or class of that name" if bare.isidentifier() else "such id"
@@ -155,7 +158,8 @@ def _reason(name: str, error: Exception) -> str:
         return f"needs MuJoCo: pip install mujoco imageio{same}"
     if "Namespace ALE not found" in line:
         return "needs the Arcade Learning Environment: pip install ale-py"
-    return line or type(error).__name__
+    place = "" if ", line " in line else place_in_user_code(error)
+    return f"{type(error).__name__}: {line}{place}" if place else line or type(error).__name__
 
 
 def _nearest(name: str) -> str:
