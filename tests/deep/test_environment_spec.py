@@ -82,7 +82,7 @@ def test_observations_of_the_wrong_kind_are_refused():
     for wrong in (0.0, [1.0], [1.0, 2.0, 3.0], np.zeros((4, 3)), []):
         with refused("observation of shape"):
             vector.encode(wrong)
-    for wrong in ("abc", [[1.0], [1.0, 2.0]], None, [np.nan, 0.0]):
+    for wrong in ("abc", [[1.0], [1.0, 2.0]], None, [np.nan, 0.0], [np.inf, 0.0]):
         with pytest.raises(InvalidInput, match=ONE_LINE, check=lambda e: "observation" in str(e)):
             vector.encode(wrong)
     integer = spec_of(Episodic(Discrete(7, start=2)))

@@ -69,6 +69,13 @@ def test_impossible_grids_are_refused_in_one_line(
         Discretize.of(low, high, actions)
 
 
+def test_no_action_is_nearest_to_nan() -> None:
+    grid = Discretize.of([-1, -1], [1, 1], 3)
+    with refused("action: contains NaN"):
+        grid.nearest([[0.0, 0.0], [0.5, np.nan]])
+    assert grid.nearest([np.inf, -np.inf]) == 6
+
+
 def test_actions_of_another_size_have_no_nearest() -> None:
     with refused("its last axis should be 2"):
         Discretize.of([-1, -1], [1, 1], 3).nearest([0.5])

@@ -10,7 +10,7 @@ from refusals import refused
 from tsallax.paper.suites.suite_cells import gather_suite
 from tsallax.paper.suites.suite_jobs import agent_options
 from tsallax.paper.suites.suite_rows import SUITE_ROWS
-from tsallax.paper.suites.suite_tasks import CLASSIC, CONTROL, OURS
+from tsallax.paper.suites.suite_tasks import CONTROL, OURS
 from tsallax.runs.preset_catalogue import (
     all_presets,
     preset_named,
@@ -34,6 +34,7 @@ OF_ENVIRONMENTS = [preset for preset in all_presets() if preset.name != "general
 
 @pytest.mark.parametrize("preset", all_presets(), ids=lambda preset: preset.name)
 def test_a_preset_names_a_known_environment_and_known_options(preset):
+    envs.register()
     known = {*gymnasium.registry, "general"}
     assert not known.isdisjoint({preset.name, *preset.also})
     settings = from_flat({"algorithm": preset.algorithm, "steps": preset.steps, **preset.options})
@@ -85,8 +86,10 @@ def test_a_file_that_is_no_preset_is_named(tmp_path: Path, text):
 def test_the_results_of_presets_are_those_of_their_runs():
     """The rows in results/ have the options of the presets, and their means are what is told."""
     rows = SUITE_ROWS.read(Path(__file__).parents[2] / "results")
-    cells = gather_suite("classic", rows).cells | gather_suite("control", rows).cells
-    tasks = [*CLASSIC.tasks.values(), *CONTROL.tasks.values()]
+    cells = {
+        place: cell for name in SUITES for place, cell in gather_suite(name, rows).cells.items()
+    }
+    tasks = [task for suite in SUITES.values() for task in suite.tasks.values()]
     assert all(preset.result is not None for preset in OF_ENVIRONMENTS)
     for preset in OF_ENVIRONMENTS:
         task = next(task for task in tasks if task.env == preset.name)

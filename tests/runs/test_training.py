@@ -10,6 +10,7 @@ import pytest
 from command_line import NEW_RUN, OLD_RUN
 from refusals import refused
 from tsallax.errors import InvalidInput
+from tsallax.files.locks import locked
 from tsallax.runs import logs, training
 from tsallax.runs.run_opening import open_run
 from tsallax.runs.training import TrainingRun, checkpoint_of
@@ -49,6 +50,15 @@ def test_an_interrupt_between_two_callbacks_leaves_no_episode_out_of_the_log(
     with pytest.raises(KeyboardInterrupt):
         training.train(run)
     assert logs.read(old / logs.EPISODES)["episode"].tolist() == [*range(1, before + 3)]
+
+
+def test_a_folder_in_which_another_process_trains_is_refused(old: Path):
+    pytest.importorskip("fcntl")
+    run = open_run({"episodes": 1000}, {}, old, True)
+    before = (old / training.AGENT_FILE).read_bytes()
+    with locked(old, "", old), refused("another process trains in this folder", source=old):
+        training.train(run)
+    assert (old / training.AGENT_FILE).read_bytes() == before
 
 
 def test_without_a_terminal_lines_show_how_far_the_training_is(old: Path, monkeypatch, capsys):

@@ -628,6 +628,8 @@ class Agent:
 
     def save(self, path: str | PathLike[str], replay: bool = True) -> None:
         """Write the agent to a file; without `replay` it is small, and cannot go on learning."""
+        if not self.consistent:
+            raise InvalidInput("an agent interrupted within a segment of training cannot be saved")
         replay = replay and self._has_replay
         about = {
             "kind": self.kind,

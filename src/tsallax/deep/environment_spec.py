@@ -100,8 +100,8 @@ class EnvironmentSpec:
             stored, single = self.encoding.encode_given(observation)
         except InvalidInput as error:
             raise InvalidInput(f"observation {error.problem}: that of {self.name}") from None
-        if stored.dtype.kind == "f" and np.isnan(stored).any():
-            raise InvalidInput(f"observation {observation!r}: contains NaN")
+        if stored.dtype.kind == "f" and not np.isfinite(stored).all():
+            raise InvalidInput(f"observation {observation!r}: contains NaN or infinity")
         return stored, single
 
     def mask(self, given: Any, n: int, single: bool) -> NDArray[np.bool_] | None:

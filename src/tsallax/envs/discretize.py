@@ -114,6 +114,8 @@ class Discretize:
         size = len(self.levels)
         if given.ndim == 0 or given.shape[-1] != size:
             raise InvalidInput(f"action: shape {given.shape}, its last axis should be {size}")
+        if np.isnan(given).any():
+            raise InvalidInput("action: contains NaN")
         low, high, levels = np.array(self.low), np.array(self.high), np.array(self.levels)
         place = np.rint((given - low) / (high - low) * (levels - 1))
         index = np.clip(place, 0, levels - 1).astype(np.int64)

@@ -6,7 +6,8 @@ from its folder alone. The logs are derived from the agent, and rewritten whenev
 
 import shlex
 import sys
-from contextlib import closing, suppress
+from collections.abc import Iterator
+from contextlib import closing, contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -16,6 +17,7 @@ from tsallax.envs.gymnasium.gymnasium_make import names_module
 from tsallax.errors import InvalidInput
 from tsallax.files import yaml_text
 from tsallax.files.atomic import atomic_path, remove_leftovers
+from tsallax.files.locks import locked
 from tsallax.runs.logs import CHANGES, Logs, write_changes
 from tsallax.runs.settings import Settings, to_flat, to_yaml
 
@@ -92,6 +94,13 @@ class TrainingRun:
 
 def train(training: TrainingRun) -> None:
     """Train up to the limits; on Ctrl-C save, then raise KeyboardInterrupt."""
+    _make_folder(training.folder)
+    problem = "another process trains in this folder: let it finish, or stop it"
+    with locked(training.folder, problem, training.folder):
+        _train(training)
+
+
+def _train(training: TrainingRun) -> None:
     run, agent, folder = training.settings.run, training.agent, training.folder
     for file in (AGENT_FILE, BEST_FILE):
         remove_leftovers(folder / file)
@@ -131,11 +140,23 @@ def checkpoint_of(path: Path) -> Path:
     return path / AGENT_FILE
 
 
-def _write_config(folder: Path, settings: Settings) -> None:
-    try:
+def _make_folder(folder: Path) -> None:
+    with _refused_if_unwritable(folder):
         folder.mkdir(parents=True, exist_ok=True)
-        with atomic_path(folder / CONFIG_FILE, source=f"--out {folder}") as temporary:
-            temporary.write_text(to_yaml(settings), encoding="utf-8")
+
+
+def _write_config(folder: Path, settings: Settings) -> None:
+    with (
+        _refused_if_unwritable(folder),
+        atomic_path(folder / CONFIG_FILE, source=f"--out {folder}") as temporary,
+    ):
+        temporary.write_text(to_yaml(settings), encoding="utf-8")
+
+
+@contextmanager
+def _refused_if_unwritable(folder: Path) -> Iterator[None]:
+    try:
+        yield
     except OSError as error:
         problem = f"cannot be written: {error.strerror}"
         raise InvalidInput(problem, source=f"--out {folder}") from None

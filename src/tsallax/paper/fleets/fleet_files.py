@@ -6,8 +6,8 @@ it is. Every run without a row is still to be trained.
 """
 
 import json
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import Any, NamedTuple, TypeVar
 
@@ -15,6 +15,7 @@ from tsallax.deep.fleet import Fleet
 from tsallax.deep.fleet_members import Member
 from tsallax.errors import InvalidInput
 from tsallax.files.atomic import remove_leftovers, write_text
+from tsallax.files.locks import locked
 
 T = TypeVar("T")
 
@@ -36,25 +37,13 @@ def files_of_fleet(folder: str, name: str, suffix: str) -> FleetFiles:
     )
 
 
-@contextmanager
-def locked(files: FleetFiles) -> Iterator[None]:
+def locked_fleet(files: FleetFiles) -> AbstractContextManager[None]:
     """Make the folders of a fleet, and refuse to train one that another process is training."""
     for path in (files.rows, files.state):
         path.parent.mkdir(parents=True, exist_ok=True)
-    try:
-        import fcntl
-    except ImportError:  # not on Windows
-        yield
-        return
-    with files.rows.open("ab") as file:
-        try:
-            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            raise InvalidInput(
-                f"another process trains {files.name}: let it finish, or stop it",
-                source=files.rows.parent.parent,
-            ) from None
-        yield
+    files.rows.touch()
+    problem = f"another process trains {files.name}: let it finish, or stop it"
+    return locked(files.rows, problem, files.rows.parent.parent)
 
 
 def load_fleet(

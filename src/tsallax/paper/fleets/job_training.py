@@ -9,7 +9,7 @@ from tsallax.deep.fleet import Diverged, Fleet
 from tsallax.errors import InvalidInput
 from tsallax.paper.fleets.fleet_curves import FleetCurves, curves_up_to
 from tsallax.paper.fleets.fleet_device import use_device
-from tsallax.paper.fleets.fleet_files import load_fleet, locked, read_state
+from tsallax.paper.fleets.fleet_files import load_fleet, locked_fleet, read_state
 from tsallax.paper.fleets.job_status import Status, status_of, write_status
 from tsallax.paper.fleets.jobs import Job
 from tsallax.paper.fleets.row_files import RowFolder
@@ -52,7 +52,7 @@ def train_job(
         return False
     use_device(job.device)
     rows = RowFolder(job.folder, job.format) if rows is None else rows
-    with locked(job.files):
+    with locked_fleet(job.files):
         written = {row.key for row in rows.read()}
         fleet = None
         if any(job.key(run) not in written for run in job.runs):

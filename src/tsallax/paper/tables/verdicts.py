@@ -172,19 +172,15 @@ def _shares(one: Improvement) -> str:
 
 
 def _reached(sweep: SweepRuns, factor: str, ways: Sequence[str]) -> str:
-    parts, late = [], []
+    parts, late, every = [], [], []
     for way in ways:
         reached, good_at_last = _reached_threshold(sweep, factor, way)
+        every += [] if way == "DDPG" else [reached]
         words = "of DDPG" if way == "DDPG" else f"with {_way(factor, way)}"
         parts.append(f"{int(reached.sum())} of {len(reached)} {words}")
         good = int(good_at_last[~reached].sum())
         late += [f"{good} of {int((~reached).sum())} {words}"] if not reached.all() else []
-    cells = [
-        cell for way in ways if way != "DDPG" for n in sweep.actions
-        for cell in sweep.cells_of_kind(factor, way, n)
-    ]  # fmt: skip
-    share = np.mean(np.concatenate([sweep.times[cell].reached for cell in cells]))
-    few = " So few did that this is weak evidence." if share < 0.25 else ""
+    few = " So few did that this is weak evidence." if np.concatenate(every).mean() < 0.25 else ""
     others = f" Of the others, {joined_words(late)} have a greedy return at the threshold or above."
     text = f"Runs that reached {number(sweep.threshold, 0)}: {joined_words(parts)}."
     return f"{text}{others if late else ''}{few}"
