@@ -10,7 +10,7 @@ from refusals import refused
 from tsallax.paper.suites.suite_cells import gather_suite
 from tsallax.paper.suites.suite_jobs import agent_options
 from tsallax.paper.suites.suite_rows import SUITE_ROWS
-from tsallax.paper.suites.suite_tasks import CONTROL, OURS
+from tsallax.paper.suites.suite_tasks import CONTROL, OURS, SUITES
 from tsallax.runs.preset_catalogue import (
     all_presets,
     preset_named,
@@ -34,7 +34,7 @@ OF_ENVIRONMENTS = [preset for preset in all_presets() if preset.name != "general
 
 @pytest.mark.parametrize("preset", all_presets(), ids=lambda preset: preset.name)
 def test_a_preset_names_a_known_environment_and_known_options(preset):
-    envs.register()
+    tsallax.envs.register()
     known = {*gymnasium.registry, "general"}
     assert not known.isdisjoint({preset.name, *preset.also})
     settings = from_flat({"algorithm": preset.algorithm, "steps": preset.steps, **preset.options})
