@@ -114,24 +114,27 @@ def speed(rounds: int = 5, steps: int = 500) -> None:
 def presets(names: str | None = None, rounds: int = 5, steps: int = 2560) -> None:
     """As `speed`, for the presets of `tsallax reproduce classic` and DQN with the Zoo's settings.
 
-    Each has its own networks, batches and updates per step, which are printed; "no updates" is the
-    preset while it only acts and stores.  `steps` is a multiple of all cycles.
+    Tasks of `minatar`, which need gymnax, are asked for by name. Each has its own networks, batches
+    and updates per step, which are printed; "no updates" is the preset while it only acts and
+    stores.  `steps` is a multiple of all cycles.
     """
     import tsallax
     from sb3_suites import Run, make_agent, settings_for, zoo_settings
-    from tsallax.paper.suites.suite_tasks import CLASSIC, choose
+    from tsallax.paper.suites.suite_tasks import CLASSIC, MINATAR, choose
 
     zoo = zoo_settings("DQN")
-    known = [name for name, task in CLASSIC.tasks.items() if not task.options.get("masked")]
-    for name in choose("task", None if names is None else names.split(","), known):
-        task = CLASSIC.tasks[name]
+    usual = [name for name, task in CLASSIC.tasks.items() if not task.options.get("masked")]
+    chosen = usual if names is None else choose("task", names.split(","), [*usual, *MINATAR.tasks])
+    for name in chosen:
+        suite = MINATAR if name in MINATAR.tasks else CLASSIC
+        task = suite.tasks[name]
         options = {**tsallax.preset(task.env), **task.options}
         agent = tsallax.DeepQ(task.env, seed=0, **options)
         warm_up = agent.config.learning_starts + steps
         agent.learn(steps=warm_up, progress=False)
         idle = tsallax.DeepQ(task.env, seed=0, **{**options, "learning_starts": 10**9})
         idle.learn(steps=steps, progress=False)
-        peer = make_agent(Run("classic", name, 0, 0, settings_for(zoo, task.env)), task.env)
+        peer = make_agent(Run(suite.name, name, 0, 0, settings_for(zoo, task.env)), task.env)
         peer.learn(max(warm_up, peer.learning_starts + steps))
         print(f"{name}: steps/s, median (best) of {rounds} rounds")
         print(f"  tsallax: {_work_of_ours(agent)}\n  sb3: {_work_of_theirs(peer)}")

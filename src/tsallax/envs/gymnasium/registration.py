@@ -101,24 +101,18 @@ def register() -> None:
     >>> gymnasium.make("tsallax/MultiGoal-v0").spec.max_episode_steps
     50
     """
-    for name, environment in BY_ID.items():
-        identity = f"tsallax/{name}"
+    here = "tsallax.envs.gymnasium"
+    jax_made = [
+        (f"tsallax/{name}", f"{here}.registration:JaxEnv", environment.limit, {"name": name})
+        for name, environment in BY_ID.items()
+    ]
+    games = [
+        (f"tsallax/MinAtar-{game}-v0", f"{here}.minatar:MinAtarEnv", limit, {"game": game})
+        for game, limit in GAMES.items()
+    ]
+    for identity, entry_point, limit, kwargs in (*jax_made, *games):
         if identity not in gymnasium.registry:
-            gymnasium.register(
-                identity,
-                entry_point="tsallax.envs.gymnasium.registration:JaxEnv",
-                max_episode_steps=environment.limit,
-                kwargs={"name": name},
-            )
-    for game, limit in GAMES.items():
-        identity = f"tsallax/MinAtar-{game}-v0"
-        if identity not in gymnasium.registry:
-            gymnasium.register(
-                identity,
-                entry_point="tsallax.envs.gymnasium.minatar:MinAtarEnv",
-                max_episode_steps=limit,
-                kwargs={"game": game},
-            )
+            gymnasium.register(identity, entry_point, max_episode_steps=limit, kwargs=kwargs)
 
 
 register()
