@@ -243,6 +243,8 @@ def _caption(runs: SuiteRuns) -> tuple[str, ...]:
         "which the table of published returns names; the best average over time that some of them "
         "report is higher than a return after training. The column best_evaluation of the table "
         "of all agents has ours."
+        if published_returns(runs.suite)
+        else ""
     )
     alike = (
         f"{runs.suite.peer} is {runs.suite.peer_description}."

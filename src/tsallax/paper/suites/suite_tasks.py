@@ -134,7 +134,7 @@ CONTROL = Suite(
 
 MINATAR = Suite(
     "minatar",
-    "MinAtar: small games as images",
+    "MinAtar games",
     _by_name(
         [
             SuiteTask(game, f"tsallax/MinAtar-{game}-v0", 50_000)
