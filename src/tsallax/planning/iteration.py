@@ -25,6 +25,7 @@ from tsallax.planning.methods.value_iteration import MAX_STALLS, ValueIteration
 from tsallax.planning.operator import SMALLEST_NUMBER, Certificate, Iterate, Operator
 from tsallax.progress import Report
 from tsallax.time_limits import DeadlineReached, deadline
+from tsallax.wording import plural
 
 ROUNDING_STALLS = 20
 """Certificates without progress, after which an error that is mostly rounding counts as final."""
@@ -222,7 +223,7 @@ def _spent(
 ) -> str:
     """The reason to stop where sweeps or seconds are used up, or "" where they are not."""
     if sweeps >= limit:
-        spent, remedy = f"{sweeps} sweeps", "max_sweeps"
+        spent, remedy = plural(sweeps, "sweep"), "max_sweeps"
     elif target.time_limit is not None and seconds >= target.time_limit:
         spent, remedy = f"{seconds:.3g} s", "time_limit"
     else:
