@@ -20,13 +20,13 @@ from tsallax import checks
 from tsallax.errors import InvalidInput
 from tsallax.planning.names import (
     Index,
+    Ints,
     has_labels,
     in_order_of_names,
     in_order_of_pairs,
     names_in,
 )
 
-Ints = NDArray[np.int32] | NDArray[np.int64]
 Floats = NDArray[np.float64]
 
 FORMS = (

@@ -119,7 +119,7 @@ def in_order_of_pairs(
     """A pandas Series or DataFrame with a row for each pair, its rows put into the order of these.
 
     Its labels count where they have two levels, the state and the action, by name, or by index
-    where they are the indices of the pairs.  Everything else is returned as it is.
+    where they are the indices of the pairs. Everything else is returned as it is.
 
     Args:
         where: the argument that holds it, for the error message.

@@ -13,7 +13,6 @@ from scipy.sparse import csr_array, issparse
 from tsallax.errors import InvalidInput
 from tsallax.planning.forms import (
     Floats,
-    Ints,
     Layout,
     actions_first_hint,
     as_csr,
@@ -23,7 +22,7 @@ from tsallax.planning.forms import (
     named,
     numbers,
 )
-from tsallax.planning.names import in_order_of_names
+from tsallax.planning.names import Ints, in_order_of_names
 
 NEAR_ONE = 1e-6
 """Sums of probabilities this close to one are rescaled: float32 accuracy."""
