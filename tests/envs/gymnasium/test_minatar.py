@@ -106,7 +106,9 @@ def test_agents_take_its_observations_as_images(walk: str) -> None:
 def test_without_gymnax_the_error_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "gymnax", None)
     minatar._compiled.cache_clear()
-    with pytest.raises(InvalidInput, match=r"^MinAtar-Asterix: needs gymnax: pip install gymnax"):
+    with pytest.raises(
+        InvalidInput, match=r"^MinAtar-Asterix: needs gymnax: pip install gymnax six$"
+    ):
         make("tsallax/MinAtar-Asterix-v0")
 
 

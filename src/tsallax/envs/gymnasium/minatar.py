@@ -103,7 +103,8 @@ def _compiled(game: str, sticky: float) -> tuple[Any, Any, int, tuple[int, ...]]
     try:
         import gymnax
     except ImportError:
-        raise InvalidInput("needs gymnax: pip install gymnax", source=f"MinAtar-{game}") from None
+        problem = "needs gymnax: pip install gymnax six"  # which it imports without asking for it
+        raise InvalidInput(problem, source=f"MinAtar-{game}") from None
     made, parameters = gymnax.make(f"{game}-MinAtar")
 
     def reset(key: Any) -> Any:
